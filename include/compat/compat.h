@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What differs between the kernels of the matrix, so that the modules read
+ * like the newest one. What a macro shows is tested by the macro; the rest is
+ * a HAVE_ symbol of compat_config.h, made by include/compat/probe.sh from
+ * small compile tests (never from version numbers: kernels are patched).
+ */
+#ifndef _TOLLWAY_COMPAT_H
+#define _TOLLWAY_COMPAT_H
+
+#include <linux/skbuff.h>
+#include <linux/sysctl.h>
+#include <net/sch_generic.h>
+#include <net/tcp.h>
+
+#if __has_include(<net/gso.h>)	/* split from netdevice.h in 6.5 */
+#include <net/gso.h>
+#endif
+
+#include "compat_config.h"
+
+/* The segments of a packet, kept in qdisc_skb_cb since 6.19. */
+static inline void compat_qdisc_set_pkt_segs(struct sk_buff *skb, u32 segs)
+{
+#ifdef HAVE_QDISC_PKT_SEGS
+	qdisc_skb_cb(skb)->pkt_segs = segs;
+#endif
+}
+
+#ifndef HAVE_TCP_SND_CWND_SET
+static inline u32 tcp_snd_cwnd(const struct tcp_sock *tp)
+{
+	return tp->snd_cwnd;
+}
+
+static inline void tcp_snd_cwnd_set(struct tcp_sock *tp, u32 val)
+{
+	tp->snd_cwnd = val;
+}
+#endif
+
+/* __tcp_send_ack() takes flags for AccECN since 6.18. */
+static inline void compat_tcp_send_ack(struct sock *sk, u32 rcv_nxt)
+{
+#ifdef HAVE_TCP_SEND_ACK_FLAGS
+	__tcp_send_ack(sk, rcv_nxt, 0);
+#else
+	__tcp_send_ack(sk, rcv_nxt);
+#endif
+}
+
+/* Was ECN negotiated, in whichever form? TCP_ECN_OK until AccECN came. */
+static inline bool compat_tcp_ecn_negotiated(const struct tcp_sock *tp)
+{
+#ifdef TCP_ECN_OK
+	return tp->ecn_flags & TCP_ECN_OK;
+#else
+	return tcp_ecn_mode_any(tp);
+#endif
+}
+
+/* Does the peer report every mark by itself (AccECN)? */
+static inline bool compat_tcp_ecn_accurate(const struct tcp_sock *tp)
+{
+#ifdef TCP_ECN_OK
+	return false;
+#else
+	return tcp_ecn_mode_accecn(tp);
+#endif
+}
+
+/* Arguments of cong_control() before @rs: ack and flag came in 6.10. */
+#ifdef HAVE_CONG_CONTROL_ACK
+#define COMPAT_CONG_CONTROL_ARGS	struct sock *sk, u32 ack, int flag
+#else
+#define COMPAT_CONG_CONTROL_ARGS	struct sock *sk
+#endif
+
+/* min_tso_segs() became tso_segs(sk, mss) in 7.4. */
+#ifdef HAVE_TSO_SEGS
+#define COMPAT_TSO_SEGS_OP		tso_segs
+#define COMPAT_TSO_SEGS_ARGS		struct sock *sk, u32 mss_now
+#else
+#define COMPAT_TSO_SEGS_OP		min_tso_segs
+#define COMPAT_TSO_SEGS_ARGS		struct sock *sk
+#endif
+
+/* proc handlers take a const table since 6.11. */
+#ifdef HAVE_CTL_TABLE_CONST
+#define COMPAT_CTL_CONST		const
+#else
+#define COMPAT_CTL_CONST
+#endif
+
+/* Tables ended with an empty entry until sizes were passed (6.6). */
+#ifdef HAVE_NET_SYSCTL_SZ
+#define compat_register_net_sysctl(net, path, table, size) \
+	register_net_sysctl_sz(net, path, table, size)
+#else
+#define compat_register_net_sysctl(net, path, table, size) \
+	register_net_sysctl(net, path, table)
+#endif
+
+#endif /* _TOLLWAY_COMPAT_H */

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0
+"""First process of the lab's kernel, once scripts/lab/init has mounted it.
+
+Reads run.json in the directory of the run: `modules` to load, `argv` to run,
+`cwd`, `environment`. Leaves the exit status in `status` and stops the kernel.
+"""
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+POWER_OFF = 0x4321FEDC
+OUT = Path("/run/tollway/out")
+
+
+def main():
+    """Do what run.json says."""
+    run = json.loads((OUT / "run.json").read_text())
+    status = 2
+    try:
+        for module in run["modules"]:
+            loaded = subprocess.run(["insmod", module], text=True,
+                                    stderr=subprocess.PIPE, check=False)
+            if loaded.returncode:
+                reason = loaded.stderr.strip().rpartition(": ")[2]
+                print(f"tollway: the module {Path(module).name} does not load: "
+                      f"{reason}", file=sys.stderr)
+                return
+        os.environ.update(run["environment"])
+        status = subprocess.call(run["argv"], cwd=run["cwd"],
+                                 timeout=run["virtual_s"])
+    except subprocess.TimeoutExpired:
+        print(f"tollway: not finished after {run['virtual_s']} s of virtual time",
+              file=sys.stderr)
+    except OSError as error:
+        print(f"tollway: {error}", file=sys.stderr)
+    finally:
+        sys.stdout.flush()
+        (OUT / "status").write_text(f"{status}\n")
+        os.sync()
+        ctypes.CDLL(None).reboot(POWER_OFF)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Run a command in the lab: the real kernel, in virtual time, without root."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from . import build
+from .errors import TollwayError
+from .labkernel import kernel as lab_kernel
+from .paths import LAB_FILES, TOP
+
+OUT, SRC, BUILD = "/run/tollway/out", "/run/tollway/src", "/run/tollway/build"
+MEMORY = "768M"
+# Boot date: a fixed one, 2005-01-01, the year of CP05.
+START_NS = 1104537600 * 10**9
+DEFAULT_WALL_S = 3600
+DEFAULT_VIRTUAL_S = 24 * 3600
+
+
+class Lab:
+    """A kernel and what was built for it, ready to boot any number of times."""
+
+    def __init__(self, flavour="plain", progress=None):
+        self.kernel = lab_kernel(flavour, progress)
+        if progress:
+            progress.step("building the modules and tools")
+        self.modules = build.modules(self.kernel)
+        self.tools = build.tools()
+
+    def run(self, argv, out_dir, seed=1, wall_s=DEFAULT_WALL_S,
+            virtual_s=DEFAULT_VIRTUAL_S, core=None, modules=build.MODULES,
+            environment=None, interactive=False, on_line=None):
+        """Boot, run `argv` as root of the guest, power off.
+
+        argv: command; inside, OUT is `out_dir`, SRC this checkout, BUILD the
+        folder of built things, the working directory is OUT. seed: all of the
+        guest's randomness. wall_s, virtual_s: limits in seconds. core: host
+        core to stay on, by default the first one allowed. modules: what to
+        insmod first. on_line: called with each line of the console. Returns
+        the exit status; the console's text is in out_dir/console.log.
+
+        Raises TollwayError if the kernel panics, hangs or ends early; then
+        out_dir/kernel.log keeps what it said.
+        """
+        out_dir = Path(out_dir).absolute()
+        out_dir.mkdir(parents=True, exist_ok=True)
+        (out_dir / "status").unlink(missing_ok=True)
+        (out_dir / "run.json").write_text(json.dumps({
+            "argv": list(map(str, argv)), "cwd": OUT,
+            "virtual_s": virtual_s,
+            "environment": environment or {},
+            "modules": [f"{BUILD}/modules/{name}" for name in modules]}))
+        # UML keeps a control socket there, whose name must stay short.
+        uml_dir = tempfile.mkdtemp(prefix="tollway-")
+        try:
+            text = self._boot(out_dir, uml_dir, seed, wall_s, core, interactive,
+                              on_line)
+        finally:
+            shutil.rmtree(uml_dir, ignore_errors=True)
+        return self._status(out_dir, text)
+
+    def command(self, out_dir, uml_dir, seed, core, interactive):
+        """The command line that boots the lab."""
+        if core is None:
+            core = min(os.sched_getaffinity(0))
+        words = [
+            "taskset", "-c", str(core), "setarch", "-R",
+            str(self.kernel.image), f"mem={MEMORY}", "umid=lab",
+            f"uml_dir={uml_dir}/", "time-travel=inf-cpu",
+            f"time-travel-start={START_NS}", f"seed={seed}",
+            "rootfstype=hostfs", "rootflags=/", "ro", "quiet", "oops=panic",
+            "con=null", "con0=fd:0,fd:1", f"init={LAB_FILES / 'init'}",
+            f"tollway_out={out_dir}", f"tollway_src={TOP}",
+            f"tollway_tools={self.tools}", f"tollway_modules={self.modules}"]
+        if interactive:
+            words[words.index("quiet")] = "loglevel=4"
+        if self.kernel.has_seccomp:
+            words.append("seccomp=on")
+        if self.kernel.flavour == "debug":
+            words += ["panic_on_warn=1", "kmemleak=on"]
+        return words
+
+    def _boot(self, out_dir, uml_dir, seed, wall_s, core, interactive,
+              on_line):
+        command = self.command(out_dir, uml_dir, seed, core, interactive)
+        if interactive:
+            subprocess.run(command, check=False)
+            return ""
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, start_new_session=True,
+            env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+                 "TMPDIR": os.environ.get("TMPDIR", "/tmp")})
+        expired = threading.Event()
+
+        def expire():
+            expired.set()
+            end_session(process.pid)
+
+        watchdog = threading.Timer(wall_s, expire)
+        watchdog.start()
+        lines = []
+        try:
+            with open(out_dir / "console.log", "w", encoding="utf-8") as log:
+                for raw in process.stdout:
+                    line = raw.decode(errors="replace").rstrip("\r\n")
+                    lines.append(line)
+                    log.write(line + "\n")
+                    if on_line:
+                        on_line(line)
+            process.wait()
+        finally:
+            watchdog.cancel()
+            end_session(process.pid)
+            process.wait()
+        if expired.is_set():
+            self._keep_log(out_dir, lines)
+            raise TollwayError(
+                f"the lab did not finish within {wall_s:g} s of real time and "
+                f"was stopped: see {out_dir / 'kernel.log'}")
+        return "\n".join(lines)
+
+    @staticmethod
+    def _keep_log(out_dir, lines):
+        (out_dir / "kernel.log").write_text("\n".join(lines) + "\n")
+
+    def _status(self, out_dir, text):
+        status = out_dir / "status"
+        trouble = re.search(r"Kernel panic[^\n]*|BUG: [^\n]*|"
+                            r"sleep forever[^\n]*", text)
+        if status.exists() and not trouble:
+            return int(status.read_text())
+        self._keep_log(out_dir, text.splitlines())
+        reason = trouble.group(0) if trouble else "it ended early"
+        raise TollwayError(f"the lab's kernel failed ({reason.strip()}): see "
+                           f"{out_dir / 'kernel.log'}")
+
+
+def end_session(leader):
+    """Kill every process of a session; those of a dead kernel do not stop."""
+    for _ in range(20):
+        members = []
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                fields = (entry / "stat").read_text().rpartition(") ")[2].split()
+            except OSError:
+                continue
+            if int(fields[3]) == leader and fields[0] != "Z":
+                members.append(int(entry.name))
+        if not members:
+            return
+        for pid in members:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.02)
+
+
+def scratch_dir(prefix="tollway-lab-"):
+    """A directory for a run whose output nobody named."""
+    return Path(tempfile.mkdtemp(prefix=prefix))
+
+
+def shell(lab, out_dir, seed):
+    """A shell in the lab on this terminal."""
+    if not sys.stdin.isatty():
+        raise TollwayError("tollway lab shell needs a terminal: "
+                           "use tollway lab exec COMMAND")
+    return lab.run(["/bin/bash", "-i"], out_dir, seed=seed, interactive=True)

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The lab's kernel: User Mode Linux out of the distribution's source package.
+
+Built once for each source, configuration, set of patches and flavour, and kept
+in the cache.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import TollwayError
+from .paths import LAB_FILES, cache_dir, digest_of, locked
+
+HZ = 1000
+MAKE_WORDS = ("ARCH=um", "SUBARCH=x86_64")
+FLAVOURS = ("plain", "debug")
+
+
+@dataclass(frozen=True)
+class LabKernel:
+    """A built kernel. `build` is the directory to build modules against."""
+    version: str
+    flavour: str
+    build: Path
+    config_sha256: str
+    patches: tuple
+
+    @property
+    def image(self):
+        """The program to run."""
+        return self.build / "linux"
+
+    @property
+    def has_seccomp(self):
+        """Can guest processes run without ptrace (about 6.16 and later)?"""
+        return b"seccomp=" in self.image.read_bytes()
+
+
+def find_source():
+    """Kernel source: a directory or a tar file.
+
+    KERNEL_SRC names one; else the newest linux-source package of the
+    distribution that is installed.
+    """
+    named = os.environ.get("KERNEL_SRC")
+    if named:
+        path = Path(named).absolute()
+        if not path.exists():
+            raise TollwayError(f"KERNEL_SRC={named} does not exist")
+        return path
+    found = sorted(Path("/usr/src").glob("linux-source-*.tar.*"),
+                   key=lambda path: [int(number) for number in
+                                     re.findall(r"\d+", path.name)])
+    if not found:
+        raise TollwayError("there is no kernel source: install the package "
+                           "linux-source, or set KERNEL_SRC to a source tree")
+    return found[-1]
+
+
+def patches():
+    """The lab's patches, in order."""
+    return tuple(sorted((LAB_FILES / "patches").glob("*.patch")))
+
+
+def kernel(flavour="plain", progress=None):
+    """The LabKernel of a flavour, built if it is not in the cache."""
+    source = find_source()
+    stamp = source.stat()
+    makefile = (source / "Makefile").read_bytes() if source.is_dir() else b""
+    configs = config_files(flavour)
+    key = digest_of(str(source), stamp.st_mtime_ns, stamp.st_size, makefile,
+                    *patches())[:12]
+    tree = cache_dir() / f"linux-{key}"
+    build = cache_dir() / f"lab-{flavour}-{digest_of(key, *configs)[:12]}"
+    with locked(build):
+        if not (build / "built").exists():
+            with locked(tree):
+                if not (tree / "patched").exists():
+                    unpack(source, tree, progress)
+            compile_kernel(tree, build, configs, progress)
+    return LabKernel((build / "include/config/kernel.release")
+                     .read_text().strip(), flavour, build,
+                     digest_of(build / ".config"),
+                     tuple(patch.name for patch in patches()))
+
+
+def config_files(flavour):
+    """Fragments of the configuration of a flavour."""
+    if flavour not in FLAVOURS:
+        raise TollwayError(f"there is no flavour {flavour}: take one of "
+                           f"{', '.join(FLAVOURS)}")
+    files = [LAB_FILES / "config.base"]
+    if flavour == "debug":
+        files.append(LAB_FILES / "config.debug")
+    return files
+
+
+def need(*programs):
+    """Raise TollwayError if a program is not installed."""
+    missing = [name for name in programs if not shutil.which(name)]
+    if missing:
+        raise TollwayError(f"{', '.join(missing)} is not installed: "
+                           "run scripts/install-dependencies")
+
+
+def unpack(source, tree, progress):
+    """Copy the source into the cache and patch it."""
+    need("patch", "tar", "xz")
+    if progress:
+        progress.step(f"unpacking {source.name}")
+    shutil.rmtree(tree, ignore_errors=True)
+    tree.mkdir()
+    if source.is_dir():
+        command = ["cp", "-a", "--no-preserve=ownership", f"{source}/.",
+                   str(tree)]
+    elif tarfile_like(source):
+        command = ["tar", "-xf", str(source), "--strip-components=1",
+                   "--no-same-owner", "-C", str(tree)]
+    else:
+        raise TollwayError(f"{source} is neither a directory nor a tar file")
+    run(command, f"{source.name} cannot be unpacked")
+    if not (tree / "arch/um").is_dir():
+        raise TollwayError(f"{source} is not a Linux source tree")
+    for patch in patches():
+        with open(patch, "rb") as text:
+            run(["patch", "-p1", "-s", "-d", str(tree)],
+                f"{patch.name} does not apply to {source.name}", stdin=text)
+    if source.is_dir():
+        run(["make", "-s", "-C", str(tree), *MAKE_WORDS, "mrproper"],
+            f"{source} cannot be cleaned")
+    (tree / "patched").touch()
+
+
+def tarfile_like(path):
+    """Is it something tar unpacks?"""
+    return ".tar" in path.name or tarfile.is_tarfile(path)
+
+
+def run(command, failure, **keywords):
+    """Run a command silently; TollwayError with its last line if it fails."""
+    done = subprocess.run(command, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False, **keywords)
+    if done.returncode:
+        last = (done.stdout.strip().splitlines() or ["no output"])[-1]
+        raise TollwayError(f"{failure}: {last}")
+
+
+def compile_kernel(tree, build, configs, progress):
+    """Configure and compile into `build`; about two minutes on two cores."""
+    need("make", "gcc", "flex", "bison", "bc")
+    build.mkdir(exist_ok=True)
+    fragment = build / "fragment"
+    fragment.write_text("".join(path.read_text() for path in configs))
+    run(["make", "-s", "-C", str(tree), *MAKE_WORDS, f"O={build}",
+         f"KCONFIG_ALLCONFIG={fragment}", "allnoconfig"],
+        "the kernel cannot be configured")
+    log_path = build / "build.log"
+    # The same sources give the same kernel, whoever builds it where.
+    environment = dict(os.environ, KBUILD_BUILD_TIMESTAMP="1970-01-01",
+                       KBUILD_BUILD_USER="tollway", KBUILD_BUILD_HOST="lab")
+    command = ["make", "-C", str(build), *MAKE_WORDS,
+               f"-j{os.cpu_count() or 1}", "linux", "modules"]
+    compiled = 0
+    with open(log_path, "w", encoding="utf-8") as log, subprocess.Popen(
+            command, text=True, stdout=subprocess.PIPE, env=environment,
+            stderr=subprocess.STDOUT) as make:
+        for line in make.stdout:
+            log.write(line)
+            if line.startswith("  CC"):
+                compiled += 1
+                if progress:
+                    progress.count("compiling the lab kernel", compiled,
+                                   "files")
+    if make.returncode:
+        raise TollwayError(f"the kernel does not compile: see {log_path}")
+    (build / "built").touch()
+
+
+class Progress:
+    """One line that moves on a terminal, plain lines elsewhere (stderr)."""
+
+    def __init__(self, stream=sys.stderr):
+        self.stream = stream
+        self.moving = stream.isatty()
+        self.started = time.monotonic()
+        self.last = 0.0
+        self.width = 0
+
+    def step(self, text):
+        """Say what is being done now."""
+        self._show(text)
+        self.last = time.monotonic()
+
+    def count(self, text, number, unit):
+        """Say how far it is, at most every 0.2 s (10 s without a terminal)."""
+        now = time.monotonic()
+        if now - self.last < (0.2 if self.moving else 10):
+            return
+        self.last = now
+        self._show(f"{text}: {number} {unit}, {now - self.started:.0f} s")
+
+    def done(self):
+        """End the moving line."""
+        if self.moving and self.width:
+            print(file=self.stream)
+            self.width = 0
+
+    def _show(self, text):
+        if self.moving:
+            print(f"\r{text:<{self.width}}", end="", file=self.stream,
+                  flush=True)
+            self.width = len(text)
+        else:
+            print(text, file=self.stream, flush=True)

@@ -1,0 +1,414 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One run of an experiment on the kernel this process runs on.
+
+The same code runs inside the lab and, as root, on a host; it needs Mininet,
+tc with the plugins (TC_LIB_DIR) and the programs of tools/ in `bin_dir`.
+Everything it does is a command a user could type.
+"""
+
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from mininet.log import setLogLevel
+from mininet.net import Mininet
+
+from . import topo as topologies
+from .errors import TollwayError
+from .topo import address_of, address_network, shell
+
+SINK_PORT = 5001
+# Between the building of the network and the first flow.
+SETTLE_S = 0.5
+# Programs get this long after the end of the traffic, s.
+GRACE_S = 5.0
+# A link is believed when its rate and round trip are this near.
+RATE_TOLERANCE = 0.002
+RTT_TOLERANCE_MS = 0.2
+
+
+class Run:
+    """Build the network, calibrate it, run the traffic, collect the raw data.
+
+    job: dict with `experiment`, `topology` (class name in topo.py and its
+    parameters), `parameters`, `flows` (list of dicts, see experiments.py),
+    `seed`, `sysctls` ({name: value}, set in every host), `out_dir`, `bin_dir`.
+    """
+
+    def __init__(self, job, progress=lambda text: None):
+        self.job = job
+        self.parameters = job["parameters"]
+        self.progress = progress
+        self.out_dir = Path(job["out_dir"])
+        self.bin_dir = Path(job["bin_dir"])
+        self.processes = []
+        self.net = None
+        self.topo = None
+        self.commands = []
+
+    def run(self):
+        """Run the job; returns the raw result (dict)."""
+        try:
+            self.build()
+            calibration = self.calibrate()
+            return self.measure(calibration)
+        finally:
+            self.close()
+
+    # Network
+
+    def build(self):
+        """Start the Mininet network and set what every node needs."""
+        self.progress("building the network")
+        setLogLevel("debug" if self.job.get("verbose") else "warning")
+        name, keywords = self.job["topology"]
+        self.topo = getattr(topologies, name)(aqm=self.job["aqm"], **keywords)
+        self.net = Mininet(topo=self.topo, controller=None, build=False,
+                           autoSetMacs=False)
+        self.net.build()
+        address_network(self.net, self.parameters["initcwnd"])
+        sysctls = " ".join(f"{name}='{value}'" for name, value in
+                           self.job["sysctls"].items())
+        for node in self.hosts():
+            if sysctls:
+                shell(node, f"sysctl -qw {sysctls}")
+
+    def hosts(self):
+        """Nodes that send or receive."""
+        names = {path[end] for path in self.topo.paths.values()
+                 for end in ("source", "sink")}
+        return [self.net[name] for name in sorted(names)]
+
+    def close(self):
+        """End every process and remove the network; safe at any point."""
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        self.processes = []
+        if self.net is not None:
+            self.net.stop()
+            self.net = None
+
+    # Processes
+
+    def start(self, node, name, *words, stdin=None):
+        """Start a program of tools/ in a node; its JSON goes to a file.
+
+        Returns (Popen, Path of the JSON).
+        """
+        path = self.out_dir / f"{name}.json"
+        argv = [str(self.bin_dir / words[0]), *map(str, words[1:]),
+                "--json", str(path)]
+        process = node.popen(argv, stdin=stdin or subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE)
+        self.processes.append(process)
+        return process, path
+
+    @staticmethod
+    def finish(started, timeout_s):
+        """Wait for a program and read what it wrote."""
+        process, path = started
+        try:
+            _, errors = process.communicate(timeout=max(timeout_s, 1))
+        except subprocess.TimeoutExpired:
+            raise TollwayError(f"{process.args[-3:]} did not end in time") \
+                from None
+        text = errors.decode(errors="replace").strip()
+        if process.returncode != 0:
+            raise TollwayError(f"{Path(path).stem} failed: {text}")
+        try:
+            return json.loads(path.read_text())
+        except (OSError, ValueError) as error:
+            raise TollwayError(f"{path.name} cannot be read: {error}") from error
+
+    def start_sinks(self, epoch_ns):
+        """One sink on each receiving host, with the congestion control of the
+        flows: it is the receiver that echoes the marks."""
+        sinks = {}
+        for path in self.topo.paths.values():
+            name = path["sink"]
+            if name in sinks:
+                continue
+            words = ["tollway-traffic", "sink", "--port", SINK_PORT,
+                     "--epoch-ns", epoch_ns]
+            if self.job.get("sink_cc"):
+                words += ["--cc", self.job["sink_cc"]]
+            sinks[name] = self.start(self.net[name], f"sink-{name}", *words)
+        return sinks
+
+    def stop_sinks(self, sinks):
+        """End the sinks in good order; returns what they counted."""
+        for process, _ in sinks.values():
+            process.send_signal(signal.SIGTERM)
+        return {name: self.finish(sink, GRACE_S)
+                for name, sink in sinks.items()}
+
+    def sender(self, path_name, lines, epoch_ns, duration_s, sample_ms):
+        """Start the flows of a path, given as lines of a flow file."""
+        source = self.topo.paths[path_name]["source"]
+        flow_file = self.out_dir / f"flows-{source}.txt"
+        flow_file.write_text("".join(line + "\n" for line in lines))
+        return self.start(self.net[source], f"send-{source}",
+                          "tollway-traffic", "send", "--flows", flow_file,
+                          "--epoch-ns", epoch_ns, "--duration", duration_s,
+                          "--sample-ms", sample_ms)
+
+    def sampler(self, link, epoch_ns, stop_s, interval_us):
+        """Start to sample the AQM of a priced link."""
+        node, device = self.topo.priced[link]
+        return self.start(self.net[node], f"queue-{link}", "tollway-qsample",
+                          "--dev", device, "--handle", "10:", "--interval-us",
+                          interval_us, "--epoch-ns", epoch_ns, "--stop", stop_s)
+
+    def qdisc_stats(self, link):
+        """Counters of a priced link's AQM: bytes, packets, drops, marks."""
+        node, device = self.topo.priced[link]
+        text = shell(self.net[node], f"tc -s -j qdisc show dev {device}")
+        for qdisc in json.loads(text):
+            if qdisc.get("handle") == "10:":
+                marks = [qdisc[key] for key in
+                         ("marks", "marked", "ecn_mark", "new_marks")
+                         if key in qdisc]
+                return {"bytes": qdisc["bytes"], "packets": qdisc["packets"],
+                        "drops": qdisc["drops"],
+                        "marks": marks[0] if marks else 0,
+                        "qdisc": qdisc}
+        raise TollwayError(f"{device} has lost its AQM")
+
+    # Calibration
+
+    def calibrate(self):
+        """Check rate, round trip and place of loss of what was built.
+
+        Each priced link is overloaded by UDP through a short FIFO in the place
+        of the AQM; then the AQM is put back. Raises TollwayError if the link
+        does not do what the topology says: nothing measured over it would mean
+        anything.
+        """
+        self.progress("calibrating the links")
+        result, paths = {}, self.topo.paths
+        for link, described in self.topo.links_described.items():
+            name, path = next(
+                (name, path) for name, path in sorted(paths.items())
+                if path["links"] == [link])
+            result[link] = self.calibrate_link(link, described, name, path)
+        for name, path in paths.items():
+            rtt_ms = self.ping_ms(path)
+            # A 98-byte echo is sent twice over each link, at its rate.
+            floor = path["rtt_ms"]
+            if not floor <= rtt_ms <= floor + RTT_TOLERANCE_MS:
+                raise TollwayError(
+                    f"calibration failed: the round trip of path {name} is "
+                    f"{rtt_ms} ms instead of {floor} ms")
+            for link in path["links"]:
+                if path["links"] == [link]:
+                    result[link]["rtt_ms"] = rtt_ms
+        return result
+
+    def calibrate_link(self, link, described, path_name, path):
+        """Overload one link for 0.5 s; returns what was found."""
+        node, device = self.topo.priced[link]
+        intf = self.net[node].nameToIntf[device]
+        intf.change_aqm("pfifo limit 20")
+        size = self.topo.packet_bytes
+        payload = size - topologies.ETHERNET_HEADER_BYTES - 28
+        offered = described["capacity_bps"] * 5 // 4 * payload // size
+        epoch_ns = time.monotonic_ns() + int(0.1e9)
+        sink = self.start(self.net[path["sink"]], f"calibrate-sink-{link}",
+                          "tollway-traffic", "sink", "--port", SINK_PORT,
+                          "--epoch-ns", epoch_ns)
+        queue = self.sampler(link, epoch_ns, 0.5, 10000)
+        # From 0.1 s on the queue is full and the link busy.
+        send = self.sender(path_name,
+                           [f"id=1 dst={address_of(self.net[path['sink']])} "
+                            f"port={SINK_PORT} proto=udp size={payload} "
+                            f"rate={offered} arrival=cbr"],
+                           epoch_ns, 0.5, 0)
+        self.finish(send, GRACE_S)
+        samples = self.finish(queue, GRACE_S)["devices"][device]
+        self.stop_sinks({path["sink"]: sink})
+        first = next(i for i, t in enumerate(samples["t_s"]) if t >= 0.1)
+        seconds = samples["t_s"][-1] - samples["t_s"][first]
+        rate = (samples["bytes"][-1] - samples["bytes"][first]) * 8 / seconds
+        elsewhere = self.drops_elsewhere()
+        found = {"rate_bps": rate, "capacity_bps": described["capacity_bps"],
+                 "drops": samples["drops"][-1], "drops_elsewhere": elsewhere,
+                 "ok": True}
+        if abs(rate / described["capacity_bps"] - 1) > RATE_TOLERANCE:
+            raise TollwayError(
+                f"calibration failed: {link} carries {rate / 1e6:.2f} Mb/s "
+                f"instead of {described['capacity_bps'] / 1e6:.2f}")
+        if not samples["drops"][-1] or elsewhere:
+            raise TollwayError(
+                f"calibration failed: overload of {link} was dropped "
+                f"{samples['drops'][-1]} times at its queue and {elsewhere} "
+                "times elsewhere")
+        intf.change_aqm(self.job["aqm"])
+        return found
+
+    def drops_elsewhere(self):
+        """Packets lost at any queue of the network that is not an AQM."""
+        total = 0
+        for node in self.net.values():
+            text = shell(node, "tc -s -j qdisc show")
+            for qdisc in json.loads(text):
+                parent = qdisc.get("handle") == "1:" and \
+                    qdisc["kind"] == "htb"
+                if qdisc.get("handle") != "10:" and not parent:
+                    total += qdisc.get("drops", 0)
+        return total
+
+    def ping_ms(self, path):
+        """Smallest of three round trips over a path, in ms."""
+        sink = address_of(self.net[path["sink"]])
+        text = shell(self.net[path["source"]],
+                     f"ping -n -q -c 3 -i 0.1 -w 5 {sink}")
+        for line in text.splitlines():
+            if line.startswith("rtt "):
+                return float(line.split("=")[1].split("/")[0])
+        raise TollwayError(f"calibration failed: no answer from {sink}: {text}")
+
+    # Measurement
+
+    def measure(self, calibration):
+        """Run the flows and put together what everyone saw."""
+        parameters, seed = self.parameters, self.job["seed"]
+        duration_s, warmup_s = parameters["duration_s"], parameters["warmup_s"]
+        phases = random.Random(seed)
+        epoch_ns = time.monotonic_ns() + int(SETTLE_S * 1e9)
+
+        flows, lines = [], {}
+        for flow in self.job["flows"]:
+            start_s = flow["start_s"] + phases.uniform(
+                0, parameters["start_jitter_s"])
+            stop_s = min(flow["stop_s"], duration_s)
+            sink = self.topo.paths[flow["path"]]["sink"]
+            words = [f"id={flow['id']}", f"dst={address_of(self.net[sink])}",
+                     f"port={SINK_PORT}", f"cc={flow['cc']}",
+                     f"prio={flow['priority']}", f"start={start_s:.6f}",
+                     f"stop={stop_s:.6f}"]
+            lines.setdefault(flow["path"], []).append(" ".join(words))
+            flows.append(dict(flow, start_s=start_s, stop_s=stop_s))
+
+        sinks = self.start_sinks(epoch_ns)
+        queues = {link: self.sampler(link, epoch_ns, duration_s,
+                                     parameters["queue_sample_us"])
+                  for link in self.topo.priced}
+        tracers = [self.tracer(link) for link in self.topo.priced] \
+            if self.job["trace"] else []
+        senders = [self.sender(path, words, epoch_ns, duration_s,
+                               parameters["flow_sample_ms"])
+                   for path, words in lines.items()]
+
+        at_warmup = self.wait_until(epoch_ns, warmup_s, duration_s)
+        sent = {flow["id"]: flow for sender in senders
+                for flow in self.finish(sender, duration_s + 60)["flows"]}
+        at_end = {link: self.qdisc_stats(link) for link in self.topo.priced}
+        sampled = {link: self.finish(queue, GRACE_S)["devices"]
+                   [self.topo.priced[link][1]]
+                   for link, queue in queues.items()}
+        received = self.stop_sinks(sinks)
+        qdiscs = {node.name: shell(node, "tc -d qdisc show").splitlines()
+                  for node in self.net.values()}
+
+        for flow in flows:
+            final = dict(sent[flow["id"]])
+            flow["samples"] = final.pop("samples", {})
+            flow["final"] = final
+            flow["mss_bytes"] = self.topo.mtu - 52
+        raw = {
+            "schema": 1,
+            "experiment": self.job["experiment"],
+            "parameters": dict(parameters),
+            "seed": seed,
+            "links": self.topo.links_described,
+            "paths": self.topo.paths,
+            "flows": flows,
+            "sinks": received,
+            "queues": {link: dict(
+                sampled[link], interval_us=parameters["queue_sample_us"],
+                stats_at_warmup=at_warmup[link], stats_at_end=at_end[link])
+                for link in sampled},
+            "calibration": calibration,
+            "provenance": {"qdiscs": qdiscs, "sysctls": self.job["sysctls"]},
+        }
+        for key in ("schedule", "bounds"):
+            if self.job.get(key):
+                raw[key] = self.job[key]
+        raw["trace_sha256"] = self.digest(raw, tracers)
+        return raw
+
+    def wait_until(self, epoch_ns, warmup_s, duration_s):
+        """Sleep to the end of the warm-up; returns each AQM's counters then."""
+        self.sleep_until(epoch_ns + int(warmup_s * 1e9))
+        stats = {link: self.qdisc_stats(link) for link in self.topo.priced}
+        step_s = max(duration_s / 20, 1)
+        now_s = warmup_s
+        while now_s < duration_s:
+            self.progress(f"second {now_s:.0f} of {duration_s:g}")
+            now_s = min(now_s + step_s, duration_s)
+            self.sleep_until(epoch_ns + int(now_s * 1e9))
+        return stats
+
+    @staticmethod
+    def sleep_until(when_ns):
+        """Sleep up to a time of the monotonic clock, ns."""
+        left_ns = when_ns - time.monotonic_ns()
+        if left_ns > 0:
+            time.sleep(left_ns / 1e9)
+
+    # Trace
+
+    def tracer(self, link):
+        """Start to hash every packet of a priced link, both ways."""
+        node, device = self.topo.priced[link]
+        path = self.out_dir / f"trace-{link}.sha256"
+        keep = self.out_dir / f"{link}.pcap"
+        save = f"tee {keep} |" if self.job["trace"] == "pcap" else ""
+        process = self.net[node].popen(
+            ["sh", "-c", f"tcpdump -i {device} -s 96 -B 65536 --immediate-mode "
+             f"--time-stamp-precision=nano -w - 2>/dev/null | {save} "
+             f"sha256sum > {path}"], stdout=subprocess.DEVNULL)
+        self.processes.append(process)
+        return process, path
+
+    def digest(self, raw, tracers):
+        """sha256 over all that was recorded: samples, counters, packets."""
+        body = hashlib.sha256()
+        body.update(json.dumps({key: raw[key] for key in
+                                ("flows", "queues", "sinks", "seed")},
+                               sort_keys=True).encode())
+        for process, path in tracers:
+            os.kill(process.pid, 0)
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+            body.update(path.read_bytes())
+        return body.hexdigest()
+
+
+def main(job_path):
+    """Run the job in a file; its raw result and status go beside it."""
+    job = json.loads(Path(job_path).read_text())
+    out_dir = Path(job["out_dir"])
+
+    def progress(text):
+        print(f"tollway: {text}", flush=True)
+
+    try:
+        raw = Run(job, progress).run()
+        temporary = out_dir / "raw.json.new"
+        temporary.write_text(json.dumps(raw))
+        temporary.rename(out_dir / "raw.json")
+    except (TollwayError, OSError) as error:
+        (out_dir / "error.txt").write_text(f"{error}\n")
+        print(f"tollway: {error}", file=sys.stderr, flush=True)
+        return 2
+    return 0

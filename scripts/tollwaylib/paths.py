@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Where things are: the checkout, and the cache of what is built from it."""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+from pathlib import Path
+
+from .errors import TollwayError
+
+TOP = Path(__file__).resolve().parents[2]
+LAB_FILES = TOP / "scripts" / "lab"
+
+
+def cache_dir():
+    """Directory for built kernels, modules and tools; TOLLWAY_CACHE moves it."""
+    base = os.environ.get("TOLLWAY_CACHE")
+    if not base:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or
+                    Path.home() / ".cache") / "tollway"
+    path = Path(base).absolute()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TollwayError(f"the cache {path} cannot be made ({error.strerror}):"
+                           " set TOLLWAY_CACHE to a directory that can") from error
+    return path
+
+
+@contextlib.contextmanager
+def locked(path):
+    """Hold an exclusive lock beside `path`, so that two builds never mix."""
+    with open(f"{path}.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def digest_of(*parts):
+    """sha256 over strings, bytes and the contents of files (Path), as hex."""
+    total = hashlib.sha256()
+    for part in parts:
+        data = part.read_bytes() if isinstance(part, Path) else \
+            part if isinstance(part, bytes) else str(part).encode()
+        total.update(len(data).to_bytes(8, "little"))
+        total.update(data)
+    return total.hexdigest()
+
+
+def files_below(*folders):
+    """Sorted regular files below folders of the checkout, without caches."""
+    return sorted(path for folder in folders
+                  for path in (TOP / folder).rglob("*")
+                  if path.is_file() and "__pycache__" not in path.parts)

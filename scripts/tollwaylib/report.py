@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One static page for a directory of results: verdicts, tables, figures.
+
+The page needs nothing but itself (figures are inside it), and the same
+results give the same page.
+"""
+
+import base64
+import html
+import os
+import pathlib
+import re
+
+from . import figures, results, tables
+from .errors import TollwayError
+
+LIMITATIONS = (
+    "Time is virtual in the lab: its clock jumps to the next event and "
+    "computation takes no time, so no claim about CPU cost, CPU-bound speed "
+    "or interrupt load follows from these numbers.",
+    "Virtual time excludes SMP: one processor, no contention between "
+    "processors, no multi-queue devices.",
+    "The lab's clock has a granule of 256 ns, and reading it costs one.",
+    "The lab's HZ is patched from 100 to 1000; every patch that a run carried "
+    "is listed under its provenance, and TCP, qdiscs and timers carry none.",
+    "Repeats with one seed are identical, bit for bit; only different seeds, "
+    "which also shift start times, say anything about spread.",
+    "Published values come from ns-2 simulations: agreement means agreement "
+    "of the algorithms, with another TCP and another definition of start-up.",
+)
+
+_CSS = """
+:root { --ink: #1d2329; --soft: #5b6570; --line: #d7dce1; --head: #f4f6f8; }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 68rem;
+  color: var(--ink); background: #fff;
+  font: 16px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
+h1 { margin: 0 0 .25rem; font-size: 1.9rem; }
+h2 { margin: 3rem 0 .75rem; padding-top: 1rem; font-size: 1.4rem;
+  border-top: 2px solid var(--line); }
+h3 { margin: 2rem 0 .5rem; font-size: 1.1rem; }
+.lead, .note, figcaption { color: var(--soft); }
+.note, figcaption { font-size: .87rem; margin: .35rem 0 1rem; }
+.table { overflow-x: auto; }
+table { border-collapse: collapse; margin: 1.25rem 0 .25rem;
+  font-variant-numeric: tabular-nums; font-size: .93rem; }
+caption { text-align: left; font-weight: 600; padding-bottom: .4rem; }
+th, td { padding: .35rem .8rem; text-align: right; vertical-align: bottom;
+  border-bottom: 1px solid var(--line); }
+th { background: var(--head); font-weight: 600; }
+.left { text-align: left; }
+td.good { color: #00634a; font-weight: 600; }
+td.bad { color: #a33b00; font-weight: 600; }
+.summary { padding: .8rem 1rem; border-left: 5px solid #00815f;
+  background: #eef7f3; }
+.summary.bad { border-color: #d55e00; background: #fdf3ec; }
+figure { margin: 1.5rem 0; }
+figure img { max-width: 100%; height: auto; display: block; }
+pre { padding: .8rem 1rem; overflow-x: auto; background: var(--head);
+  font: .85rem/1.45 "DejaVu Sans Mono", ui-monospace, monospace; }
+summary { cursor: pointer; font-weight: 600; margin: 1rem 0; }
+@media print { details > * { display: block; } body { max-width: none; } }
+"""
+
+
+class _Group:
+    """The runs of one experiment and one set of parameters."""
+
+    def __init__(self, raw):
+        self.raw = raw
+        self.results = []
+        self.commands = []
+        self.whole = None
+
+    def finish(self):
+        ordered = sorted(self.results, key=lambda result: result["seed"])
+        self.results = ordered
+        self.whole = (results.aggregate(ordered) if len(ordered) > 1
+                      else ordered[0])
+
+
+def write_report(directory):
+    """Write index.html and figures/ for the results below a directory.
+
+    directory: holds result directories at any depth, each with raw.json and
+    result.json. Results are made again from raw.json; result.json must be of
+    the same run. Returns the path of index.html. Raises TollwayError when
+    there are no results or one of them is incomplete.
+    """
+    directory = pathlib.Path(directory)
+    groups = _collect(directory)
+    try:
+        (directory / "figures").mkdir(exist_ok=True)
+    except OSError as error:
+        raise TollwayError(f"cannot write {directory / 'figures'}: "
+                           f"{error.strerror}") from error
+    page = directory / "index.html"
+    results.write_text_atomic(page, _page(groups, directory))
+    return page
+
+
+def _collect(directory):
+    """The groups of results below directory, in the order of their paths."""
+    if not directory.is_dir():
+        raise TollwayError(f"{directory} is not a directory with results")
+    groups = {}
+    for place in _result_directories(directory):
+        raw, result = _load(place)
+        parameters = sorted((key, repr(value)) for key, value in
+                            result["parameters"].items() if key != "seed")
+        group = groups.setdefault(
+            (result["experiment"], tuple(parameters)), _Group(raw))
+        group.results.append(result)
+        group.commands.append(result["provenance"]["command"])
+    if not groups:
+        raise TollwayError(f"{directory} holds no results: "
+                           f"no raw.json was found below it")
+    for group in groups.values():
+        group.finish()
+    return list(groups.values())
+
+
+def _result_directories(directory):
+    found = []
+    for place, subdirectories, files in os.walk(directory):
+        subdirectories.sort()
+        if "raw.json" in files or "result.json" in files:
+            found.append(pathlib.Path(place))
+    return found
+
+
+def _load(place):
+    """One run's raw content and its result, made again from it."""
+    for name in ("raw.json", "result.json"):
+        if not (place / name).is_file():
+            raise TollwayError(f"the result in {place} is incomplete: "
+                               f"it has no {name}")
+    raw = results.load_raw(place)
+    stored = results.load_json(place / "result.json")
+    try:
+        results.validate(stored)
+        result = results.analyse(raw)
+    except TollwayError as error:
+        raise TollwayError(f"{place}: {error}") from error
+    if stored["digest"] != result["digest"]:
+        raise TollwayError(f"{place} mixes two runs: raw.json and result.json "
+                           f"have different digests")
+    return raw, result
+
+
+# --- the page ------------------------------------------------------------
+
+def _page(groups, directory):
+    experiments = list(dict.fromkeys(group.whole["experiment"]
+                                     for group in groups))
+    title = f"Tollway: {', '.join(experiments)}"
+    parts = [f"<h1>{html.escape(title)}</h1>", _lead(groups),
+             _summary(groups), _comparisons(groups, experiments)]
+    names = set()
+    for group in groups:
+        parts.append(_section(group, directory, _name(group, names)))
+    parts.append(_repeat(groups))
+    parts.append(_limitations())
+    body = "\n".join(part for part in parts if part)
+    return (f"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
+            f"<meta charset=\"utf-8\">\n"
+            f"<meta name=\"viewport\" content=\"width=device-width, "
+            f"initial-scale=1\">\n<title>{html.escape(title)}</title>\n"
+            f"<style>{_CSS}</style>\n</head>\n<body>\n{body}\n</body>\n"
+            f"</html>\n")
+
+
+def _plural(count, word):
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def _lead(groups):
+    runs = sum(len(group.results) for group in groups)
+    places = sorted({str(group.whole["parameters"].get("place", "unknown"))
+                     for group in groups})
+    text = (f"{_plural(runs, 'run')} of {_plural(len(groups), 'setting')}, "
+            f"on {', '.join(places)}.")
+    return f"<p class=\"lead\">{html.escape(text)}</p>"
+
+
+def _summary(groups):
+    """How many verdicts hold, and each one that does not."""
+    verdicts, failed = 0, []
+    for group in groups:
+        for entry in group.whole["published"] + group.whole["bounds"]:
+            verdicts += 1
+            if entry["verdict"] in ("fails", "differs"):
+                failed.append(f"{tables.combination(group.whole)}: "
+                              f"{entry['name']} {entry['verdict']}")
+    if not verdicts:
+        return ("<p class=\"summary\">These runs have no bounds and no "
+                "published values to be held against.</p>")
+    if not failed:
+        text = ("The one verdict holds." if verdicts == 1
+                else f"All {verdicts} verdicts hold.")
+        return f"<p class=\"summary\">{text}</p>"
+    items = "".join(f"<li>{html.escape(line)}</li>" for line in failed)
+    return (f"<div class=\"summary bad\">{len(failed)} of "
+            f"{_plural(verdicts, 'verdict')} "
+            f"{'does' if len(failed) == 1 else 'do'} not hold:"
+            f"<ul>{items}</ul></div>")
+
+
+def _comparisons(groups, experiments):
+    """A table over groups, for each experiment that ran in several settings."""
+    parts = []
+    for experiment in experiments:
+        wholes = [group.whole for group in groups
+                  if group.whole["experiment"] == experiment]
+        if len(wholes) > 1 and _same_links(wholes):
+            table = tables.comparison_table(wholes)
+            parts.append(tables.render_html(table))
+    return "\n".join(parts)
+
+
+def _same_links(wholes):
+    def shape(whole):
+        return (list(whole["links"]),
+                sorted({group["path"] for group in whole["classes"]}))
+
+    return all(shape(whole) == shape(wholes[0]) for whole in wholes)
+
+
+def _name(group, taken):
+    """A file name for a group's figures that no other group has."""
+    parameters = group.whole["parameters"]
+    base = re.sub(r"[^A-Za-z0-9]+", "-", "-".join(
+        str(part) for part in (group.whole["experiment"],
+                               parameters.get("cc", ""),
+                               parameters.get("aqm", "")))).strip("-")
+    name, count = base, 1
+    while name in taken:
+        count += 1
+        name = f"{base}-{count}"
+    taken.add(name)
+    return name
+
+
+def _section(group, directory, name):
+    whole = group.whole
+    parameters = ", ".join(f"{key} {value}" for key, value in
+                           whole["parameters"].items())
+    seeds = ", ".join(str(result["seed"]) for result in group.results)
+    heading = f"{whole['experiment']}: {tables.combination(whole)}"
+    parts = [
+        f"<h2>{html.escape(heading)}</h2>",
+        f"<p class=\"note\">Parameters: {html.escape(parameters)}. "
+        f"Seed{'s' * (len(group.results) > 1)}: {html.escape(seeds)}.</p>",
+        *map(tables.render_html, tables.result_tables(whole)),
+        *_figures(group, directory, name),
+        tables.render_html(_calibration(group.raw)),
+        _provenance(group),
+    ]
+    return "\n".join(parts)
+
+
+def _figures(group, directory, name):
+    folder = directory / "figures"
+    first = f"seed {group.raw['seed']}"
+    # Flows that came and went have no one rate to stand beside a share.
+    if "intervals" not in group.whole:
+        paths = figures.rate_allocation(group.results,
+                                        folder / f"{name}-rates")
+        yield _figure(paths, "Rate of every flow, grouped by path; lines are "
+                             "the weighted proportionally fair shares")
+    ids = tuple(flow["id"] for flow in group.raw["flows"])
+    chosen = tuple(number for number in (1, 5, 9) if number in ids) or ids[:3]
+    paths = figures.windows(group.raw, folder / f"{name}-windows", chosen)
+    yield _figure(paths, f"Congestion windows, {first}")
+    paths = figures.queues(group.raw, folder / f"{name}-queues")
+    yield _figure(paths, f"Backlog of the links' queues, {first}")
+
+
+def _figure(paths, caption):
+    image = base64.b64encode(paths[0].read_bytes()).decode("ascii")
+    links = " ".join(
+        f"<a href=\"figures/{html.escape(path.name)}\">"
+        f"{html.escape(path.suffix[1:].upper())}</a>" for path in paths)
+    caption = html.escape(caption)
+    return (f"<figure><img alt=\"{caption}\" "
+            f"src=\"data:image/svg+xml;base64,{image}\">"
+            f"<figcaption>{caption}. {links}</figcaption></figure>")
+
+
+def _calibration(raw):
+    """What each link did with a known load before the run."""
+    calibration = raw["calibration"]
+    keys = list(dict.fromkeys(key for outcome in calibration.values()
+                              for key in outcome if key != "ok"))
+    rows = [[name, "holds" if outcome["ok"] else "fails",
+             *(_short(outcome.get(key, "-")) for key in keys)]
+            for name, outcome in calibration.items()]
+    return tables.Table(f"Calibration, seed {raw['seed']}",
+                        ["link", "verdict", *keys], rows, left=2)
+
+
+def _short(value):
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _provenance(group):
+    lines = list(_outline(group.whole["provenance"]))
+    lines.append("trace digests (sha256):")
+    lines += [f"  seed {result['seed']}: {result['digest']}"
+              for result in group.results]
+    return (f"<details><summary>Provenance</summary>"
+            f"<pre>{html.escape(chr(10).join(lines))}</pre></details>")
+
+
+def _outline(value, depth=0):
+    """Lines that show nested objects and lists by indentation."""
+    pad = "  " * depth
+    entries = value.items() if isinstance(value, dict) else (
+        (None, entry) for entry in value)
+    for key, entry in entries:
+        head = f"{pad}{key}:" if key is not None else pad.removesuffix(" ")
+        if isinstance(entry, (dict, list)):
+            yield head.rstrip()
+            yield from _outline(entry, depth + 1)
+        else:
+            yield f"{head} {entry}" if head else str(entry)
+
+
+def _repeat(groups):
+    commands = list(dict.fromkeys(command for group in groups
+                                  for command in group.commands))
+    commands.append("tollway report DIR   # this page, from the same results")
+    return (f"<h2>How to repeat this</h2>\n"
+            f"<pre>{html.escape(chr(10).join(commands))}</pre>")
+
+
+def _limitations():
+    items = "\n".join(f"<li>{html.escape(line)}</li>" for line in LIMITATIONS)
+    return f"<h2>Limitations</h2>\n<ul>\n{items}\n</ul>"

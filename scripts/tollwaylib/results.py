@@ -1,0 +1,1031 @@
+# SPDX-License-Identifier: GPL-2.0
+"""From one run's raw measurements to its result, and from seeds to means.
+
+Everything here is a pure function of raw.json (and of the published numbers
+in data/), so results can be made again without running anything. Input that
+cannot be trusted (failed calibration, a flow that sent nothing, a counter
+that runs backwards, NaN) raises TollwayError; no number is made up.
+
+What is measured:
+
+- the window: from warmup_s to duration_s, cut to the life of the flow;
+- rate_pps: packets/s, bytes_acked in the window over mss over its seconds,
+  samples interpolated linearly; goodput_bps: the same bytes in bit/s;
+- expected_pps: the weighted proportionally fair rate of the flows active at
+  each moment, averaged over the same window; without wtp, every weight is 1;
+- utilization: bytes from warm-up to end over what the link could carry;
+- queue_mean_pkts, queue_p99_pkts: of the backlog samples in the window;
+- marks, drops: between warm-up and end;
+- class: flows of one path and one wtp; its rate is their mean, spread is
+  (max - min)/mean of rate/expected, error is rate/expected - 1;
+- in an interval of a schedule, the first SETTLE_S seconds (or the warm-up,
+  if that is later) are left out of rates and of every *_after_2s;
+- convergence_s: the first time after a change from which the class's mean
+  rate over the following second is within 10 % of its new share; null if
+  that never happens.
+"""
+
+import functools
+import json
+import math
+import os
+import pathlib
+import re
+import statistics
+import tempfile
+
+import numpy as np
+from scipy import stats
+
+from . import theory
+from .errors import TollwayError
+
+SCHEMA = 1
+RAW_SCHEMA = 1
+SETTLE_S = 2.0
+CONVERGENCE_WINDOW_S = 1.0
+CONVERGENCE_BAND = 0.10
+_CONVERGENCE_STEP_S = 0.05
+# Samples come every 50-100 ms; a hole of a second would hide what happened.
+_LONGEST_GAP_S = 1.0
+# More than this means that the link is not shaped as described.
+_LARGEST_UTILIZATION = 1.02
+_PUBLISHED = pathlib.Path(__file__).parent / "data" / "published_cp05.json"
+_EPSILON = 1e-9
+
+
+# --- files ---------------------------------------------------------------
+
+def load_raw(directory):
+    """The raw result in a directory's raw.json, as a dict.
+
+    Raises TollwayError if it is missing, damaged or of another schema.
+    """
+    raw = load_json(pathlib.Path(directory) / "raw.json")
+    if not isinstance(raw, dict) or raw.get("schema") != RAW_SCHEMA:
+        raise TollwayError(f"{directory}/raw.json is not a raw result of "
+                           f"schema {RAW_SCHEMA}")
+    return raw
+
+
+def load_json(path):
+    """The value in a JSON file; NaN and damage raise TollwayError."""
+    def refuse(name):
+        raise TollwayError(f"{path} contains {name}, which is no measurement")
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file, parse_constant=refuse)
+    except OSError as error:
+        raise TollwayError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise TollwayError(f"{path} is not valid JSON: {error}") from error
+
+
+def write_json_atomic(path, value, indent=1):
+    """Write value to path as JSON: the whole file appears, or nothing does.
+
+    indent: as for json.dumps; None writes one line. NaN raises TollwayError.
+    """
+    try:
+        text = json.dumps(value, indent=indent, allow_nan=False,
+                          ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise TollwayError(f"cannot write {path}: {error}") from error
+    write_text_atomic(path, text + "\n")
+
+
+def write_text_atomic(path, text):
+    """Write text to path in UTF-8: the whole file appears, or nothing does."""
+    path = pathlib.Path(path)
+    temporary = None
+    try:
+        with tempfile.NamedTemporaryFile(
+                "w", encoding="utf-8", dir=path.parent, prefix=path.name,
+                suffix=".tmp", delete=False) as file:
+            temporary = file.name
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except OSError as error:
+        if temporary is not None:
+            pathlib.Path(temporary).unlink(missing_ok=True)
+        raise TollwayError(f"cannot write {path}: {error.strerror}") from error
+
+
+# --- raw measurements ----------------------------------------------------
+
+def _get(mapping, key, where):
+    if not isinstance(mapping, dict) or key not in mapping:
+        raise TollwayError(f"the raw result has no {where}.{key}")
+    return mapping[key]
+
+
+def _number(mapping, key, where, above=None):
+    value = _get(mapping, key, where)
+    if (isinstance(value, bool) or not isinstance(value, (int, float))
+            or not math.isfinite(value) or (above is not None
+                                            and value <= above)):
+        wanted = "a number" if above is None else f"a number above {above}"
+        raise TollwayError(f"the raw result's {where}.{key} is {value!r}, "
+                           f"not {wanted}")
+    return value
+
+
+def _series(mapping, key, where, length=None):
+    """One list of samples as a float array, finite and of the right length."""
+    try:
+        values = np.asarray(_get(mapping, key, where), dtype=float)
+    except (TypeError, ValueError):
+        values = np.full(1, np.nan)
+    if values.ndim != 1 or not np.all(np.isfinite(values)):
+        raise TollwayError(
+            f"{where}.{key} has samples that are not finite numbers")
+    if length is not None and len(values) != length:
+        raise TollwayError(f"{where}.{key} has {len(values)} samples "
+                           f"for {length} points in time")
+    return values
+
+
+class _Counter:
+    """A cumulative counter sampled over time, linear between samples."""
+
+    def __init__(self, times, values, where):
+        if np.any(np.diff(values) < 0):
+            raise TollwayError(f"the counter {where} runs backwards")
+        self.times, self.values, self.where = times, values, where
+
+    def at(self, time):
+        return np.interp(time, self.times, self.values)
+
+    def between(self, start, stop):
+        return float(self.at(stop) - self.at(start))
+
+    def end_within(self, start, stop):
+        """The last sampled moment up to stop; refuses holes in the window."""
+        edges = self.times[(self.times > start) & (self.times < stop)]
+        edges = np.concatenate(([max(start, self.times[0])], edges,
+                                [min(stop, self.times[-1])]))
+        if (len(edges) < 3 or edges[0] - start > _LONGEST_GAP_S
+                or stop - edges[-1] > _LONGEST_GAP_S
+                or np.max(np.diff(edges)) > _LONGEST_GAP_S):
+            raise TollwayError(
+                f"{self.where} was not sampled all the way from {start:g} s "
+                f"to {stop:g} s")
+        return float(edges[-1])
+
+
+def _sample_times(samples, where):
+    times = _series(samples, "t_s", where)
+    if len(times) < 2 or np.any(np.diff(times) <= 0):
+        raise TollwayError(f"{where} needs two samples or more, in order")
+    return times
+
+
+class _Flow:
+    """One flow's description and counters."""
+
+    def __init__(self, raw, paths):
+        self.id = _get(raw, "id", "flow")
+        self.where = f"flow {self.id}"
+        self.path = _get(raw, "path", self.where)
+        self.links = _get(_get(paths, self.path, "paths"), "links",
+                          f"path {self.path}")
+        self.cc = _get(raw, "cc", self.where)
+        self.wtp = _get(raw, "wtp", self.where)
+        if self.wtp is not None:
+            _number(raw, "wtp", self.where, above=0)
+        self.weight = 1.0 if self.wtp is None else float(self.wtp)
+        self.start = _number(raw, "start_s", self.where)
+        self.stop = _number(raw, "stop_s", self.where)
+        self.mss = _number(raw, "mss_bytes", self.where, above=0)
+        self.samples = _get(raw, "samples", self.where)
+        self.times = _sample_times(self.samples, self.where)
+        self.acked = self.counter("bytes_acked")
+
+    def counter(self, key):
+        """A counter of the flow's samples, 0 at its start; None if absent."""
+        if key not in self.samples:
+            return None
+        values = _series(self.samples, key, self.where, len(self.times))
+        times = self.times
+        if times[0] > self.start:
+            times = np.concatenate(([self.start], times))
+            values = np.concatenate(([0.0], values))
+        return _Counter(times, values, f"{self.where}'s {key}")
+
+    def window(self, start, stop):
+        """The part of [start, stop] in which the flow ran and was sampled."""
+        start, stop = max(start, self.start), min(stop, self.stop)
+        if stop - start < _EPSILON:
+            raise TollwayError(f"{self.where} did not run while rates were "
+                               f"measured, so it has none")
+        return start, self.acked.end_within(start, stop)
+
+    def rate_pps(self, start, stop):
+        return self.acked.between(start, stop) / self.mss / (stop - start)
+
+    def overlap(self, start, stop):
+        return min(stop, self.stop) - max(start, self.start)
+
+
+class _Queue:
+    """One link's queue: backlog samples and counters."""
+
+    def __init__(self, raw, name, link):
+        self.name, self.where = name, f"queue {name}"
+        self.raw = raw
+        self.capacity = _number(link, "capacity_bps", f"link {name}", above=0)
+        self.times = _sample_times(raw, self.where)
+        self.backlog = _series(raw, "backlog_pkts", self.where,
+                               len(self.times))
+        self._counters = {}
+
+    def counter(self, key):
+        if key not in self._counters:
+            self._counters[key] = _Counter(
+                self.times,
+                _series(self.raw, key, self.where, len(self.times)),
+                f"{self.where}'s {key}")
+        return self._counters[key]
+
+    def backlog_within(self, start, stop):
+        values = self.backlog[(self.times >= start) & (self.times <= stop)]
+        if not len(values):
+            raise TollwayError(f"{self.where} has no samples between "
+                               f"{start:g} s and {stop:g} s")
+        return values
+
+    def stat(self, key):
+        """The qdisc's own counter between warm-up and end."""
+        ends = [_number(_get(self.raw, when, self.where), key,
+                        f"{self.where}.{when}")
+                for when in ("stats_at_warmup", "stats_at_end")]
+        if ends[1] < ends[0]:
+            raise TollwayError(f"{self.where}'s {key} run backwards")
+        return ends[1] - ends[0]
+
+    def utilization(self, sent_bytes, seconds):
+        value = sent_bytes * 8 / (self.capacity * seconds)
+        if value > _LARGEST_UTILIZATION:
+            raise TollwayError(
+                f"link {self.name} carried {value:.1%} of its rate, so it is "
+                f"not shaped as described")
+        return value
+
+    def sent_utilization(self, start, stop):
+        sent = self.counter("bytes")
+        sent.end_within(start, stop)
+        return self.utilization(sent.between(start, stop), stop - start)
+
+
+class _Run:
+    """A raw result, checked, with the fair shares of any set of flows."""
+
+    def __init__(self, raw):
+        self.raw = raw
+        if raw.get("schema") != RAW_SCHEMA:
+            raise TollwayError(f"the raw result has schema "
+                               f"{raw.get('schema')!r}, not {RAW_SCHEMA}")
+        self.parameters = _get(raw, "parameters", "raw")
+        self.warmup = _number(self.parameters, "warmup_s", "parameters")
+        self.duration = _number(self.parameters, "duration_s", "parameters")
+        if not 0 <= self.warmup < self.duration:
+            raise TollwayError(
+                f"nothing is left to measure: the warm-up of {self.warmup:g} s "
+                f"is not within the duration of {self.duration:g} s")
+        self.packet_bytes = _number(self.parameters, "packet_bytes",
+                                    "parameters", above=0)
+        self.links = _get(raw, "links", "raw")
+        self.bottlenecks = [name for name, link in self.links.items()
+                            if link.get("bottleneck")]
+        if not self.bottlenecks:
+            raise TollwayError("the raw result names no bottleneck link")
+        self._check_calibration()
+        self.queues = {
+            name: _Queue(queue, name, _get(self.links, name, "links"))
+            for name, queue in _get(raw, "queues", "raw").items()}
+        for name in self.bottlenecks:
+            _get(self.queues, name, "queues")
+        self.capacity_pps = {
+            name: _number(link, "capacity_bps", f"link {name}", above=0)
+            / (8 * self.packet_bytes) for name, link in self.links.items()}
+        paths = _get(raw, "paths", "raw")
+        self.flows = [_Flow(flow, paths) for flow in _get(raw, "flows", "raw")]
+        self._check_flows()
+        self._shares = {}
+
+    def _check_calibration(self):
+        calibration = _get(self.raw, "calibration", "raw")
+        for name in self.bottlenecks:
+            if name not in calibration:
+                raise TollwayError(f"link {name} was not calibrated")
+        for name, outcome in calibration.items():
+            if not isinstance(outcome, dict) or outcome.get("ok") is not True:
+                raise TollwayError(f"the calibration of link {name} failed, "
+                                   f"so nothing measured over it counts")
+
+    def _check_flows(self):
+        if not self.flows:
+            raise TollwayError("the raw result has no flows")
+        if len({flow.id for flow in self.flows}) < len(self.flows):
+            raise TollwayError("two flows have the same id")
+        if len({flow.wtp is None for flow in self.flows}) > 1:
+            raise TollwayError("flows with and without a willingness to pay "
+                               "have no common fair share")
+
+    def shares(self, active):
+        """Fair rates in packets/s of the flows in active, by id."""
+        key = frozenset(flow.id for flow in active)
+        if key not in self._shares:
+            self._shares[key] = theory.wpf_allocation(
+                self.capacity_pps,
+                [(flow.id, flow.weight, flow.links) for flow in active])
+        return self._shares[key]
+
+    def expected_pps(self):
+        """Each flow's fair rate, averaged over its part of the window."""
+        edges = {self.warmup, self.duration}
+        for flow in self.flows:
+            edges |= {edge for edge in (flow.start, flow.stop)
+                      if self.warmup < edge < self.duration}
+        edges = sorted(edges)
+        packets = dict.fromkeys((flow.id for flow in self.flows), 0.0)
+        seconds = dict(packets)
+        for start, stop in zip(edges, edges[1:]):
+            active = [flow for flow in self.flows
+                      if flow.overlap(start, stop) > 0]
+            for flow, share in (self.shares(active) if active else {}).items():
+                packets[flow] += share * (stop - start)
+                seconds[flow] += stop - start
+        return {flow: packets[flow] / seconds[flow] for flow in packets
+                if seconds[flow]}
+
+
+# --- the result of one run -----------------------------------------------
+
+def analyse(raw):
+    """The result of one run, the object that `tollway run --json` writes.
+
+    raw: the content of raw.json. Returns a dict that passes validate().
+    Raises TollwayError if any of it cannot be trusted.
+    """
+    run = _Run(raw)
+    flows, rates = _measure_flows(run)
+    result = {
+        "schema": SCHEMA,
+        "experiment": _get(raw, "experiment", "raw"),
+        "parameters": run.parameters,
+        "seed": _get(raw, "seed", "raw"),
+        "links": {name: _measure_link(run, queue)
+                  for name, queue in run.queues.items()},
+        "flows": flows,
+        "classes": _classes(run.flows, rates, run.expected_pps()),
+        "published": [],
+        "bounds": [],
+        "provenance": _get(raw, "provenance", "raw"),
+        "digest": _get(raw, "trace_sha256", "raw"),
+    }
+    if raw.get("schedule"):
+        result["intervals"] = _intervals(run)
+    result["published"] = compare_published(result)
+    result["bounds"] = [
+        _judge(bound, _measure(bound, run, result))
+        for bound in raw.get("bounds") or []]
+    validate(result)
+    return result
+
+
+def _measure_flows(run):
+    flows, rates = [], {}
+    for flow in run.flows:
+        start, stop = flow.window(run.warmup, run.duration)
+        rate = flow.rate_pps(start, stop)
+        if not rate > 0:
+            raise TollwayError(f"{flow.where} sent nothing between "
+                               f"{start:g} s and {stop:g} s")
+        rates[flow.id] = rate
+        again = flow.counter("retransmits")
+        flows.append({
+            "id": flow.id, "path": flow.path, "cc": flow.cc, "wtp": flow.wtp,
+            "rate_pps": rate,
+            "goodput_bps": rate * flow.mss * 8,
+            "retransmits": again and round(again.between(start, stop)),
+            "rtt_mean_ms": _rtt_mean_ms(flow, start, stop),
+        })
+    return flows, rates
+
+
+def _rtt_mean_ms(flow, start, stop):
+    if "srtt_us" not in flow.samples:
+        return None
+    rtt = _series(flow.samples, "srtt_us", flow.where, len(flow.times))
+    rtt = rtt[(flow.times >= start) & (flow.times <= stop) & (rtt > 0)]
+    return float(np.mean(rtt)) / 1000 if len(rtt) else None
+
+
+def _measure_link(run, queue):
+    backlog = queue.backlog_within(run.warmup, run.duration)
+    return {
+        "capacity_bps": queue.capacity,
+        "utilization": queue.utilization(queue.stat("bytes"),
+                                         run.duration - run.warmup),
+        "queue_mean_pkts": float(np.mean(backlog)),
+        "queue_p99_pkts": float(np.percentile(backlog, 99)),
+        "marks": queue.stat("marks"),
+        "drops": queue.stat("drops"),
+    }
+
+
+def _by_class(flows):
+    """Dict (path, wtp) -> flows, in the order of the flows."""
+    groups = {}
+    for flow in flows:
+        groups.setdefault((flow.path, flow.wtp), []).append(flow)
+    return groups
+
+
+def _classes(flows, rates, expected):
+    classes = []
+    for (path, wtp), members in _by_class(flows).items():
+        mean = statistics.fmean(rates[flow.id] for flow in members)
+        parts = [rates[flow.id] / expected[flow.id] for flow in members]
+        share = statistics.fmean(expected[flow.id] for flow in members)
+        classes.append({
+            "path": path, "wtp": wtp, "rate_pps": mean,
+            "expected_pps": share, "error": mean / share - 1,
+            "spread": (max(parts) - min(parts)) / statistics.fmean(parts),
+        })
+    return classes
+
+
+def _intervals(run):
+    schedule = run.raw["schedule"]
+    starts = [_number(step, "t_s", "schedule") for step in schedule]
+    stops = starts[1:] + [run.duration]
+    intervals = []
+    for step, start, stop in zip(schedule, starts, stops):
+        settled = max(start + SETTLE_S, run.warmup)
+        if stop - settled < CONVERGENCE_WINDOW_S:
+            raise TollwayError(
+                f"the interval from {start:g} s to {stop:g} s is too short to "
+                f"measure after {settled:g} s")
+        active = [flow for flow in run.flows
+                  if flow.overlap(start, stop) > (stop - start) / 2]
+        if not active:
+            raise TollwayError(f"no flow runs from {start:g} s to {stop:g} s")
+        shares = run.shares(active)
+        rates = {flow.id: flow.rate_pps(*flow.window(settled, stop))
+                 for flow in active}
+        silent = [flow.where for flow in active if not rates[flow.id] > 0]
+        if silent:
+            raise TollwayError(f"{silent[0]} sent nothing between "
+                               f"{settled:g} s and {stop:g} s")
+        classes = _classes(active, rates, shares)
+        for group, members in zip(classes, _by_class(active).values()):
+            group["convergence_s"] = _convergence_s(
+                members, group["expected_pps"], start, stop)
+        times = [group["convergence_s"] for group in classes]
+        intervals.append({
+            "start_s": start, "stop_s": stop,
+            "factor": _number(step, "factor", "schedule"),
+            "links": {
+                name: _interval_link(queue, max(start, run.warmup), settled,
+                                     stop)
+                for name, queue in run.queues.items()},
+            "classes": classes,
+            "max_convergence_s": None if None in times else max(times),
+        })
+    return intervals
+
+
+def _interval_link(queue, start, settled, stop):
+    drops = queue.counter("drops")
+    return {
+        "utilization": queue.sent_utilization(start, stop),
+        "utilization_after_2s": queue.sent_utilization(settled, stop),
+        "queue_mean_pkts": float(np.mean(queue.backlog_within(start, stop))),
+        "drops": round(drops.between(start, stop)),
+        "drops_after_2s": round(drops.between(settled, stop)),
+    }
+
+
+def _convergence_s(members, share, start, stop):
+    """Seconds from start until the class first has its share; None if never."""
+    times = np.arange(
+        start, stop - CONVERGENCE_WINDOW_S + _EPSILON, _CONVERGENCE_STEP_S)
+    rate = sum((flow.acked.at(times + CONVERGENCE_WINDOW_S)
+                - flow.acked.at(times)) / flow.mss for flow in members)
+    rate = rate / CONVERGENCE_WINDOW_S / len(members)
+    near = np.flatnonzero(np.abs(rate / share - 1) <= CONVERGENCE_BAND)
+    return round(float(times[near[0]] - start), 3) if len(near) else None
+
+
+# --- verdicts ------------------------------------------------------------
+
+@functools.lru_cache(maxsize=None)
+def _published():
+    return load_json(_PUBLISHED)["experiments"]
+
+
+def compare_published(result):
+    """What the paper published for this run, beside what was measured.
+
+    result: a result or an aggregate, without need of its published part. The
+    list is empty when the paper says nothing about the pair of congestion
+    control and AQM, or the run's setup differs from the paper's. Verdicts:
+    "agrees" (within the tolerance), "better" (beyond it in the good
+    direction), "differs".
+    """
+    experiment = _published().get(result["experiment"])
+    if experiment is None:
+        return []
+    setup = experiment["setup"]
+    capacity = {name: link["capacity_bps"]
+                for name, link in result["links"].items()}
+    if (any(capacity.get(name) != value
+            for name, value in setup["capacity_bps"].items())
+            or len(result["flows"]) != setup["flows"]):
+        return []
+    pair = [result["parameters"].get("cc"), result["parameters"].get("aqm")]
+    return [
+        _compare(row, number, _lookup(result, number["metric"],
+                                      setup["capacity_bps"]))
+        for row in experiment["rows"] if pair in row["pairs"]
+        for number in row["numbers"]]
+
+
+def _compare(row, number, measured):
+    above = measured - number["value"]
+    if number["better"] == "lower":
+        above = -above
+    if abs(above) <= number["tolerance"] + _EPSILON:
+        verdict = "agrees"
+    else:
+        verdict = "better" if above > 0 else "differs"
+    return {"name": f"{row['name']}: {number['name']}",
+            "value": number["value"], "paper": row["paper"],
+            "measured": measured, "verdict": verdict}
+
+
+def mean_of(value):
+    """A number, or the mean of an aggregated one."""
+    return value["mean"] if isinstance(value, dict) else value
+
+
+def _lookup(result, metric, links):
+    """What a published number's metric names: a field, or a mean over links."""
+    if metric == "links.mean_utilization":
+        return statistics.fmean(
+            mean_of(result["links"][name]["utilization"]) for name in links)
+    for key in metric.split("."):
+        result = result[int(key) if isinstance(result, list) else key]
+    return mean_of(result)
+
+
+def _max_abs_error(run, result):
+    return max(abs(group["error"]) for group in result["classes"])
+
+
+def _max_spread(run, result):
+    return max(group["spread"] for group in result["classes"])
+
+
+def _min_utilization(run, result):
+    return min(result["links"][name]["utilization"]
+               for name in run.bottlenecks)
+
+
+def _max_queue_mean(run, result):
+    return max(result["links"][name]["queue_mean_pkts"]
+               for name in run.bottlenecks)
+
+
+def _total_drops(run, result):
+    return sum(link["drops"] for link in result["links"].values())
+
+
+def _total_drops_whole_run(run, result):
+    return sum(_number(queue.raw["stats_at_end"], "drops", queue.where)
+               for queue in run.queues.values())
+
+
+def _interval_list(result):
+    if "intervals" not in result:
+        raise TollwayError("a bound on intervals needs a schedule")
+    return result["intervals"]
+
+
+def _min_utilization_after_2s(run, result):
+    return min(interval["links"][name]["utilization_after_2s"]
+               for interval in _interval_list(result)
+               for name in run.bottlenecks)
+
+
+def _drops_after_2s(run, result):
+    return sum(link["drops_after_2s"] for interval in _interval_list(result)
+               for link in interval["links"].values())
+
+
+def _max_interval_error(run, result):
+    return max(abs(group["error"]) for interval in _interval_list(result)
+               for group in interval["classes"])
+
+
+def _max_convergence_s(run, result):
+    times = [interval["max_convergence_s"]
+             for interval in _interval_list(result)]
+    return None if None in times else max(times)
+
+
+def _aimd_max_abs_error(run, result):
+    worst = 0.0
+    groups = _by_class(run.flows)
+    for group, members in zip(result["classes"], groups.values()):
+        if group["wtp"] is None:
+            raise TollwayError("the AIMD equilibrium needs flows with a "
+                               "willingness to pay")
+        marked = _mark_fraction(run, members)
+        if not 0 < marked < 1:
+            return None
+        share = theory.aimd_rate(group["wtp"], marked)
+        worst = max(worst, abs(group["rate_pps"] / share - 1))
+    return worst
+
+
+def _mark_fraction(run, members):
+    """Marked part of a class's packets: its own counters, or its links'."""
+    marked = delivered = 0.0
+    for flow in members:
+        counters = flow.counter("delivered_ce"), flow.counter("delivered")
+        if None not in counters:
+            start, stop = flow.window(run.warmup, run.duration)
+            marked += counters[0].between(start, stop)
+            delivered += counters[1].between(start, stop)
+    if marked > 0 and delivered > 0:
+        return marked / delivered
+    queues = [run.queues[link] for link in members[0].links
+              if link in run.queues]
+    return theory.path_mark_probability(
+        queue.stat("marks") / max(queue.stat("packets"), 1)
+        for queue in queues)
+
+
+# What an experiment may set bounds on. Each takes the run and its result and
+# returns a number, or None for "never happened", which fails every bound.
+# Utilisation and queue bounds look at bottleneck links only.
+METRICS = {
+    # largest |error| of a class, relative
+    "classes.max_abs_error": _max_abs_error,
+    # largest (max - min)/mean within a class
+    "classes.max_spread": _max_spread,
+    # smallest utilisation, 0 to 1
+    "links.min_utilization": _min_utilization,
+    # largest mean backlog, packets
+    "links.max_queue_mean_pkts": _max_queue_mean,
+    # packets dropped on all links after the warm-up
+    "links.total_drops": _total_drops,
+    # packets dropped on all links, warm-up included
+    "links.total_drops_whole_run": _total_drops_whole_run,
+    # smallest utilisation from 2 s after each change, 0 to 1
+    "intervals.min_utilization_after_2s": _min_utilization_after_2s,
+    # packets dropped later than 2 s after a change
+    "intervals.drops_after_2s": _drops_after_2s,
+    # largest |error| of a class from 2 s after each change, relative
+    "intervals.max_abs_error": _max_interval_error,
+    # longest convergence_s, the start of the run included, s
+    "intervals.max_convergence_s": _max_convergence_s,
+    # largest |error| of a class against w (1 - m)/m, relative; m from its
+    # flows' delivered_ce/delivered, or if those are zero from its links'
+    # marks/packets; None when nothing was marked
+    "aimd.max_abs_error": _aimd_max_abs_error,
+}
+
+
+def _measure(bound, run, result):
+    metric = _get(bound, "metric", "bounds")
+    if metric not in METRICS:
+        raise TollwayError(f"there is no metric {metric!r}; "
+                           f"there are {', '.join(METRICS)}")
+    return METRICS[metric](run, result)
+
+
+def _judge(bound, measured):
+    value, op = _number(bound, "value", "bounds"), _get(bound, "op", "bounds")
+    if op not in ("<=", ">="):
+        raise TollwayError(f"a bound's op is <= or >=, not {op!r}")
+    holds = measured is not None and (
+        measured <= value if op == "<=" else measured >= value)
+    return {"name": _get(bound, "name", "bounds"), "metric": bound["metric"],
+            "measured": measured, "op": op, "bound": value,
+            "verdict": "holds" if holds else "fails"}
+
+
+def all_hold(result):
+    """True if no verdict of a result or aggregate is "fails" or "differs"."""
+    return all(entry["verdict"] in ("holds", "agrees", "better")
+               for entry in result["published"] + result["bounds"])
+
+
+# --- over seeds ----------------------------------------------------------
+
+def _statistics(values):
+    """Mean, standard deviation and half the 95 % interval (Student's t).
+
+    With one value the last two are None. A None among the values makes
+    every entry None: what did not always happen has no mean.
+    """
+    count = len(values)
+    if None in values:
+        return {"mean": None, "sd": None, "ci95": None, "n": count}
+    mean = statistics.fmean(values)
+    if count < 2:
+        return {"mean": mean, "sd": None, "ci95": None, "n": count}
+    sd = statistics.stdev(values)
+    half = float(stats.t.ppf(0.975, count - 1)) * sd / math.sqrt(count)
+    return {"mean": mean, "sd": sd, "ci95": half, "n": count}
+
+
+def aggregate(results):
+    """One object for several seeds of one experiment.
+
+    results: one or more results with the same experiment, parameters (but for
+    a parameter named seed), links and flows, and different seeds.
+
+    Returns a dict shaped like a result, with `seeds` and `digests` (lists)
+    for `seed` and `digest`. Measured numbers become {mean, sd, ci95, n}: ci95
+    is half the 95 % confidence interval of the mean (Student's t), sd and
+    ci95 are None for one seed. A class's `error` is the mean rate's, and
+    `error_ci95` its half interval. A bound's `measured` is the worst seed's,
+    but for classes.max_abs_error, which is of the mean rates.
+    """
+    _check_same(results)
+    first = results[0]
+    whole = {
+        "schema": SCHEMA,
+        "experiment": first["experiment"],
+        "parameters": {key: value for key, value in
+                       first["parameters"].items() if key != "seed"},
+        "seeds": [result["seed"] for result in results],
+        "links": _aggregate_links([result["links"] for result in results]),
+        "flows": [
+            {**{key: same[0][key] for key in ("id", "path", "cc", "wtp")},
+             **{key: _statistics([flow[key] for flow in same]) for key in
+                ("rate_pps", "goodput_bps", "retransmits", "rtt_mean_ms")}}
+            for same in zip(*(result["flows"] for result in results))],
+        "classes": _aggregate_classes(
+            [result["classes"] for result in results]),
+        "published": [],
+        "bounds": [],
+        "provenance": first["provenance"],
+        "digests": [result["digest"] for result in results],
+    }
+    if "intervals" in first:
+        whole["intervals"] = [
+            {**{key: same[0][key] for key in ("start_s", "stop_s", "factor")},
+             "links": _aggregate_links([step["links"] for step in same]),
+             "classes": _aggregate_classes([step["classes"]
+                                            for step in same]),
+             "max_convergence_s": _worst([step["max_convergence_s"]
+                                          for step in same])}
+            for same in zip(*(result["intervals"] for result in results))]
+    whole["published"] = compare_published(whole)
+    whole["bounds"] = [
+        _aggregate_bound(same, whole)
+        for same in zip(*(result["bounds"] for result in results))]
+    return whole
+
+
+def _check_same(results):
+    if not results:
+        raise TollwayError("there are no results to put together")
+    for result in results:
+        validate(result)
+
+    def kind(result):
+        parameters = {key: value for key, value in
+                      result["parameters"].items() if key != "seed"}
+        return (result["experiment"], parameters,
+                {name: link["capacity_bps"]
+                 for name, link in result["links"].items()},
+                [(flow["id"], flow["path"], flow["cc"], flow["wtp"])
+                 for flow in result["flows"]],
+                [(bound["metric"], bound["op"], bound["bound"])
+                 for bound in result["bounds"]],
+                [(step["start_s"], step["stop_s"], step["factor"])
+                 for step in result.get("intervals", ())])
+
+    seeds = [result["seed"] for result in results]
+    if len(set(seeds)) < len(seeds):
+        raise TollwayError("two results have the same seed, and a repeat says "
+                           "nothing about spread")
+    if len({result["digest"] for result in results}) < len(results):
+        raise TollwayError("two seeds left the same trace, so the seed has no "
+                           "effect and the repeats no spread")
+    if any(kind(result) != kind(results[0]) for result in results[1:]):
+        raise TollwayError("results of different experiments or parameters "
+                           "have no common mean")
+
+
+def _aggregate_links(runs):
+    return {
+        name: {key: value if key == "capacity_bps" else
+               _statistics([links[name][key] for links in runs])
+               for key, value in link.items()}
+        for name, link in runs[0].items()}
+
+
+def _aggregate_classes(runs):
+    classes = []
+    for same in zip(*runs):
+        share = statistics.fmean(group["expected_pps"] for group in same)
+        rate = _statistics([group["rate_pps"] for group in same])
+        group = {
+            "path": same[0]["path"], "wtp": same[0]["wtp"],
+            "rate_pps": rate, "expected_pps": share,
+            "error": rate["mean"] / share - 1,
+            "error_ci95": rate["ci95"] and rate["ci95"] / share,
+            "spread": _statistics([group["spread"] for group in same]),
+        }
+        if "convergence_s" in same[0]:
+            group["convergence_s"] = _worst([group["convergence_s"]
+                                             for group in same])
+        classes.append(group)
+    return classes
+
+
+def _worst(times):
+    return None if None in times else max(times)
+
+
+def _aggregate_bound(same, whole):
+    bound = {"name": same[0]["name"], "metric": same[0]["metric"],
+             "op": same[0]["op"], "value": same[0]["bound"]}
+    measured = [entry["measured"] for entry in same]
+    if bound["metric"] == "classes.max_abs_error":
+        return _judge(bound, _max_abs_error(None, whole))
+    if None in measured:
+        return _judge(bound, None)
+    worst = max if bound["op"] == "<=" else min
+    return _judge(bound, worst(measured))
+
+
+# --- the schema ----------------------------------------------------------
+
+def _is_number(value):
+    return (isinstance(value, (int, float)) and not isinstance(value, bool)
+            and math.isfinite(value))
+
+
+def _is_count(value):
+    return _is_number(value) and value >= 0 and value == int(value)
+
+
+def _is_text(value):
+    return isinstance(value, str) and value != ""
+
+
+def _is_positive(value):
+    return _is_number(value) and value > 0
+
+
+def _is_share(value):
+    return _is_number(value) and 0 <= value <= _LARGEST_UTILIZATION
+
+
+def _at_least_zero(value):
+    return _is_number(value) and value >= 0
+
+
+def _is_integer(value):
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_digest(value):
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value)
+
+
+def _or_null(check):
+    return lambda value: value is None or check(value)
+
+
+def _one_of(*words):
+    return lambda value: value in words
+
+
+def _is_anything(value):
+    return True
+
+
+def _is_parameters(value):
+    return isinstance(value, dict) and _finite(value)
+
+
+def _finite(value):
+    if isinstance(value, dict):
+        return all(map(_finite, value.values()))
+    if isinstance(value, (list, tuple)):
+        return all(map(_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _fields(value, where, fields):
+    """Check an object: exactly these fields, each passing its check."""
+    if not isinstance(value, dict):
+        raise TollwayError(f"the result's {where} is not an object")
+    for name in fields:
+        if name not in value:
+            raise TollwayError(f"the result's {where} has no {name}")
+    for name, content in value.items():
+        if name not in fields:
+            raise TollwayError(f"the result's {where} has an unknown field "
+                               f"{name}")
+        if not fields[name](content):
+            raise TollwayError(f"the result's {where}.{name} cannot be "
+                               f"{_short(content)}")
+
+
+def _short(value):
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _list(value, where, fields, empty=False):
+    if not isinstance(value, list) or not (value or empty):
+        raise TollwayError(f"the result's {where} is not a list"
+                           f"{'' if empty else ' with entries'}")
+    for index, entry in enumerate(value):
+        _fields(entry, f"{where}[{index}]", fields)
+
+
+def _links(value, where, fields):
+    if not isinstance(value, dict) or not value:
+        raise TollwayError(f"the result's {where} is not an object with links")
+    for name, link in value.items():
+        _fields(link, f"{where}.{name}", fields)
+
+
+_LINK = {"capacity_bps": _is_positive, "utilization": _is_share,
+         "queue_mean_pkts": _at_least_zero, "queue_p99_pkts": _at_least_zero,
+         "marks": _is_count, "drops": _is_count}
+_FLOW = {"id": _is_integer, "path": _is_text, "cc": _is_text,
+         "wtp": _or_null(_is_positive), "rate_pps": _is_positive,
+         "goodput_bps": _is_positive, "retransmits": _or_null(_is_count),
+         "rtt_mean_ms": _or_null(_is_positive)}
+_CLASS = {"path": _is_text, "wtp": _or_null(_is_positive),
+          "rate_pps": _is_positive, "expected_pps": _is_positive,
+          "error": _is_number, "spread": _at_least_zero}
+_PUBLISHED_ENTRY = {"name": _is_text, "value": _is_number, "paper": _is_text,
+                    "measured": _is_number,
+                    "verdict": _one_of("agrees", "better", "differs")}
+_BOUND = {"name": _is_text, "metric": METRICS.__contains__,
+          "measured": _or_null(_is_number), "op": _one_of("<=", ">="),
+          "bound": _is_number, "verdict": _one_of("holds", "fails")}
+_INTERVAL_LINK = {"utilization": _is_share, "utilization_after_2s": _is_share,
+                  "queue_mean_pkts": _at_least_zero, "drops": _is_count,
+                  "drops_after_2s": _is_count}
+_INTERVAL_CLASS = {**_CLASS, "convergence_s": _or_null(_at_least_zero)}
+_INTERVAL = {"start_s": _at_least_zero, "stop_s": _is_positive,
+             "factor": _is_positive, "links": _is_anything,
+             "classes": _is_anything,
+             "max_convergence_s": _or_null(_at_least_zero)}
+_PROVENANCE = {"kernel": _is_text, "config_sha256": _is_text,
+               "patches": lambda value: isinstance(value, list),
+               "hz": _is_positive,
+               "modules": lambda value: isinstance(value, dict),
+               "sysctls": lambda value: isinstance(value, dict),
+               "qdiscs": lambda value: isinstance(value, (list, dict)),
+               "tools": lambda value: isinstance(value, dict),
+               "command": _is_text}
+_RESULT = {"schema": lambda value: value == SCHEMA, "experiment": _is_text,
+           "parameters": _is_parameters, "seed": _is_integer,
+           "links": _is_anything, "flows": _is_anything,
+           "classes": _is_anything, "published": _is_anything,
+           "bounds": _is_anything, "provenance": _is_parameters,
+           "digest": _is_digest}
+
+
+def validate(result):
+    """Check a result against the schema: every field, and no other.
+
+    `intervals` is there exactly when the run has a schedule; provenance may
+    say more than it must. Raises TollwayError that names the first field that
+    is wrong; returns None.
+    """
+    fields = dict(_RESULT)
+    if isinstance(result, dict) and "intervals" in result:
+        fields["intervals"] = _is_anything
+    _fields(result, "object", fields)
+    _links(result["links"], "links", _LINK)
+    _list(result["flows"], "flows", _FLOW)
+    _list(result["classes"], "classes", _CLASS)
+    _list(result["published"], "published", _PUBLISHED_ENTRY, empty=True)
+    _list(result["bounds"], "bounds", _BOUND, empty=True)
+    required = {name: result["provenance"].get(name) for name in _PROVENANCE
+                if name in result["provenance"]}
+    _fields(required, "provenance", _PROVENANCE)
+    for index, interval in enumerate(result.get("intervals", ())):
+        where = f"intervals[{index}]"
+        _fields(interval, where, _INTERVAL)
+        _links(interval["links"], f"{where}.links", _INTERVAL_LINK)
+        _list(interval["classes"], f"{where}.classes", _INTERVAL_CLASS)

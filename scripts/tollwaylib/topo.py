@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Mininet nodes, links and topologies of the experiments.
+
+Nothing here knows where the network runs. Each interface configures itself
+with plain `ip` and `tc` commands, which go through `shell()` so that
+`tollway run -v` can print them.
+
+A bottleneck is a priced link: its shaper (HTB with a burst and a quantum of
+one packet) and the AQM under test sit at the egress of a router, and the
+propagation delay is in a wire of its own behind it, so that the backlog of the
+AQM holds queued packets and nothing else. A fat link has its rate and delay in
+one netem at each end: nothing is expected to queue there.
+"""
+
+from mininet.link import Intf, Link
+from mininet.log import debug
+from mininet.node import Node
+from mininet.topo import Topo
+
+from .errors import TollwayError
+
+# Room of the queues that only delay: more than any experiment has in flight.
+DELAY_LIMIT_PKTS = 1000000
+ETHERNET_HEADER_BYTES = 14
+
+
+def shell(node, *commands):
+    """Run commands in a node, all in one go.
+
+    node: mininet Node; commands: str, each must succeed silently.
+    Raises TollwayError with the command and what it printed.
+    """
+    for command in commands:
+        debug(f"{node.name}# {command}\n")
+    script = " && ".join(f"{{ {command}; }}" for command in commands)
+    output = node.cmd(f"{script}; echo \"exit:$?\"").strip()
+    text, _, status = output.rpartition("exit:")
+    if status.strip() != "0":
+        raise TollwayError(f"in node {node.name}: {text.strip() or output} "
+                           f"(from: {script})")
+    return text
+
+
+class Router(Node):
+    """A node that forwards IPv4."""
+
+    def config(self, **params):
+        result = super().config(**params)
+        shell(self, "sysctl -qw net.ipv4.ip_forward=1 "
+                    "net.ipv4.conf.all.rp_filter=0 "
+                    "net.ipv4.conf.default.rp_filter=0 "
+                    "net.ipv4.conf.all.send_redirects=0")
+        return result
+
+
+class Wire(Node):
+    """Two interfaces joined below IP: what enters one leaves the other.
+
+    Each egress may have a netem that delays. Redirection at ingress costs no
+    bridge and no forwarding.
+    """
+
+    def join(self):
+        """Connect the two interfaces; after both links are made."""
+        first, second = (intf.name for intf in self.intfList())
+        for source, sink in ((first, second), (second, first)):
+            shell(self,
+                  f"tc qdisc add dev {source} clsact",
+                  f"tc filter add dev {source} ingress matchall "
+                  f"action mirred egress redirect dev {sink}")
+
+
+class TollwayIntf(Intf):
+    """An interface that shapes, queues and delays as its link says."""
+
+    def config(self, mtu=1500, rate_bps=None, delay_ms=None, aqm=None,
+               gso_max_segs=None, packet_bytes=None, **params):
+        """Configure the interface.
+
+        mtu: bytes of IP. rate_bps: bit/s on the wire, Ethernet header
+        included. delay_ms: propagation. aqm: tc words of the leaf qdisc, such
+        as "sbrm target 10"; needs rate_bps. gso_max_segs: segments the host
+        may hand over in one packet; 1 switches segmentation off.
+        packet_bytes: bytes of a full packet on the wire, the shaper's burst.
+        """
+        result = super().config(**params)
+        commands = [f"ip link set dev {self.name} mtu {mtu} up"]
+        if gso_max_segs is not None:
+            commands.append(f"ip link set dev {self.name} "
+                            f"gso_max_segs {gso_max_segs}")
+        if aqm is not None:
+            burst = packet_bytes or mtu + ETHERNET_HEADER_BYTES
+            commands += [
+                f"tc qdisc replace dev {self.name} root handle 1: "
+                f"htb default 1",
+                f"tc class replace dev {self.name} parent 1: classid 1:1 htb "
+                f"rate {rate_bps}bit burst {burst} cburst {burst} "
+                f"quantum {burst}",
+                self.aqm_command(aqm)]
+        elif rate_bps or delay_ms:
+            words = f"limit {DELAY_LIMIT_PKTS}"
+            if delay_ms:
+                words += f" delay {delay_ms}ms"
+            if rate_bps:
+                words += f" rate {rate_bps}bit"
+            commands.append(f"tc qdisc replace dev {self.name} root "
+                            f"handle 1: netem {words}")
+        shell(self.node, *commands)
+        return result
+
+    def aqm_command(self, aqm):
+        """The tc command that makes `aqm` the leaf of the new shaper."""
+        return f"tc qdisc add dev {self.name} parent 1:1 handle 10: {aqm}"
+
+    def change_aqm(self, aqm):
+        """Put another kind of qdisc in the place of the leaf."""
+        shell(self.node, f"tc qdisc del dev {self.name} parent 1:1",
+              self.aqm_command(aqm))
+
+
+class TollwayLink(Link):
+    """A veth pair whose two ends are TollwayIntf."""
+
+    def __init__(self, node1, node2, port1=None, port2=None, intfName1=None,
+                 intfName2=None, addr1=None, addr2=None, params1=None,
+                 params2=None, **params):
+        ends = [dict(params, **(end or {})) for end in (params1, params2)]
+        super().__init__(node1, node2, port1=port1, port2=port2,
+                         intfName1=intfName1, intfName2=intfName2,
+                         addr1=addr1, addr2=addr2, intf=TollwayIntf,
+                         params1=ends[0], params2=ends[1])
+
+
+class PathTopo(Topo):
+    """Hosts and routers in a tree, with priced links between routers.
+
+    Subclasses describe themselves in build() by router(), host() and
+    priced_link(). After build: `priced` maps the name of each priced link to
+    the (node, interface) that carries its AQM, `paths` maps each path's name
+    to (source, sink, [names of priced links], rtt_ms).
+    """
+
+    def __init__(self, packet_bytes, aqm, edge_bps=10**9, gso_max_segs=1,
+                 **params):
+        self.packet_bytes = packet_bytes
+        self.aqm = aqm
+        self.edge_bps = edge_bps
+        self.gso_max_segs = gso_max_segs
+        self.mtu = packet_bytes - ETHERNET_HEADER_BYTES
+        self.priced = {}
+        self.links_described = {}
+        self.paths = {}
+        self.interfaces = 0
+        super().__init__(**params)
+
+    def router(self, name):
+        """Add a router."""
+        return self.addNode(name, cls=Router)
+
+    def veth(self, first, second, **params):
+        """Add a link whose MAC addresses are the same in every run."""
+        macs = []
+        for _ in range(2):
+            self.interfaces += 1
+            macs.append(f"02:00:00:00:{self.interfaces // 256:02x}:"
+                        f"{self.interfaces % 256:02x}")
+        self.addLink(first, second, cls=TollwayLink, mtu=self.mtu,
+                     addr1=macs[0], addr2=macs[1], **params)
+
+    def endpoint(self, name, router, delay_ms):
+        """Add a host behind `router`, over a fat link."""
+        host = self.addHost(name, ip=None)
+        self.veth(host, router, rate_bps=self.edge_bps, delay_ms=delay_ms,
+                  gso_max_segs=self.gso_max_segs,
+                  intfName1=f"{host}-{router}", intfName2=f"{router}-{host}")
+        return host
+
+    def priced_link(self, name, first, second, rate_bps, delay_ms):
+        """Add a bottleneck from `first` to `second` and a free way back."""
+        wire = self.addNode(f"w{name}", cls=Wire)
+        out = f"{first}-{second}"
+        self.veth(first, wire, intfName1=out, intfName2=f"{wire}-0",
+                  params1={"rate_bps": rate_bps, "aqm": self.aqm,
+                           "packet_bytes": self.packet_bytes},
+                  params2={"delay_ms": delay_ms})
+        self.veth(wire, second, intfName1=f"{wire}-1",
+                  intfName2=f"{second}-{first}",
+                  params1={"delay_ms": delay_ms})
+        self.priced[name] = (first, out)
+        self.links_described[name] = {
+            "capacity_bps": rate_bps, "delay_ms": delay_ms,
+            "bottleneck": True}
+
+    def path(self, name, source, sink, links, rtt_ms):
+        """Name the way from one host to another."""
+        self.paths[name] = {"source": source, "sink": sink,
+                            "links": list(links), "rtt_ms": rtt_ms}
+
+
+class DoubleBottleneck(PathTopo):
+    """CP05 Figure 4.3.1: three routers in a row, two 96 Mb/s links between.
+
+    Path I crosses the first, path II the second, path III both. All delays are
+    1 ms but for the 15 ms of the second core link, which gives the round trips
+    of Table 4.3.2: 6, 34 and 36 ms.
+    """
+
+    def build(self, rate_bps=96000000, delays_ms=(1, 15), edge_delay_ms=1):
+        for name in ("r1", "r2", "r3"):
+            self.router(name)
+        self.priced_link("core1", "r1", "r2", rate_bps, delays_ms[0])
+        self.priced_link("core2", "r2", "r3", rate_bps, delays_ms[1])
+        for name, first, last, links in (
+                ("I", "r1", "r2", ("core1",)),
+                ("II", "r2", "r3", ("core2",)),
+                ("III", "r1", "r3", ("core1", "core2"))):
+            number = len(self.paths) + 1
+            source = self.endpoint(f"s{number}", first, edge_delay_ms)
+            sink = self.endpoint(f"d{number}", last, edge_delay_ms)
+            delay_ms = 2 * edge_delay_ms + sum(
+                self.links_described[link]["delay_ms"] for link in links)
+            self.path(name, source, sink, links, 2 * delay_ms)
+
+
+def address_network(net, initcwnd=1):
+    """Give every IPv4 interface an address, and every node its routes.
+
+    net: started Mininet of a PathTopo. Each pair of interfaces that IP sees
+    gets a /30 of 10.0.0.0/8; wires are looked through. Routes are shortest
+    paths; neighbours are permanent, so that no ARP packet meets a queue.
+    initcwnd: segments a host may send at first (CP05 4.3.1 starts with one).
+    """
+    pairs = []
+    for node in net.values():
+        if isinstance(node, Wire):
+            node.join()
+            first, second = (_peer(intf) for intf in node.intfList())
+            pairs.append((first, second))
+    for link in net.links:
+        if not any(isinstance(end.node, Wire) for end in
+                   (link.intf1, link.intf2)):
+            pairs.append((link.intf1, link.intf2))
+
+    subnets, commands = [], {node: [] for node in net.values()}
+    neighbours = {node: [] for node in net.values()}
+    for number, ends in enumerate(pairs):
+        base = f"10.{number // 64}.{number % 64}"
+        subnets.append((f"{base}.0/30", [end.node for end in ends]))
+        for index, intf in enumerate(ends):
+            peer = ends[1 - index]
+            intf.tollway_ip = f"{base}.{index + 1}"
+            commands[intf.node] += [
+                f"ip addr add {base}.{index + 1}/30 dev {intf.name}",
+                f"ip neigh replace {base}.{2 - index} lladdr {peer.mac} "
+                f"dev {intf.name} nud permanent"]
+            neighbours[intf.node].append((peer.node, f"{base}.{2 - index}",
+                                          intf.name))
+
+    for node, script in commands.items():
+        for subnet, owners in subnets:
+            if node in owners or not neighbours[node]:
+                continue
+            gateway, device = _next_hop(node, owners, neighbours)
+            window = f" initcwnd {initcwnd}" if not isinstance(
+                node, Router) else ""
+            script.append(f"ip route add {subnet} via {gateway} "
+                          f"dev {device}{window}")
+        if script:
+            shell(node, *script)
+
+
+def address_of(node):
+    """IPv4 address of a host's only interface."""
+    return node.intfList()[0].tollway_ip
+
+
+def _peer(intf):
+    link = intf.link
+    return link.intf2 if link.intf1 is intf else link.intf1
+
+
+def _next_hop(start, goals, neighbours):
+    """First hop (gateway address, device) of a shortest way to any goal."""
+    seen, front = {start}, [(start, None)]
+    for node, hop in front:
+        if node in goals:
+            return hop
+        for peer, gateway, device in neighbours[node]:
+            if peer not in seen:
+                seen.add(peer)
+                front.append((peer, hop or (gateway, device)))
+    raise TollwayError(f"no route from {start.name}")

@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The tc plugin of the qdisc sbrm, inside the installed tc.
+
+No kernel module, no privileges: q_sbrm_stub.c keeps the request that tc would
+send, and answers tc's request for a dump.
+
+    /usr/bin/python3 -m pytest selftests/test_q_sbrm.py
+"""
+import json
+import math
+import os
+import re
+import shlex
+import shutil
+import socket
+import struct
+import subprocess
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+TOOLS = HERE.parent / "tools"
+UAPI = HERE.parent / "include/uapi"
+TC = shutil.which("tc", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+CFLAGS = ["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror"]
+
+pytestmark = pytest.mark.skipif(not TC or not shutil.which("cc"),
+                                reason="needs tc (iproute2) and cc")
+
+# linux/netlink.h, linux/rtnetlink.h
+NLMSG_DONE, RTM_NEWQDISC = 3, 36
+NLA_F_NESTED = 0x8000
+TCA_KIND, TCA_OPTIONS, TCA_STATS2, TCA_STATS_BASIC, TCA_STATS_APP = 1, 2, 7, 1, 4
+TC_H_ROOT = 0xFFFFFFFF
+
+# pkt_sbrm.h
+LAW, LIMIT, TARGET, GAMMA, FLAGS, RESET_STATS = range(2, 8)
+BYTES, ECN, NODROP, SPLIT_GSO, GAMMA_AUTO = 1, 2, 4, 8, 1 << 31
+ONE = 1 << 48
+
+
+def u32(value):
+    return struct.pack("=I", value)
+
+
+def u64(value):
+    return struct.pack("=Q", value)
+
+
+def flags(value, selector):
+    """struct nla_bitfield32"""
+    return struct.pack("=II", value, selector)
+
+
+def attr(kind, payload):
+    padding = -len(payload) % 4
+    return struct.pack("=HH", 4 + len(payload), kind) + payload + bytes(padding)
+
+
+def attrs(data):
+    """[(type, payload)] of a sequence of attributes; nothing may be left over."""
+    found = []
+    while data:
+        length, kind = struct.unpack_from("=HH", data)
+        assert 4 <= length <= len(data)
+        found.append((kind, data[4:length]))
+        data = data[(length + 3) & ~3:]
+    return found
+
+
+def message(kind, payload):
+    return struct.pack("=IHHII", 16 + len(payload), kind, 0, 0, 0) + payload
+
+
+def dump(options, xstats=None):
+    """A dump of one sbrm on lo: {attribute: payload}, bytes of the xstats."""
+    body = struct.pack("=BxxxiIII", 0, socket.if_nametoindex("lo"), 0x80010000,
+                       TC_H_ROOT, 2)
+    body += attr(TCA_KIND, b"sbrm\0")
+    if options is not None:
+        body += attr(TCA_OPTIONS, b"".join(attr(k, v) for k, v in options.items()))
+    if xstats is not None:
+        body += attr(TCA_STATS2, attr(TCA_STATS_BASIC, struct.pack("=QII", 9000, 6, 0)) +
+                     attr(TCA_STATS_APP, xstats))
+    return message(RTM_NEWQDISC, body) + message(NLMSG_DONE, u32(0))
+
+
+class Tc:
+    """The installed tc with the plugin, and with the stub for the kernel."""
+
+    def __init__(self, directory):
+        self.plugin = directory / "q_sbrm.so"
+        self.request, self.reply = directory / "request", directory / "reply"
+        stub = directory / "stub.so"
+        cc = ["cc", *CFLAGS]
+        subprocess.run([*cc, f"-I{UAPI}", "-o", self.plugin, TOOLS / "q_sbrm.c"], check=True)
+        subprocess.run([*cc, "-o", stub, HERE / "q_sbrm_stub.c", "-ldl"], check=True)
+        self.env = dict(os.environ, TC_LIB_DIR=str(directory), LD_PRELOAD=str(stub),
+                        STUB_REQUEST=str(self.request), STUB_REPLY=str(self.reply))
+
+    def run(self, *words):
+        return subprocess.run([TC, *words], env=self.env, text=True, capture_output=True)
+
+    def add(self, line, verb="add"):
+        self.request.unlink(missing_ok=True)
+        return self.run("qdisc", verb, "dev", "lo", "root", "sbrm", *shlex.split(line))
+
+    def options(self, line, verb="add"):
+        """{attribute: payload} that the line sends."""
+        done = self.add(line, verb)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        request = self.request.read_bytes()
+        length, kind = struct.unpack_from("=IH", request)
+        assert kind == RTM_NEWQDISC and length == len(request)
+        (k, name), (o, nest) = attrs(request[36:])
+        assert (k, name) == (TCA_KIND, b"sbrm\0")
+        assert o == TCA_OPTIONS | NLA_F_NESTED
+        inner = attrs(nest)
+        assert len(dict(inner)) == len(inner)
+        return dict(inner)
+
+    def show(self, reply, *how):
+        self.reply.write_bytes(reply)
+        done = self.run(*how, "qdisc", "show", "dev", "lo")
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    def text(self, reply):
+        """The words that "qdisc show" prints for the options."""
+        out = self.show(reply)
+        assert out.startswith("qdisc sbrm 8001: root refcnt 2 ") and out.endswith("\n")
+        return out[len("qdisc sbrm 8001: root refcnt 2 "):].strip()
+
+    def json(self, reply, *how):
+        def once(pairs):
+            assert len(dict(pairs)) == len(pairs), "a key twice"
+            return dict(pairs)
+
+        (qdisc,) = json.loads(self.show(reply, "-j", *how), object_pairs_hook=once)
+        return qdisc
+
+
+@pytest.fixture(scope="module")
+def tc(tmp_path_factory):
+    return Tc(tmp_path_factory.mktemp("tc"))
+
+
+def symbols(binary, which):
+    out = subprocess.run(["nm", "-D", which, binary], check=True, text=True,
+                         capture_output=True).stdout
+    return {line.split()[-1] for line in out.splitlines()}
+
+
+def test_undefined_symbols_are_exported_by_tc(tc):
+    exported = {s.split("@")[0] for s in symbols(TC, "--defined-only")}
+    wanted = {line for line in symbols(tc.plugin, "--undefined-only") if "@" not in line
+              and line not in ("__gmon_start__", "_ITM_deregisterTMCloneTable",
+                               "_ITM_registerTMCloneTable")}
+    assert wanted and wanted <= exported
+    helper = re.compile("addattr|parse_rtattr|get_|print_|(open|close)_json_")
+    assert all(helper.match(name) for name in wanted)
+
+
+def test_exports_one_writable_object(tc):
+    out = subprocess.run(["nm", "-D", "--defined-only", tc.plugin], check=True, text=True,
+                         capture_output=True).stdout
+    assert [line.split()[1:] for line in out.splitlines()] == [["D", "sbrm_qdisc_util"]]
+
+
+def test_help_names_every_word(tc):
+    done = tc.add("help")
+    assert done.returncode != 0 and not tc.request.exists()
+    for word in ("mark sbrm", "limit N", "target N", "gamma auto|NUMBER", "packets | bytes",
+                 "ecn | drop", "nodrop", "split-gso | no-split-gso", "reset-stats"):
+        assert word in done.stderr
+
+
+@pytest.mark.parametrize("line, sent", [
+    ("", {}),
+    ("mark sbrm", {LAW: u32(0)}),
+    ("limit 1", {LIMIT: u32(1)}),
+    ("limit 4294967295 target 4294967294", {LIMIT: u32(2**32 - 1), TARGET: u32(2**32 - 2)}),
+    ("limit 010", {LIMIT: u32(10)}),
+    ("target 0", {TARGET: u32(0)}),
+    ("limit 300kb target 15k bytes",
+     {LIMIT: u32(307200), TARGET: u32(15360), FLAGS: flags(BYTES, BYTES)}),
+    ("bytes limit 1500", {LIMIT: u32(1500), FLAGS: flags(BYTES, BYTES)}),
+    ("limit 100 packets target 5", {LIMIT: u32(100), TARGET: u32(5), FLAGS: flags(0, BYTES)}),
+    ("limit 100p", {LIMIT: u32(100), FLAGS: flags(0, BYTES)}),
+    ("gamma auto", {GAMMA: u64(0)}),
+    ("gamma 1", {GAMMA: u64(ONE)}),
+    ("gamma 0.5 (auto)", {GAMMA: u64(0)}),
+    # "ecn" and "drop" each settle nodrop as well
+    ("ecn", {FLAGS: flags(ECN, ECN | NODROP)}),
+    ("drop", {FLAGS: flags(0, ECN | NODROP)}),
+    ("noecn", {FLAGS: flags(0, ECN | NODROP)}),
+    ("drop noecn", {FLAGS: flags(0, ECN | NODROP)}),
+    ("nodrop", {FLAGS: flags(NODROP, NODROP)}),
+    ("nodrop ecn", {FLAGS: flags(ECN | NODROP, ECN | NODROP)}),
+    ("split-gso", {FLAGS: flags(SPLIT_GSO, SPLIT_GSO)}),
+    ("no-split-gso", {FLAGS: flags(0, SPLIT_GSO)}),
+    ("reset-stats", {RESET_STATS: b""}),
+    ("reset-stats no-split-gso drop gamma auto target 2 limit 9 packets mark sbrm",
+     {LAW: u32(0), LIMIT: u32(9), TARGET: u32(2), GAMMA: u64(0), RESET_STATS: b"",
+      FLAGS: flags(0, BYTES | ECN | NODROP | SPLIT_GSO)}),
+])
+def test_request(tc, line, sent):
+    assert tc.options(line) == sent
+    assert tc.options(line, "change") == sent
+
+
+@pytest.mark.parametrize("word", ["0.015", "8e-5", "8E-05", "0.00465168705655", ".1", "1e-14",
+                                  "2e-15", "0.999999999999999", "0.3333333333333333333",
+                                  "1.0", "+0.25", "1e+0"])
+def test_gamma_is_rounded_to_the_nearest_unit(tc, word):
+    assert tc.options(f"gamma {word}") == {GAMMA: u64(round(Fraction(word) * ONE))}
+
+
+@pytest.mark.parametrize("line, says", [
+    ("mark", "mark takes the name of a price law"),
+    ("mark rem", 'mark takes the name of a price law: sbrm, not "rem"'),
+    ("frobnicate", 'unknown word "frobnicate"'),
+    ("limit 5 5", 'unknown word "5"'),
+    ("lim 5", 'unknown word "lim"'),
+    ("limit 5 limit 6", "limit is given twice"),
+    ("limit", "limit takes a number of packets or a size, and the line ends"),
+    ("limit ''", 'limit takes a whole number of packets from 1 up, not ""'),
+    ("limit p", "limit takes a whole number of packets"),
+    *((f"limit '{bad}'", f'limit takes a whole number of packets from 1 up, not "{bad}"')
+      for bad in ("0", "0p", "-1", "-18446744073709551615", "4294967296", "1.5", "1e3", " 5",
+                  "five", "10pp", "99999999999999999999999", "0x10", "5.")),
+    ("target", "target takes"),
+    ("target -1", "target takes a whole number of packets from 0 up"),
+    ("limit 300kb", 'limit "300kb" is a size, and sizes need the word bytes'),
+    ("packets target 15k", 'target "15k" is a size, and sizes need the word bytes'),
+    ("limit 1000b", 'limit "1000b" is a size, and sizes need the word bytes'),
+    ("bytes limit 0", "limit takes a size from 1b up, such as 300kb"),
+    *((f"bytes limit {bad}", f'limit takes a size from 1b up, such as 300kb, not "{bad}"')
+      for bad in ("1000p", "-1k", "nan", "inf", "5gb", "3q")),
+    ("limit 10 target 10", "target takes less than the limit, not 10 with limit 10"),
+    ("target 2k limit 1k bytes", "target takes less than the limit, not 2k with limit 1k"),
+    ("gamma", "gamma takes auto or a number"),
+    *((f"gamma '{bad}'", f'gamma takes auto or a decimal number from 2e-15 to 1, not "{bad}"')
+      for bad in ("0", "-0.1", "1.0000001", "2", "1e-15", "1e400", "nan", "inf", "0x1p-3", "",
+                  "0.1x", "1e", "automatic", "0,015", "(auto)")),
+    ("gamma auto gamma 1", "gamma is given twice"),
+    ("packets bytes", "bytes contradicts packets"),
+    ("limit 5p bytes", 'limit takes a size from 1b up, such as 300kb, not "5p"'),
+    ("ecn noecn", "noecn contradicts ecn"),
+    ("drop ecn", "ecn contradicts drop"),
+    ("no-split-gso split-gso", "split-gso contradicts no-split-gso"),
+    ("drop nodrop", "nodrop goes with ecn, not with drop"),
+    ("nodrop noecn", "nodrop goes with ecn, not with drop"),
+])
+def test_bad_line_is_one_sentence_and_sends_nothing(tc, line, says):
+    done = tc.add(line)
+    assert done.returncode != 0 and done.stdout == "" and not tc.request.exists()
+    assert re.fullmatch(r"sbrm: [^\n]*\n", done.stderr) and says in done.stderr
+
+
+def options(limit=1000, target=10, gamma=0.015, value=ECN | SPLIT_GSO):
+    units = gamma if isinstance(gamma, int) else round(gamma * ONE)
+    return {LAW: u32(0), LIMIT: u32(limit), TARGET: u32(target), GAMMA: u64(units),
+            FLAGS: flags(value, 0x8000000F)}
+
+
+AUTO = round(math.log(100) / 990 * ONE)
+
+
+@pytest.mark.parametrize("given, text", [
+    (options(gamma=AUTO, value=ECN | SPLIT_GSO | GAMMA_AUTO),
+     "mark sbrm limit 1000p target 10p gamma 0.00465 (auto) ecn split-gso"),
+    (options(), "mark sbrm limit 1000p target 10p gamma 0.015 ecn split-gso"),
+    (options(value=ECN | NODROP),
+     "mark sbrm limit 1000p target 10p gamma 0.015 ecn nodrop no-split-gso"),
+    (options(value=0), "mark sbrm limit 1000p target 10p gamma 0.015 drop no-split-gso"),
+    (options(307200, 15360, 8e-5, BYTES | ECN),
+     "mark sbrm limit 300Kb target 15Kb bytes gamma 8e-05 ecn no-split-gso"),
+    # tc would show 300Kb and 2Mb for these two
+    (options(2 * 2**20 + 1023, 307201, ONE, BYTES | SPLIT_GSO),
+     "mark sbrm limit 2098175b target 307201b bytes gamma 1 drop split-gso"),
+    (options(2**32 - 1024, 0, 1, BYTES | SPLIT_GSO),
+     "mark sbrm limit 4294966272b target 0b bytes gamma 3.55e-15 drop split-gso"),
+])
+def test_text_can_be_given_back(tc, given, text):
+    assert tc.text(dump(given)) == text
+
+    value, = struct.unpack_from("=I", given[FLAGS])
+    expect = dict(given)
+    if value & GAMMA_AUTO:
+        expect[GAMMA] = u64(0)
+    expect[FLAGS] = flags(value & 0xF, 0xF)
+    assert tc.options(shlex.join(text.split())) == expect
+
+
+@pytest.mark.parametrize("units", [1, 2, 12345678901234, ONE // 3, ONE - 1, AUTO])
+def test_every_gamma_can_be_given_back(tc, units):
+    words = tc.text(dump(options(gamma=units))).split()
+    word = words[words.index("gamma") + 1]
+    assert tc.options(f"gamma {word}") == {GAMMA: u64(units)}
+
+
+def test_json_options(tc):
+    assert tc.json(dump(options(gamma=AUTO, value=ECN | SPLIT_GSO | GAMMA_AUTO)))["options"] == {
+        "law": "sbrm", "limit": 1000, "target": 10, "unit": "packets",
+        "gamma": pytest.approx(AUTO / ONE, rel=1e-6), "gamma_auto": True,
+        "ecn": True, "nodrop": False, "split_gso": True}
+    assert tc.json(dump(options(4194304, 307201, 8e-5, BYTES | ECN | NODROP)))["options"] == {
+        "law": "sbrm", "limit": 4194304, "target": 307201, "unit": "bytes", "gamma": 8e-5,
+        "gamma_auto": False, "ecn": True, "nodrop": True, "split_gso": False}
+
+
+def test_incomplete_or_newer_options(tc):
+    assert tc.text(dump(None)) == "" and tc.text(dump({})) == ""
+    assert tc.json(dump({}))["options"] == {}
+    assert tc.text(dump({LIMIT: u32(7)})) == "limit 7p"
+    short = {LAW: b"\0", LIMIT: b"\0\0", GAMMA: u32(1), FLAGS: u32(ECN), TARGET: u32(3)}
+    assert tc.text(dump(short)) == "target 3p"
+    newer = options() | {LAW: u32(9), 40: u32(1)}
+    assert tc.text(dump(newer)).startswith("mark 9 limit 1000p")
+    assert tc.json(dump(newer))["options"]["law"] == "9"
+
+
+def xstats(packets=4, backlog_sum=50, marks=3, price_drops=2, full_drops=1, price=2**31,
+           backlog_max=40, prob=2**30):
+    return struct.pack("=6Q2I", packets, backlog_sum, marks, price_drops, full_drops, price,
+                       backlog_max, prob)
+
+
+def statistics(tc, stats):
+    """The lines that -s prints after tc's own."""
+    return tc.show(dump(options(), stats), "-s").splitlines()[2:]
+
+
+def test_statistics_text(tc):
+    assert statistics(tc, xstats()) == [
+        " marks 3 price_drops 2 full_drops 1",
+        " backlog mean 12.5 max 40  price 0.5 prob 0.25"]
+
+
+def test_statistics_json(tc):
+    big = 2**63 + 1
+    shown = tc.json(dump(options(), xstats(marks=big, price=3 << 32, prob=2**32 - 1)), "-s")
+    assert shown["packets"] == 6, "tc's own"
+    assert {k: shown[k] for k in ("dequeued", "marks", "price_drops", "full_drops",
+                                  "backlog_mean", "backlog_max", "backlog_sum", "price",
+                                  "prob")} == {
+        "dequeued": 4, "marks": big, "price_drops": 2, "full_drops": 1, "backlog_mean": 12.5,
+        "backlog_max": 40, "backlog_sum": 50, "price": 3.0, "prob": 1.0}
+
+
+def test_statistics_of_other_kernels(tc):
+    whole = xstats()
+    assert statistics(tc, whole + b"\xff" * 12) == statistics(tc, whole)
+    assert statistics(tc, whole[:24]) == [" marks 3 price_drops 0 full_drops 0",
+                                          " backlog mean 12.5 max 0  price 0 prob 0"]
+    assert statistics(tc, b"") == [" marks 0 price_drops 0 full_drops 0",
+                                   " backlog mean 0.0 max 0  price 0 prob 0"]
+
+
+def test_man_page():
+    page = TOOLS / "man/tc-sbrm.8"
+    if not shutil.which("man"):
+        pytest.skip("needs man")
+    done = subprocess.run(["man", "--warnings", "-l", page], text=True, capture_output=True,
+                          env=dict(os.environ, MANWIDTH="80", LC_ALL="C.UTF-8", MANPAGER="cat"))
+    assert (done.returncode, done.stderr) == (0, "")
+    for word in ("mark", "limit", "target", "gamma", "packets", "bytes", "ecn", "drop", "noecn",
+                 "nodrop", "split-gso", "no-split-gso", "reset-stats", "TC_LIB_DIR"):
+        assert re.search(rf"\b{word}\b", done.stdout), word

@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Tables, figures and the page, from synthetic results."""
+
+import html.parser
+import pathlib
+import random
+import re
+import shutil
+import sys
+import xml.etree.ElementTree
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
+
+import synthetic  # noqa: E402
+from tollwaylib import figures, report, results, tables  # noqa: E402
+from tollwaylib.errors import TollwayError  # noqa: E402
+
+BOUNDS = [{"name": "class error", "metric": "classes.max_abs_error",
+           "op": "<=", "value": 0.015}]
+
+
+def priced(seed, **more):
+    source = random.Random(seed)
+    return synthetic.steady(
+        lambda number, path, wtp: 1 + source.uniform(-0.02, 0.02), seed=seed,
+        **more)
+
+
+def unfair(seed):
+    """Like NewReno in CP05 Figure 4.3.5: path III gets a third of its share."""
+    return synthetic.steady(
+        lambda number, path, wtp: (1 if path == "III" else 4) / 3, seed=seed,
+        wtps=None, cc="reno", aqm="pfifo", utilization=(0.96, 0.85))
+
+
+def save(place, raw):
+    place.mkdir(parents=True)
+    results.write_json_atomic(place / "raw.json", raw, indent=None)
+    results.write_json_atomic(place / "result.json", results.analyse(raw))
+
+
+@pytest.fixture(scope="module")
+def raws():
+    return {"sbrm-1": priced(1, bounds=BOUNDS),
+            "sbrm-2": priced(2, bounds=BOUNDS),
+            "reno-1": unfair(1), "dynamics-1": synthetic.dynamics()}
+
+
+@pytest.fixture(scope="module")
+def analysed(raws):
+    return {name: results.analyse(raw) for name, raw in raws.items()}
+
+
+@pytest.fixture(scope="module")
+def site(raws, tmp_path_factory):
+    place = tmp_path_factory.mktemp("site")
+    for name, raw in raws.items():
+        save(place / "runs" / name, raw)
+    assert report.write_report(place) == place / "index.html"
+    return place
+
+
+@pytest.fixture(scope="module")
+def page(site):
+    return (site / "index.html").read_text(encoding="utf-8")
+
+
+# --- tables ------------------------------------------------------------------
+
+def test_text_table_is_aligned():
+    table = tables.Table("Title", ["name", "x [pkts]"],
+                         [["a", "1.0"], ["longer", "1000.0"]], notes=["why"])
+    assert tables.render_text(table) == (
+        "Title\n\nname    x [pkts]\n------  --------\n"
+        "a            1.0\nlonger    1000.0\n(why)\n")
+
+
+def test_html_table_is_escaped():
+    table = tables.Table("<a & b>", ["<h>"], [["<script>"]], notes=["\"<n>"])
+    text = tables.render_html(table)
+    for raw in ("<a &", "<h>", "<script>", "<n>"):
+        assert raw not in text
+    assert "&lt;script&gt;" in text and "&lt;a &amp; b&gt;" in text
+
+
+def test_verdicts_are_coloured():
+    table = tables.Table("t", ["a", "b"], [["x", "fails"], ["y", "agrees"]],
+                         left=2)
+    text = tables.render_html(table)
+    assert '<td class="left bad">fails</td>' in text
+    assert '<td class="left good">agrees</td>' in text
+
+
+def cells(table, row):
+    return dict(zip(table.heads, table.rows[row]))
+
+
+def test_classes_table(analysed):
+    table = tables.classes_table(analysed["reno-1"])
+    assert len(table.rows) == 3
+    row = cells(table, 2)
+    assert row["path"] == "III" and row["wtp [pkts/s]"] == "-"
+    assert row["flows"] == "12" and row["fair [pkts/s]"] == "333.3"
+    assert row["rate [pkts/s]"] == "111.1" and row["error [%]"] == "-66.67"
+
+
+def test_aggregated_tables_show_the_interval(analysed):
+    whole = results.aggregate([analysed["sbrm-1"], analysed["sbrm-2"]])
+    row = cells(tables.classes_table(whole), 0)
+    assert re.fullmatch(r"\d+\.\d ± \d+\.\d", row["rate [pkts/s]"])
+    assert re.fullmatch(r"[+-]\d\.\d\d ± \d+\.\d\d", row["error [%]"])
+    links = tables.links_table(whole)
+    assert cells(links, 0)["utilisation [%]"] == "99.00 ± 0.00"
+    assert any("2 seeds" in note for note in links.notes)
+
+
+def test_links_published_and_bounds_tables(analysed):
+    result = analysed["sbrm-1"]
+    row = cells(tables.links_table(result), 1)
+    assert row["link"] == "core2" and row["rate [Mbit/s]"] == "96"
+    assert row["utilisation [%]"] == "97.00" and row["drops"] == "2"
+    assert row["marks"] == "17460"
+    row = cells(tables.published_table(result), 1)
+    assert row["published [%]"] == "92.0" and row["measured [%]"] == "97.0"
+    assert row["verdict"] == "better"
+    assert row["source"] == "CP05 Table 5.4.1"
+    assert tables.bounds_table(result).rows[0][1] == "holds"
+    assert tables.published_table(analysed["dynamics-1"]) is None
+    assert tables.bounds_table(analysed["reno-1"]) is None
+
+
+def test_comparison_shows_the_unfairness_to_the_longest_path(analysed):
+    table = tables.comparison_table([analysed["reno-1"], analysed["sbrm-1"]])
+    reno, sbrm = cells(table, 0), cells(table, 1)
+    assert reno["source + link"] == "reno + pfifo"
+    assert reno["path III of fair [%]"] == "33.3"
+    assert reno["published [%]"] == "92.0" and reno["mean [%]"] == "90.5"
+    assert reno["worst class error [%]"] == "-66.67"
+    assert 98 < float(sbrm["path III of fair [%]"]) < 102
+    with pytest.raises(TollwayError, match="one experiment"):
+        tables.comparison_table([analysed["reno-1"], analysed["dynamics-1"]])
+    with pytest.raises(TollwayError, match="no results"):
+        tables.comparison_table([])
+
+
+def test_intervals_table(analysed):
+    table = tables.intervals_table(analysed["dynamics-1"])
+    assert [row[:2] for row in table.rows] == [
+        ["0-10", "1"], ["10-20", "2"], ["20-30", "1"]]
+    row = cells(table, 1)
+    assert row["core1 [%]"] == "99.0" and row["drops after 2 s"] == "4"
+    assert 1.3 < float(row["converged [s]"]) < 1.5
+    assert tables.intervals_table(analysed["sbrm-1"]) is None
+
+
+# --- figures -----------------------------------------------------------------
+
+def draw(raws, analysed, place):
+    place.mkdir()
+    return [*figures.rate_allocation([analysed["sbrm-1"], analysed["sbrm-2"]],
+                                     place / "rates"),
+            *figures.windows(raws["dynamics-1"], place / "windows"),
+            *figures.queues(raws["dynamics-1"], place / "queues")]
+
+
+def test_figures_are_the_same_every_time(raws, analysed, tmp_path):
+    first = draw(raws, analysed, tmp_path / "a")
+    second = draw(raws, analysed, tmp_path / "b")
+    assert [path.name for path in first] == [
+        "rates.svg", "rates.png", "windows.svg", "windows.png", "queues.svg",
+        "queues.png"]
+    for one, two in zip(first, second):
+        assert one.read_bytes() == two.read_bytes()
+        if one.suffix == ".svg":
+            xml.etree.ElementTree.parse(one)
+            assert "<dc:date>" not in one.read_text()
+        else:
+            assert one.read_bytes().startswith(b"\x89PNG")
+
+
+def test_windows_needs_a_flow(raws, tmp_path):
+    with pytest.raises(TollwayError, match="99"):
+        figures.windows(raws["sbrm-1"], tmp_path / "w", (99,))
+
+
+def test_figures_report_an_unwritable_place(raws, tmp_path):
+    with pytest.raises(TollwayError, match="cannot write"):
+        figures.queues(raws["sbrm-1"], tmp_path / "none" / "q")
+
+
+# --- the page ----------------------------------------------------------------
+
+class Balance(html.parser.HTMLParser):
+    """Fails on tags that are not closed in order; collects links."""
+
+    EMPTY = {"meta", "img", "br"}
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.links = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.links += [value for key, value in attrs if key in ("src", "href")]
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_page_is_well_formed_and_self_contained(site, page):
+    parser = Balance()
+    parser.feed(page)
+    assert parser.open == []
+    assert len(parser.links) == 8 + 2 * 8
+    for link in parser.links:
+        assert (link.startswith("data:image/svg+xml;base64,")
+                or (site / link).is_file())
+    assert len(list((site / "figures").iterdir())) == 16
+    assert "http" not in re.sub(r"base64,[^\"]*", "", page)
+    assert "<script" not in page
+
+
+def test_page_says_what_was_done(page):
+    for text in ("double-bottleneck-dynamics", "path III of fair",
+                 "CP05 Table 4.3.3", "How to repeat this",
+                 "tollway run double-bottleneck --seed 1", "Calibration",
+                 "95990000", "6.1.0-test", "0001-um-run-at-HZ-1000.patch",
+                 "256 ns", "SMP", "CPU", "HZ is patched from 100 to 1000",
+                 "Seeds: 1, 2"):
+        assert text in page, text
+    assert "qdisc sbrm 8001: dev core1 &lt;limit 1000&gt;" in page
+
+
+def test_page_counts_the_verdicts(page):
+    # sbrm: 3 published, 1 bound; reno: 3 published, core link 2 is 2.5 below.
+    assert "1 of 7 verdicts does not hold" in page
+    assert ("reno + pfifo: NewReno+drop-tail: utilisation of core link 2 "
+            "differs") in page
+
+
+def test_page_is_the_same_every_time(site, page):
+    assert report.write_report(site).read_text(encoding="utf-8") == page
+
+
+def test_names_from_a_run_are_escaped(tmp_path):
+    raw = priced(1, experiment="<b>bold</b>")
+    raw["provenance"]["command"] = "tollway run '<img src=x>'"
+    save(tmp_path / "run", raw)
+    text = report.write_report(tmp_path).read_text(encoding="utf-8")
+    assert "<b>" not in text and "<img src=x>" not in text
+    assert "&lt;b&gt;bold" in text
+    assert "These runs have no bounds" in text
+
+
+def test_provenance_is_shown_by_indentation(tmp_path):
+    raw = priced(1)
+    raw["provenance"]["qdiscs"] = {"r1": ["qdisc htb 1:", "qdisc sbrm 10:"]}
+    save(tmp_path / "run", raw)
+    text = report.write_report(tmp_path).read_text(encoding="utf-8")
+    assert "\nqdiscs:\n  r1:\n    qdisc htb 1:\n    qdisc sbrm 10:\n" in text
+    assert "\npatches:\n  0001-um-run-at-HZ-1000.patch\nhz: 1000\n" in text
+
+
+def test_all_verdicts_hold(tmp_path):
+    save(tmp_path / "run", priced(1, bounds=BOUNDS))
+    assert "All 4 verdicts hold." in report.write_report(
+        tmp_path).read_text(encoding="utf-8")
+
+
+def test_settings_with_different_parameters_stay_apart(tmp_path):
+    save(tmp_path / "a", priced(1))
+    other = priced(2)
+    other["parameters"]["kappa"] = 0.2
+    save(tmp_path / "b", other)
+    text = report.write_report(tmp_path).read_text(encoding="utf-8")
+    assert "2 runs of 2 settings" in text
+    assert (tmp_path / "figures" /
+            "double-bottleneck-sbrm-sbrm-2-rates.svg").is_file()
+
+
+# --- incomplete input --------------------------------------------------------
+
+@pytest.fixture
+def one(tmp_path, raws):
+    save(tmp_path / "run", raws["sbrm-1"])
+    return tmp_path
+
+
+def no_raw(run):
+    (run / "raw.json").unlink()
+
+
+def no_result(run):
+    (run / "result.json").unlink()
+
+
+def cut_raw(run):
+    text = (run / "raw.json").read_text()
+    (run / "raw.json").write_text(text[:len(text) // 2])
+
+
+def other_result(run):
+    results.write_json_atomic(run / "result.json",
+                              results.analyse(priced(5)))
+
+
+def bad_result(run):
+    results.write_json_atomic(run / "result.json", {"schema": 1})
+
+
+def bad_calibration(run):
+    raw = results.load_raw(run)
+    raw["calibration"]["core1"]["ok"] = False
+    results.write_json_atomic(run / "raw.json", raw)
+
+
+def same_twice(run):
+    shutil.copytree(run, run.with_name("again"))
+
+
+@pytest.mark.parametrize("harm, words", [
+    (no_raw, "has no raw.json"), (no_result, "has no result.json"),
+    (cut_raw, "not valid JSON"), (other_result, "mixes two runs"),
+    (bad_result, "no experiment"), (bad_calibration, "calibration of link"),
+    (same_twice, "same seed")])
+def test_incomplete_results_make_no_page(one, harm, words):
+    harm(one / "run")
+    with pytest.raises(TollwayError, match=words) as error:
+        report.write_report(one)
+    assert "\n" not in str(error.value)
+    assert not (one / "index.html").exists()
+
+
+def test_no_results_make_no_page(tmp_path):
+    with pytest.raises(TollwayError, match="holds no results"):
+        report.write_report(tmp_path)
+    with pytest.raises(TollwayError, match="not a directory"):
+        report.write_report(tmp_path / "none")

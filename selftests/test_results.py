@@ -1,0 +1,580 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The analysis against synthetic runs whose numbers are known beforehand."""
+
+import copy
+import json
+import math
+import pathlib
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
+
+import synthetic  # noqa: E402
+from tollwaylib import results  # noqa: E402
+from tollwaylib.errors import TollwayError  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def steady_raw():
+    return synthetic.steady()
+
+
+@pytest.fixture(scope="module")
+def steady(steady_raw):
+    return results.analyse(steady_raw)
+
+
+@pytest.fixture(scope="module")
+def dynamics():
+    return results.analyse(synthetic.dynamics(lag_s=1.52))
+
+
+@pytest.fixture
+def raw(steady_raw):
+    return copy.deepcopy(steady_raw)
+
+
+def bound(metric, op, value):
+    return {"name": metric, "metric": metric, "op": op, "value": value}
+
+
+def judged(raw, metric, op="<=", value=0.0):
+    raw = dict(raw, bounds=[bound(metric, op, value)])
+    return results.analyse(raw)["bounds"][0]
+
+
+# --- one run ---------------------------------------------------------------
+
+def test_result_has_the_documented_fields(steady):
+    assert list(steady) == [
+        "schema", "experiment", "parameters", "seed", "links", "flows",
+        "classes", "published", "bounds", "provenance", "digest"]
+    assert json.loads(json.dumps(steady, allow_nan=False)) == steady
+    results.validate(steady)
+
+
+def test_golden_result(steady):
+    """The whole object, number by number, against a stored one."""
+    golden = results.load_json(HERE / "golden" / "double-bottleneck.json")
+
+    def compare(one, other, where):
+        assert type(one) is type(other) or {type(one), type(other)} == {
+            int, float}, where
+        if isinstance(one, dict):
+            assert list(one) == list(other), where
+            for key in one:
+                compare(one[key], other[key], f"{where}.{key}")
+        elif isinstance(one, list):
+            assert len(one) == len(other), where
+            for index, pair in enumerate(zip(one, other)):
+                compare(*pair, f"{where}[{index}]")
+        elif isinstance(one, float):
+            assert one == pytest.approx(other, rel=1e-9, abs=1e-7), where
+        else:
+            assert one == other, where
+
+    compare(steady, golden, "result")
+
+
+def test_rates_are_delivered_segments_per_second(steady):
+    for flow in steady["flows"]:
+        share = synthetic.fair_pps(flow["path"], flow["wtp"])
+        assert flow["rate_pps"] == pytest.approx(share, rel=1e-5)
+        assert flow["goodput_bps"] == pytest.approx(share * 934 * 8, rel=1e-5)
+        assert flow["retransmits"] == 15
+        assert flow["rtt_mean_ms"] == pytest.approx(
+            synthetic.PATHS[flow["path"]]["rtt_ms"] + 2.5)
+
+
+def test_warm_up_is_left_out(raw):
+    wild = synthetic.flow(1, "I", 100,
+                          [(0.01, 5.0, 5000.0), (5.0, 20.0, 200.0)])
+    raw["flows"][0] = wild
+    flow = results.analyse(raw)["flows"][0]
+    # The sample before and after 5 s are 0.1 s apart, a little leaks in.
+    assert flow["rate_pps"] == pytest.approx(200, abs=0.1 * 4800 / 15)
+    assert flow["retransmits"] == 15
+
+
+def test_samples_are_interpolated(raw):
+    steps = synthetic.flow(1, "I", 100, [(0.0, 20.0, 285.0)], step=0.7)
+    raw["flows"][0] = steps
+    assert results.analyse(raw)["flows"][0]["rate_pps"] == pytest.approx(
+        285, rel=1e-6)
+
+
+def test_unmeasured_is_null_not_zero(raw):
+    del raw["flows"][0]["samples"]["retransmits"]
+    raw["flows"][1]["samples"]["srtt_us"] = [0] * len(
+        raw["flows"][1]["samples"]["t_s"])
+    flows = results.analyse(raw)["flows"]
+    assert flows[0]["retransmits"] is None
+    assert flows[1]["rtt_mean_ms"] is None
+
+
+def test_links(steady):
+    assert list(steady["links"]) == ["core1", "core2"]
+    core1, core2 = steady["links"].values()
+    assert core1["utilization"] == pytest.approx(0.99)
+    assert core2["utilization"] == pytest.approx(0.97)
+    # 301 samples from 5 to 20 s of 20..29, one more of the first value.
+    assert core1["queue_mean_pkts"] == pytest.approx((30 * 245 + 20) / 301)
+    assert core1["queue_p99_pkts"] == 29
+    assert core1["marks"] == 17820 and core1["drops"] == 2
+
+
+def test_queue_percentile_and_warm_up(raw):
+    queue = raw["queues"]["core1"]
+    # 301 samples from 5 to 20 s: 0, 1, ... 300; before that a start-up peak.
+    queue["backlog_pkts"] = [5000] * 100 + list(range(301))
+    link = results.analyse(raw)["links"]["core1"]
+    assert link["queue_mean_pkts"] == pytest.approx(150)
+    assert link["queue_p99_pkts"] == pytest.approx(297)
+
+
+def test_classes_against_theory(steady):
+    assert [(group["path"], group["wtp"]) for group in steady["classes"]] == [
+        (path, wtp) for path in ("I", "II", "III") for wtp in (100, 200, 400)]
+    for group in steady["classes"]:
+        assert group["expected_pps"] == pytest.approx(
+            synthetic.fair_pps(group["path"], group["wtp"]), rel=1e-9)
+        assert abs(group["error"]) < 1e-5
+        assert group["spread"] < 1e-5
+
+
+def test_error_and_spread():
+    def scale(number, path, wtp):
+        return {1: 1.1, 2: 1.0, 3: 1.0, 4: 0.94}.get(number, 1.0)
+
+    group = results.analyse(synthetic.steady(scale))["classes"][0]
+    assert group["error"] == pytest.approx(0.01, abs=1e-5)
+    assert group["spread"] == pytest.approx(0.16 / 1.01, abs=1e-5)
+
+
+def test_without_wtp_all_weights_are_one():
+    result = results.analyse(synthetic.steady(wtps=None, cc="reno",
+                                              aqm="pfifo"))
+    assert [group["path"] for group in result["classes"]] == ["I", "II", "III"]
+    assert [group["expected_pps"] for group in result["classes"]] == \
+        pytest.approx([8000 / 12, 8000 / 12, 4000 / 12])
+
+
+def test_flows_that_stop_are_measured_while_they_run(raw):
+    raw["flows"] = [
+        synthetic.flow(1, "I", 100, [(0, 10, 8000.0)]),
+        synthetic.flow(2, "I", 100, [(0, 10, 4000.0), (10, 20, 12000.0)])]
+    one, two = results.analyse(raw)["flows"]
+    assert one["rate_pps"] == pytest.approx(8000, rel=1e-4)
+    assert two["rate_pps"] == pytest.approx((5 * 4000 + 10 * 12000) / 15,
+                                            rel=1e-4)
+    group = results.analyse(raw)["classes"][0]
+    # Half the link for each until 10 s, all of it for flow 2 after.
+    assert group["expected_pps"] == pytest.approx((6000 + 10000) / 2)
+
+
+# --- what must not pass ----------------------------------------------------
+
+def break_flow(raw, **change):
+    raw["flows"][7].update(change)
+
+
+def silence(raw):
+    samples = raw["flows"][7]["samples"]
+    samples["bytes_acked"] = [0] * len(samples["t_s"])
+
+
+def stall_after_warm_up(raw):
+    samples = raw["flows"][7]["samples"]
+    samples["bytes_acked"] = [min(4000.0, value)
+                              for value in samples["bytes_acked"]]
+
+
+def cut_samples(raw, first, last):
+    samples = raw["flows"][7]["samples"]
+    keep = [index for index, time in enumerate(samples["t_s"])
+            if not first < time < last]
+    for key, values in samples.items():
+        samples[key] = [values[index] for index in keep]
+
+
+def poison(series, value, index=90):
+    def change(raw):
+        raw["flows"][7]["samples"][series][index] = value
+    return change
+
+
+BROKEN = {
+    "silent flow": (silence, "flow 8 sent nothing"),
+    "stalled flow": (stall_after_warm_up, "flow 8 sent nothing"),
+    "nan": (poison("bytes_acked", math.nan), "flow 8.bytes_acked"),
+    "null": (poison("bytes_acked", None), "flow 8.bytes_acked"),
+    "text": (poison("srtt_us", "fast"), "flow 8.srtt_us"),
+    "infinite rtt": (poison("srtt_us", math.inf), "flow 8.srtt_us"),
+    "backwards": (poison("bytes_acked", 1), "runs backwards"),
+    "time backwards": (poison("t_s", 1), "in order"),
+    "short series": (lambda raw: raw["flows"][7]["samples"]["srtt_us"].pop(),
+                     "samples for"),
+    "hole": (lambda raw: cut_samples(raw, 8, 11), "not sampled"),
+    "cut off": (lambda raw: cut_samples(raw, 15, 99), "not sampled"),
+    "not running": (lambda raw: break_flow(raw, start_s=0, stop_s=4),
+                    "did not run"),
+    "unknown path": (lambda raw: break_flow(raw, path="IV"), "IV"),
+    "wtp of zero": (lambda raw: break_flow(raw, wtp=0), "wtp"),
+    "some without wtp": (lambda raw: break_flow(raw, wtp=None),
+                         "with and without"),
+    "same id": (lambda raw: break_flow(raw, id=1), "same id"),
+    "no flows": (lambda raw: raw.update(flows=[]), "no flows"),
+    "failed calibration": (
+        lambda raw: raw["calibration"]["core2"].update(ok=False),
+        "calibration of link core2"),
+    "no calibration": (lambda raw: raw["calibration"].pop("core1"),
+                       "core1 was not calibrated"),
+    "no queue": (lambda raw: raw["queues"].pop("core1"), "core1"),
+    "no bottleneck": (lambda raw: [link.update(bottleneck=False) for link
+                                   in raw["links"].values()], "bottleneck"),
+    "too fast a link": (
+        lambda raw: raw["queues"]["core1"]["stats_at_end"].update(bytes=1e9),
+        "not shaped"),
+    "queue counts down": (
+        lambda raw: raw["queues"]["core1"]["stats_at_end"].update(marks=0),
+        "marks run backwards"),
+    "backlog nan": (
+        lambda raw: raw["queues"]["core1"]["backlog_pkts"].__setitem__(
+            50, math.nan), "queue core1.backlog_pkts"),
+    "warm-up too long": (lambda raw: raw["parameters"].update(warmup_s=20),
+                         "nothing is left"),
+    "no packet size": (lambda raw: raw["parameters"].pop("packet_bytes"),
+                       "packet_bytes"),
+    "other schema": (lambda raw: raw.update(schema=2), "schema"),
+    "no digest": (lambda raw: raw.update(trace_sha256=""), "digest"),
+    "no kernel": (lambda raw: raw["provenance"].pop("kernel"), "kernel"),
+    "unknown metric": (
+        lambda raw: raw.update(bounds=[bound("links.beauty", "<=", 1)]),
+        "links.beauty"),
+    "unknown op": (
+        lambda raw: raw.update(bounds=[bound("links.total_drops", "<", 1)]),
+        "op"),
+    "bound without schedule": (
+        lambda raw: raw.update(
+            bounds=[bound("intervals.drops_after_2s", "<=", 1)]), "schedule"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_untrustworthy_input_is_refused(raw, name):
+    change, words = BROKEN[name]
+    change(raw)
+    with pytest.raises(TollwayError, match=words):
+        results.analyse(raw)
+
+
+def test_analysis_leaves_its_input_alone(raw, steady_raw):
+    results.analyse(raw)
+    assert raw == steady_raw
+
+
+# --- bounds and published values ---------------------------------------------
+
+def test_bounds_on_classes_and_links():
+    def scale(number, path, wtp):
+        return 0.98 if path == "III" else 1.0
+
+    raw = synthetic.steady(scale)
+    error = judged(raw, "classes.max_abs_error", "<=", 0.0201)
+    assert error["measured"] == pytest.approx(0.02, abs=1e-5)
+    assert error["verdict"] == "holds" and error["op"] == "<="
+    assert judged(raw, "classes.max_abs_error", "<=", 0.0199)["verdict"] == \
+        "fails"
+    used = judged(raw, "links.min_utilization", ">=", 0.97)
+    assert used["measured"] == pytest.approx(0.97)
+    assert judged(raw, "links.min_utilization", ">=", 0.98)["verdict"] == \
+        "fails"
+    assert judged(raw, "links.max_queue_mean_pkts")["measured"] == \
+        pytest.approx(24.5, abs=0.02)
+    assert judged(raw, "links.total_drops")["measured"] == 4
+    assert judged(raw, "links.total_drops_whole_run")["measured"] == 10
+    assert judged(raw, "classes.max_spread")["measured"] < 1e-5
+
+
+def test_aimd_bound_uses_the_flows_own_marks():
+    raw = synthetic.steady()
+    for flow in raw["flows"]:
+        rate = synthetic.fair_pps(flow["path"], flow["wtp"])
+        mark = flow["wtp"] / (flow["wtp"] + rate / 1.05)
+        samples = flow["samples"]
+        samples["delivered_ce"] = [mark * n for n in samples["delivered"]]
+    assert judged(raw, "aimd.max_abs_error")["measured"] == pytest.approx(
+        0.05, abs=1e-4)
+
+
+def test_aimd_bound_falls_back_on_the_links_marks():
+    raw = synthetic.steady()
+    for flow in raw["flows"]:
+        flow["samples"]["delivered_ce"] = [0] * len(flow["samples"]["t_s"])
+    # Each link marks a tenth: 9 w on one link, w 0.81/0.19 on two.
+    worst = max(abs(synthetic.fair_pps(path, 100) / share - 1)
+                for path, share in (("I", 900), ("III", 81 / 0.19)))
+    assert judged(raw, "aimd.max_abs_error")["measured"] == pytest.approx(
+        worst, rel=1e-3)
+
+
+def test_aimd_bound_without_any_mark_fails():
+    raw = synthetic.steady()
+    for flow in raw["flows"]:
+        del flow["samples"]["delivered_ce"]
+    for queue in raw["queues"].values():
+        queue["stats_at_end"]["marks"] = queue["stats_at_warmup"]["marks"]
+    outcome = judged(raw, "aimd.max_abs_error", "<=", 1e9)
+    assert outcome["measured"] is None and outcome["verdict"] == "fails"
+
+
+def test_published_values_of_table_541(steady):
+    published = {entry["name"]: entry for entry in steady["published"]}
+    one = published["SBRM: utilisation of core link 1"]
+    assert one == {"name": one["name"], "value": 0.979, "verdict": "agrees",
+                   "paper": "CP05 Table 5.4.1",
+                   "measured": pytest.approx(0.99)}
+    assert published["SBRM: utilisation of core link 2"]["verdict"] == "better"
+    mean = published["SBRM: mean core link utilisation"]
+    assert mean["measured"] == pytest.approx(0.98)
+    assert results.all_hold(steady)
+
+
+def test_worse_than_published_differs():
+    result = results.analyse(synthetic.steady(utilization=(0.95, 0.97)))
+    assert result["published"][0]["verdict"] == "differs"
+    assert not results.all_hold(result)
+
+
+@pytest.mark.parametrize("cc, aqm, values", [
+    ("reno", "pfifo", [0.965, 0.875, 0.920]),
+    ("reno", "red", [0.951, 0.899, 0.925]),
+    ("cp", "price", [0.934, 0.926, 0.930]),
+    ("vqm", "vqm", [0.941, 0.878, 0.909]),
+    ("rem", "rem-pc3", [0.949, 0.932, 0.941]),
+    ("sbrm", "sbrm", [0.979, 0.920, 0.950]),
+])
+def test_published_rows(steady, cc, aqm, values):
+    result = dict(steady, parameters={"cc": cc, "aqm": aqm})
+    published = results.compare_published(result)
+    assert [entry["value"] for entry in published] == values
+    for entry in published:
+        assert entry["paper"].startswith("CP05 Table ")
+
+
+def test_another_setup_is_not_compared_with_the_paper(steady):
+    other = dict(steady, flows=steady["flows"][:12])
+    assert results.compare_published(other) == []
+    slow = copy.deepcopy(steady)
+    slow["links"]["core1"]["capacity_bps"] = 48e6
+    assert results.compare_published(slow) == []
+    unknown = dict(steady, parameters={"cc": "cubic", "aqm": "pfifo"})
+    assert results.compare_published(unknown) == []
+    assert results.compare_published(dict(steady, experiment="x")) == []
+
+
+# --- schedules ---------------------------------------------------------------
+
+def test_intervals_have_their_own_shares(dynamics):
+    assert [(step["start_s"], step["stop_s"], step["factor"])
+            for step in dynamics["intervals"]] == [
+        (0, 10, 1), (10, 20, 2), (20, 30, 1)]
+    for step, per_class in zip(dynamics["intervals"], (1, 2, 1)):
+        for group in step["classes"]:
+            assert group["expected_pps"] == pytest.approx(synthetic.fair_pps(
+                group["path"], group["wtp"], per_class), rel=1e-9)
+            assert abs(group["error"]) < 1e-4
+            assert group["spread"] < 1e-4
+
+
+def test_convergence_is_the_first_second_near_the_share(dynamics):
+    # Old rates last 1.52 s. They are twice the share at 10 s: the second from
+    # t has 1.52 - t of them, at most a tenth from t = 1.42. At 20 s they are
+    # half the share: at most a fifth from t = 1.32. Steps are 0.05 s.
+    assert [step["max_convergence_s"] for step in dynamics["intervals"]] == \
+        pytest.approx([0, 1.45, 1.35], abs=0.051)
+    results.validate(dynamics)
+
+
+def test_no_convergence_is_null_and_fails_its_bound():
+    raw = synthetic.dynamics(lag_s=9.9)
+    outcome = judged(raw, "intervals.max_convergence_s", "<=", 1e9)
+    assert outcome["measured"] is None and outcome["verdict"] == "fails"
+    steps = results.analyse(raw)["intervals"]
+    assert steps[0]["max_convergence_s"] == 0
+    assert steps[1]["max_convergence_s"] is None
+
+
+def test_interval_links_and_bounds(dynamics):
+    # The queues drop 3 packets before 15 s and 2 at 15 s.
+    assert [step["links"]["core1"]["drops"]
+            for step in dynamics["intervals"]] == [0, 2, 0]
+    for step in dynamics["intervals"]:
+        assert step["links"]["core1"]["utilization"] == pytest.approx(0.99)
+        assert step["links"]["core2"]["utilization_after_2s"] == \
+            pytest.approx(0.97)
+    raw = synthetic.dynamics()
+    assert judged(raw, "intervals.drops_after_2s")["measured"] == 4
+    assert judged(raw, "intervals.min_utilization_after_2s")["measured"] == \
+        pytest.approx(0.97)
+    assert judged(raw, "intervals.max_abs_error")["measured"] < 1e-4
+    raw["queues"]["core1"]["drops"] = [
+        int(t >= 11) for t in raw["queues"]["core1"]["t_s"]]
+    raw["queues"]["core2"]["drops"] = [0] * len(
+        raw["queues"]["core2"]["t_s"])
+    assert judged(raw, "intervals.drops_after_2s", "<=", 0)["verdict"] == \
+        "holds"
+
+
+def test_an_interval_too_short_to_measure_is_refused():
+    raw = synthetic.dynamics()
+    raw["schedule"].append({"t_s": 28, "factor": 1})
+    with pytest.raises(TollwayError, match="too short"):
+        results.analyse(raw)
+
+
+# --- over seeds --------------------------------------------------------------
+
+def seeds(*scales, **more):
+    return [results.analyse(synthetic.steady(
+        lambda number, path, wtp, scale=scale: scale, seed=seed, **more))
+        for seed, scale in enumerate(scales, 1)]
+
+
+def test_aggregate_mean_spread_and_student_interval():
+    whole = results.aggregate(seeds(0.98, 0.99, 1.03))
+    group = whole["classes"][0]
+    share = synthetic.fair_pps("I", 100)
+    assert whole["seeds"] == [1, 2, 3] and len(whole["digests"]) == 3
+    assert group["error"] == pytest.approx(0, abs=1e-5)
+    sd = math.sqrt((0.02 ** 2 + 0.01 ** 2 + 0.03 ** 2) / 2) * share
+    assert group["rate_pps"]["sd"] == pytest.approx(sd, rel=1e-3)
+    # Student's t for two degrees of freedom at 97.5 % is 4.3027.
+    assert group["rate_pps"]["ci95"] == pytest.approx(
+        4.3027 * sd / math.sqrt(3), rel=1e-3)
+    assert group["error_ci95"] == pytest.approx(
+        group["rate_pps"]["ci95"] / share)
+    assert whole["links"]["core1"]["utilization"]["mean"] == \
+        pytest.approx(0.99)
+    assert whole["links"]["core1"]["utilization"]["ci95"] == \
+        pytest.approx(0, abs=1e-9)
+    assert len(whole["flows"]) == 36
+    assert whole["published"][0]["verdict"] == "agrees"
+    json.dumps(whole, allow_nan=False)
+
+
+def test_aggregate_of_one_seed_has_no_spread():
+    group = results.aggregate(seeds(1.0))["classes"][0]
+    assert group["rate_pps"]["sd"] is None and group["error_ci95"] is None
+
+
+def test_aggregate_bounds():
+    limits = [bound("classes.max_abs_error", "<=", 0.01),
+              bound("links.min_utilization", ">=", 0.98)]
+    some = [*seeds(0.97, bounds=limits), results.analyse(synthetic.steady(
+        lambda number, path, wtp: 1.03, seed=2, bounds=limits,
+        utilization=(0.99, 0.985)))]
+    assert [result["bounds"][0]["verdict"] for result in some] == ["fails"] * 2
+    assert some[1]["bounds"][1]["verdict"] == "holds"
+    means, worst = results.aggregate(some)["bounds"]
+    assert means["verdict"] == "holds" and means["measured"] < 1e-4
+    assert worst["verdict"] == "fails"
+    assert worst["measured"] == pytest.approx(0.97)
+
+
+def test_aggregate_of_schedules_keeps_the_worst_convergence():
+    some = [results.analyse(synthetic.dynamics(lag_s=lag, seed=seed))
+            for seed, lag in enumerate((0.52, 1.52))]
+    whole = results.aggregate(some)
+    assert whole["intervals"][1]["max_convergence_s"] == \
+        some[1]["intervals"][1]["max_convergence_s"]
+    some[0]["intervals"][1]["max_convergence_s"] = None
+    assert results.aggregate(some)["intervals"][1]["max_convergence_s"] is None
+
+
+def test_aggregate_refuses_what_has_no_mean():
+    one, two = seeds(1.0, 0.99)
+    with pytest.raises(TollwayError, match="no results"):
+        results.aggregate([])
+    with pytest.raises(TollwayError, match="same seed"):
+        results.aggregate([one, one])
+    with pytest.raises(TollwayError, match="same trace"):
+        results.aggregate([one, dict(two, digest=one["digest"])])
+    with pytest.raises(TollwayError, match="different"):
+        results.aggregate([one, dict(two, parameters=dict(
+            two["parameters"], kappa=0.2))])
+    with pytest.raises(TollwayError, match="different"):
+        results.aggregate([one, dict(two, experiment="parking-lot")])
+
+
+# --- schema and files --------------------------------------------------------
+
+@pytest.mark.parametrize("change, words", [
+    (lambda r: r.pop("digest"), "no digest"),
+    (lambda r: r.update(comment="hello"), "unknown field comment"),
+    (lambda r: r.update(schema=2), "schema"),
+    (lambda r: r.update(seed="1"), "seed"),
+    (lambda r: r.update(digest="abc"), "digest"),
+    (lambda r: r.update(flows=[]), "flows"),
+    (lambda r: r.update(links={}), "links"),
+    (lambda r: r["links"]["core1"].pop("marks"), "core1 has no marks"),
+    (lambda r: r["links"]["core1"].update(utilization=1.5), "utilization"),
+    (lambda r: r["links"]["core1"].update(drops=0.5), "drops"),
+    (lambda r: r["flows"][3].update(rate_pps=math.nan), r"flows\[3\].rate_pps"),
+    (lambda r: r["flows"][3].update(rate_pps=True), r"flows\[3\].rate_pps"),
+    (lambda r: r["flows"][3].update(mss=1), "unknown field mss"),
+    (lambda r: r["classes"][0].update(error=None), "error"),
+    (lambda r: r["published"][0].update(verdict="close"), "verdict"),
+    (lambda r: r["provenance"].pop("hz"), "hz"),
+    (lambda r: r["parameters"].update(gamma=math.inf), "parameters"),
+])
+def test_validate_names_the_field(steady, change, words):
+    result = copy.deepcopy(steady)
+    change(result)
+    with pytest.raises(TollwayError, match=words):
+        results.validate(result)
+
+
+def test_validate_looks_into_intervals(dynamics):
+    result = copy.deepcopy(dynamics)
+    del result["intervals"][1]["classes"][0]["convergence_s"]
+    with pytest.raises(TollwayError, match=r"intervals\[1\].*convergence_s"):
+        results.validate(result)
+
+
+@pytest.mark.parametrize("value", [None, [], "x", {}])
+def test_validate_refuses_other_things(value):
+    with pytest.raises(TollwayError):
+        results.validate(value)
+
+
+def test_raw_files(tmp_path, steady_raw):
+    with pytest.raises(TollwayError, match="cannot read"):
+        results.load_raw(tmp_path)
+    path = tmp_path / "raw.json"
+    results.write_json_atomic(path, steady_raw, indent=None)
+    assert results.load_raw(tmp_path) == steady_raw
+    path.write_text(path.read_text()[:1000])
+    with pytest.raises(TollwayError, match="not valid JSON"):
+        results.load_raw(tmp_path)
+    path.write_text('{"schema": 1, "seed": NaN}')
+    with pytest.raises(TollwayError, match="NaN"):
+        results.load_raw(tmp_path)
+    path.write_text('{"schema": 7}')
+    with pytest.raises(TollwayError, match="schema"):
+        results.load_raw(tmp_path)
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "result.json"
+    results.write_json_atomic(path, {"good": 1})
+    for bad in ({"x": math.nan}, {"x": object()}):
+        with pytest.raises(TollwayError, match="cannot write"):
+            results.write_json_atomic(path, bad)
+    assert json.loads(path.read_text()) == {"good": 1}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
+    with pytest.raises(TollwayError, match="cannot write"):
+        results.write_json_atomic(tmp_path / "none" / "x.json", {})

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The theory against closed forms, optimality and an independent solver."""
+
+import math
+import pathlib
+import random
+import sys
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "scripts"))
+
+from tollwaylib import theory  # noqa: E402
+from tollwaylib.errors import TollwayError  # noqa: E402
+
+DOUBLE = {"core1": 12000.0, "core2": 12000.0}
+PATHS = {"I": ["core1"], "II": ["core2"], "III": ["core1", "core2"]}
+
+
+def random_network(seed, links=6, flows=12, spread=2.0):
+    """Every third network has links of one capacity, so that ties happen."""
+    source = random.Random(seed)
+    capacity = {f"l{n}": 10 ** (source.uniform(2, 2 + spread) if seed % 3
+                                else 3)
+                for n in range(source.randint(1, links))}
+    return capacity, [
+        (n, 10 ** source.uniform(0, spread),
+         source.sample(list(capacity), source.randint(1, len(capacity))))
+        for n in range(source.randint(1, flows))]
+
+
+def test_two_equal_links_give_two_thirds_and_one_third():
+    rates = theory.wpf_allocation(DOUBLE, [(name, 1, links) for name, links
+                                           in PATHS.items()])
+    assert rates == pytest.approx({"I": 8000, "II": 8000, "III": 4000},
+                                  rel=1e-9)
+
+
+@pytest.mark.parametrize("w1, w2, w3", [(1, 1, 4), (100, 30, 7), (5, 5, 1e-3)])
+def test_two_equal_links_with_weights(w1, w2, w3):
+    # With x1 = x2 = c - x3, w1/p1 = w2/p2 and w3 = x3 (p1 + p2).
+    rates = theory.wpf_allocation(DOUBLE, [(1, w1, PATHS["I"]),
+                                           (2, w2, PATHS["II"]),
+                                           (3, w3, PATHS["III"])])
+    third = 12000 * w3 / (w1 + w2 + w3)
+    assert rates == pytest.approx(
+        {1: 12000 - third, 2: 12000 - third, 3: third}, rel=1e-9)
+
+
+def test_cp05_table_432_shares():
+    flows = [((path, wtp, n), wtp, links) for path, links in PATHS.items()
+             for wtp in (100, 200, 400) for n in range(4)]
+    rates, prices = theory.wpf_solution(DOUBLE, flows)
+    for (path, wtp, _), rate in rates.items():
+        part = 1 / 3 if path == "III" else 2 / 3
+        assert rate == pytest.approx(12000 * part * wtp / 2800, rel=1e-9)
+    assert prices == pytest.approx({"core1": 0.35, "core2": 0.35}, rel=1e-9)
+
+
+def test_one_link_shares_by_weight():
+    rates, prices = theory.wpf_solution(
+        {"link": 1000}, [(n, n, ["link"]) for n in range(1, 5)])
+    assert rates == pytest.approx({1: 100, 2: 200, 3: 300, 4: 400}, rel=1e-9)
+    assert prices["link"] == pytest.approx(10 / 1000, rel=1e-9)
+
+
+def test_links_with_room_or_without_flows_are_free():
+    _, prices = theory.wpf_solution(
+        {"narrow": 10, "wide": 1000, "empty": 1},
+        [(1, 1, ["narrow", "wide"]), (2, 1, ["narrow"])])
+    assert prices["wide"] == 0 and prices["empty"] == 0
+    assert prices["narrow"] == pytest.approx(0.2, rel=1e-9)
+
+
+def test_a_link_filled_exactly_at_price_zero():
+    rates = theory.wpf_allocation({"a": 2, "b": 1},
+                                  [(1, 1, ["a"]), (2, 1, ["a", "b"])])
+    assert rates == pytest.approx({1: 1, 2: 1}, rel=1e-9)
+
+
+def test_duplicate_bottlenecks_leave_rates_unique():
+    rates = theory.wpf_allocation(
+        {"a": 6, "b": 6}, [(1, 1, ["a", "b"]), (2, 2, ["a", "b"])])
+    assert rates == pytest.approx({1: 2, 2: 4}, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_networks_meet_the_optimality_conditions(seed):
+    capacity, flows = random_network(seed, flows=40, spread=5)
+    rates, prices = theory.wpf_solution(capacity, flows)
+    load = dict.fromkeys(capacity, 0.0)
+    revenue = 0.0
+    for flow, weight, links in flows:
+        assert rates[flow] * sum(prices[link] for link in links) == \
+            pytest.approx(weight, rel=1e-9)
+        for link in links:
+            load[link] += rates[flow]
+    for link, limit in capacity.items():
+        assert load[link] <= limit * (1 + 1e-9)
+        assert prices[link] >= 0
+        if prices[link] > 0:
+            assert load[link] == pytest.approx(limit, rel=1e-8)
+        revenue += prices[link] * limit
+    assert revenue == pytest.approx(sum(flow[1] for flow in flows), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_networks_against_slsqp_on_the_primal(seed):
+    capacity, flows = random_network(seed, links=4, flows=6, spread=1)
+    ours = theory.wpf_allocation(capacity, flows)
+    names = list(capacity)
+    uses = np.array([[link in links for _, _, links in flows]
+                     for link in names], dtype=float)
+    limit = np.array([capacity[name] for name in names])
+    scale = limit.min() / len(flows)
+    weight = np.array([flow[1] for flow in flows])
+    weight = weight / weight.sum()
+    answer = minimize(
+        lambda y: -weight @ np.log(y), np.ones(len(flows)),
+        jac=lambda y: -weight / y, method="SLSQP",
+        bounds=[(1e-6, None)] * len(flows),
+        constraints={"type": "ineq",
+                     "fun": lambda y: limit / scale - uses @ y,
+                     "jac": lambda y: -uses},
+        options={"ftol": 1e-14, "maxiter": 1000})
+    assert answer.success
+    assert [ours[flow[0]] for flow in flows] == pytest.approx(
+        list(answer.x * scale), rel=1e-4)
+
+
+def test_units_do_not_matter():
+    capacity, flows = random_network(3)
+    one = theory.wpf_allocation(capacity, flows)
+    other = theory.wpf_allocation(
+        {link: 1e6 * value for link, value in capacity.items()},
+        [(flow, 1e-4 * weight, links) for flow, weight, links in flows])
+    assert other == pytest.approx({flow: 1e6 * rate for flow, rate
+                                   in one.items()}, rel=1e-9)
+
+
+@pytest.mark.parametrize("capacity, flows, word", [
+    ({"a": 0}, [(1, 1, ["a"])], "capacity"),
+    ({"a": math.nan}, [(1, 1, ["a"])], "capacity"),
+    ({"a": 1}, [], "at least one flow"),
+    ({"a": 1}, [(1, 0, ["a"])], "weight"),
+    ({"a": 1}, [(1, math.inf, ["a"])], "weight"),
+    ({"a": 1}, [(1, 1, [])], "no link"),
+    ({"a": 1}, [(1, 1, ["b"])], "b"),
+    ({"a": 1}, [(1, 1, ["a"]), (1, 1, ["a"])], "twice"),
+])
+def test_nonsense_is_refused(capacity, flows, word):
+    with pytest.raises(TollwayError, match=word):
+        theory.wpf_allocation(capacity, flows)
+
+
+def test_residual_sees_every_kind_of_error():
+    flows = [(1, 1.0, ["a"]), (2, 1.0, ["a"])]
+    right = {1: 5.0, 2: 5.0}
+    assert theory.kkt_residual({"a": 10}, flows, right, {"a": 0.2}) < 1e-15
+    assert theory.kkt_residual({"a": 9}, flows, right, {"a": 0.2}) > 0.1
+    assert theory.kkt_residual({"a": 20}, flows, right, {"a": 0.2}) > 0.1
+    assert theory.kkt_residual({"a": 10}, flows, {1: 4, 2: 6},
+                               {"a": 0.2}) > 0.1
+
+
+def test_marks_and_prices_are_inverse():
+    assert theory.mark_probability(0) == 0
+    assert theory.mark_probability(math.log(2)) == pytest.approx(0.5)
+    assert theory.mark_probability(3, phi=2) == pytest.approx(7 / 8)
+    assert theory.mark_probability(1e-12) == pytest.approx(1e-12, rel=1e-9)
+    assert list(theory.mark_probability([0, math.log(4)])) == \
+        pytest.approx([0, 0.75])
+    for bad in ({"price": -1}, {"price": 1, "phi": 1}):
+        with pytest.raises(TollwayError):
+            theory.mark_probability(**bad)
+
+
+def test_path_marks_add_up_as_prices():
+    marks = [theory.mark_probability(price) for price in (0.1, 0.4)]
+    assert theory.path_mark_probability(marks) == pytest.approx(
+        theory.mark_probability(0.5))
+    assert theory.path_mark_probability([]) == 0
+    with pytest.raises(TollwayError, match="probability"):
+        theory.path_mark_probability([1.5])
+
+
+def test_expected_backlog_inverts_the_marking_law():
+    # CP05 5.5.7 in marks: b = b0 - ln(1 - m)/gamma.
+    mark = theory.mark_probability(0.35)
+    assert theory.expected_backlog(10, 0.015, 0.35) == pytest.approx(
+        10 - math.log(1 - mark) / 0.015)
+    assert theory.expected_backlog(10, 0.015, 0) == 10
+    for bad in ((-1, 1, 1), (1, 0, 1), (1, 1, -1)):
+        with pytest.raises(TollwayError):
+            theory.expected_backlog(*bad)
+
+
+def test_aimd_rate_balances_its_steps():
+    w, m, kappa, rtt = 100.0, 0.25, 0.1, 0.05
+    rate = theory.aimd_rate(w, m)
+    cwnd = rate * rtt
+    assert (1 - m) * kappa * w * rtt / cwnd == pytest.approx(m * kappa)
+    assert rate == pytest.approx(300)
+    for bad in ((0, 0.5), (1, 0), (1, 1.1)):
+        with pytest.raises(TollwayError):
+            theory.aimd_rate(*bad)

@@ -1,0 +1,586 @@
+# SPDX-License-Identifier: GPL-2.0
+"""tollway-traffic and tollway-qsample, on the loopback of a namespace.
+
+Nothing here measures how fast this machine is: schedules are checked by what
+they send, which is the same on every machine, and times only roughly.
+"""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import statistics
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).resolve().parent.parent / "tools"
+TIMEOUT_S = 20
+
+
+@pytest.fixture(scope="session")
+def tools(tmp_path_factory):
+    """The directory of the two programs, built here."""
+    if not shutil.which("make") or not shutil.which("cc"):
+        pytest.skip("make or a C compiler is missing")
+    directory = tmp_path_factory.mktemp("tools")
+    subprocess.run(["make", "-s", "-C", str(TOOLS), f"O={directory}",
+                    f"{directory}/tollway-traffic",
+                    f"{directory}/tollway-qsample"],
+                   check=True, timeout=120)
+    return directory
+
+
+class Namespace:
+    """A network namespace that lives as long as a sleeping process in it."""
+
+    def __init__(self):
+        as_root = os.geteuid() == 0
+        self.holder = subprocess.Popen(
+            ["unshare", "-n" if as_root else "-rn", "sh", "-c",
+             "ip link set lo up && echo ready && exec sleep 600"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        if self.holder.stdout.readline().strip() != "ready":
+            self.close()
+            pytest.skip("network namespaces are not possible here")
+        self.enter = ["nsenter", f"--target={self.holder.pid}", "--net"]
+        if not as_root:
+            self.enter += ["--user", "--preserve-credentials"]
+
+    def start(self, *command, **options):
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
+                   "text": True, **options}
+        return subprocess.Popen([*self.enter, *map(str, command)], **options)
+
+    def run(self, *command, **options):
+        options = {"capture_output": True, "text": True,
+                   "timeout": TIMEOUT_S, **options}
+        return subprocess.run([*self.enter, *map(str, command)],
+                              check=False, **options)
+
+    def close(self):
+        self.holder.kill()
+        self.holder.wait()
+        self.holder.stdout.close()
+
+
+@pytest.fixture
+def namespace():
+    made = Namespace()
+    yield made
+    made.close()
+
+
+def is_listening(pid, port):
+    """Whether a TCP socket listens on the port in the process's namespace."""
+    lines = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
+    return any(line.split()[1].endswith(f":{port:04X}") and
+               line.split()[3] == "0A" for line in lines)
+
+
+class Sink:
+    """A running sink; stop() ends it with a signal and gives its report."""
+
+    def __init__(self, namespace, tools, *arguments, port=5001):
+        self.process = namespace.start(tools / "tollway-traffic", "sink",
+                                       "--port", port, *arguments)
+        deadline = time.monotonic() + TIMEOUT_S
+        while not is_listening(self.process.pid, int(str(port).split(",")[0])):
+            assert self.process.poll() is None, self.process.stderr.read()
+            assert time.monotonic() < deadline, "the sink does not listen"
+            time.sleep(0.01)
+
+    def stop(self):
+        # The last packets and resets are on their way through loopback.
+        time.sleep(0.1)
+        self.process.send_signal(signal.SIGTERM)
+        out, error = self.process.communicate(timeout=TIMEOUT_S)
+        assert self.process.returncode == 0, error
+        return json.loads(out)
+
+
+@pytest.fixture
+def sink(namespace, tools):
+    running = Sink(namespace, tools)
+    yield running
+    if running.process.poll() is None:
+        running.process.kill()
+    running.process.wait()
+
+
+def send(namespace, tools, flows, *arguments, status=0):
+    """Run flows (text) to their end; the report, and what was complained."""
+    done = namespace.run(tools / "tollway-traffic", "send", "--flows", "-",
+                         *arguments, input=flows)
+    assert done.returncode == status, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+def by_peer(report, flow):
+    """The sink's connections that came from this flow's local port."""
+    return [connection for connection in report["connections"]
+            if connection["peer"].endswith(f":{flow['local_port']}")]
+
+
+# TCP
+
+
+def test_finite_transfers_arrive_whole(namespace, tools, sink):
+    sizes = {identity: 1 + 123457 * identity for identity in range(1, 13)}
+    sent, _ = send(namespace, tools, "".join(
+        f"id={identity} dst=127.0.0.1 port=5001 bytes={size} start=0.05\n"
+        for identity, size in sizes.items()))
+    received = sink.stop()
+    assert sent["schema"] == received["schema"] == 1
+    assert len(received["connections"]) == len(sizes)
+    for flow in sent["flows"]:
+        size = sizes[flow["id"]]
+        (connection,) = by_peer(received, flow)
+        (transfer,) = flow["transfers"]
+        assert connection["bytes"] == size
+        assert flow["bytes_acked"] == transfer["bytes"] == size
+        assert flow["samples"]["bytes_acked"][-1] == size
+        assert not connection["reset"] and connection["closed_s"] is not None
+        assert 0.05 <= transfer["start_s"] < transfer["end_s"] < 5
+        assert flow["error"] is None
+
+
+def test_greedy_flows_stop_with_a_reset(namespace, tools, sink):
+    sent, _ = send(namespace, tools,
+                   "id=1 dst=127.0.0.1 port=5001 cc=reno prio=3\n"
+                   "id=2 dst=127.0.0.1 port=5001 start=0.1 stop=0.2\n",
+                   "--duration", "0.3", "--sample-ms", "20")
+    received = sink.stop()
+    first, second = sent["flows"]
+    assert first["cc"] == "reno" and first["prio"] == 3
+    assert 0.3 <= first["stop_s"] < 1 and 0.2 <= second["stop_s"] < 1
+    assert 0.1 <= second["connected_s"] < second["stop_s"]
+    for flow in sent["flows"]:
+        (connection,) = by_peer(received, flow)
+        assert connection["reset"]
+        assert 0 < flow["bytes_acked"] <= connection["bytes"]
+        assert connection["bytes"] <= flow["bytes_sent"]
+        samples = flow["samples"]
+        assert len({len(column) for column in samples.values()}) == 1
+        assert samples["t_s"] == sorted(samples["t_s"])
+        assert samples["bytes_acked"] == sorted(samples["bytes_acked"])
+        assert samples["bytes_acked"][-1] == flow["bytes_acked"]
+        assert min(samples["cwnd"]) > 0
+
+
+def test_no_samples_when_none_are_wanted(namespace, tools, sink):
+    sent, _ = send(namespace, tools,
+                   "id=1 dst=127.0.0.1 port=5001 bytes=100k\n",
+                   "--sample-ms", "0")
+    sink.stop()
+    assert sent["flows"][0]["samples"]["t_s"] == []
+    assert sent["flows"][0]["bytes_acked"] == 100000
+
+
+def test_ipv6(namespace, tools, sink):
+    if not Path(f"/proc/{sink.process.pid}/net/if_inet6").exists():
+        pytest.skip("the kernel has no IPv6")
+    sent, _ = send(namespace, tools, "id=1 dst=::1 port=5001 bytes=5000\n")
+    received = sink.stop()
+    (connection,) = received["connections"]
+    assert connection["bytes"] == sent["flows"][0]["bytes_acked"] == 5000
+    assert connection["peer"].startswith("[::1]:")
+
+
+def test_repeated_transfers(namespace, tools, sink):
+    sent, _ = send(namespace, tools,
+                   "id=1 dst=127.0.0.1 port=5001 bytes=3000 repeat=5 off=0.03\n"
+                   "id=2 dst=127.0.0.1 port=5001 bytes=1 repeat=7 off=0\n"
+                   "id=3 dst=127.0.0.1 port=5001 bytes=10 repeat=0 "
+                   "off=exp:0.02\n",
+                   "--duration", "0.6")
+    received = sink.stop()
+    fixed, at_once, until_stop = (flow["transfers"] for flow in sent["flows"])
+    assert len(fixed) == 5 and len(at_once) == 7 and len(until_stop) > 5
+    assert all(transfer["end_s"] > transfer["start_s"]
+               for transfer in fixed + at_once)
+    for before, after in zip(fixed, fixed[1:]):
+        assert after["start_s"] - before["end_s"] >= 0.03
+    assert [flow["bytes_acked"] for flow in sent["flows"][:2]] == [15000, 7]
+    assert len(received["connections"]) == sum(
+        len(flow["transfers"]) for flow in sent["flows"])
+    assert sum(connection["bytes"] for connection in received["connections"]
+               ) == sum(flow["bytes_acked"] for flow in sent["flows"])
+
+
+def test_on_off_is_silent_during_off(namespace, tools, sink):
+    sent, _ = send(namespace, tools,
+                   "id=1 dst=127.0.0.1 port=5001 on=0.05 off=0.15\n",
+                   "--duration", "0.55", "--sample-ms", "10")
+    received = sink.stop()
+    assert len(received["connections"]) == 1
+    samples = sent["flows"][0]["samples"]
+    acked = list(zip(samples["t_s"], samples["bytes_acked"]))
+    for off in ((0.05, 0.2), (0.25, 0.4)):
+        # The unsent bytes of the socket may still leave: wait a little.
+        during = [count for at, count in acked
+                  if off[0] + 0.05 < at < off[1] - 0.005]
+        assert len(during) > 1 and len(set(during)) == 1
+        after = [count for at, count in acked if at > off[1] + 0.02]
+        assert after[0] > during[0]
+
+
+def test_many_flows_at_once(namespace, tools, sink):
+    count = 400
+    sent, _ = send(namespace, tools, "".join(
+        f"id={identity} dst=127.0.0.1 port=5001 bytes=20k\n"
+        for identity in range(1, count + 1)))
+    received = sink.stop()
+    assert len(received["connections"]) == count
+    assert all(connection["bytes"] == 20000
+               for connection in received["connections"])
+    assert all(flow["error"] is None for flow in sent["flows"])
+
+
+# UDP
+
+
+def test_constant_rate_sends_its_packets(namespace, tools, sink):
+    # 972 byte payloads at 3.888 Mb/s: one every 2 ms; 1 kB at 0.8 Mb/s with
+    # the headers counted: one every 10.28 ms.
+    sent, _ = send(namespace, tools,
+                   "id=1 dst=127.0.0.1 port=5001 proto=udp rate=3.888m\n"
+                   "id=2 dst=127.0.0.1 port=5001 proto=udp rate=800k "
+                   "size=1000 overhead=28 start=0.1 stop=0.4\n",
+                   "--duration", "0.5")
+    received = sink.stop()
+    assert [flow["packets"] for flow in sent["flows"]] == [250, 30]
+    assert sent["flows"][1]["bytes"] == 30000
+    for flow in sent["flows"]:
+        (peer,) = (peer for peer in received["udp"]
+                   if peer["peer"].endswith(f":{flow['local_port']}"))
+        assert peer["packets"] == flow["packets"]
+        assert peer["bytes"] == flow["bytes"]
+        assert peer["lost"] == peer["reordered"] == 0
+    assert received["udp_socket_drops"] == 0
+
+
+def test_poisson_arrivals(namespace, tools, sink):
+    # 60 flows of 100 packets expected: mean and variance both 100.
+    flows = "".join(
+        f"id={identity} dst=127.0.0.1 port=5001 proto=udp arrival=poisson "
+        f"rate=256k size=32 stop=0.1 seed={identity + 7}\n"
+        for identity in range(1, 61))
+    first, _ = send(namespace, tools, flows)
+    second, _ = send(namespace, tools, flows)
+    received = sink.stop()
+    counts = [flow["packets"] for flow in first["flows"]]
+    assert counts == [flow["packets"] for flow in second["flows"]]
+    assert abs(statistics.mean(counts) - 100) < 4
+    assert 0.6 < statistics.variance(counts) / 100 < 1.6
+    assert sum(peer["packets"] for peer in received["udp"]) == 2 * sum(counts)
+
+
+def test_udp_on_off(namespace, tools, sink):
+    # On for 0.1 of every 0.2 s: packets at 0, 10 ... 90 ms of each.
+    sent, _ = send(namespace, tools,
+                   "id=1 dst=127.0.0.1 port=5001 proto=udp rate=80k size=100 "
+                   "on=0.1 off=0.1\n", "--duration", "0.5")
+    sink.stop()
+    assert sent["flows"][0]["packets"] == 30
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize("line, named", [
+    ("id=1 dst=127.0.0.1 port=5001 colour=red", "unknown key 'colour'"),
+    ("id=1 dst=127.0.0.1 port=5001 nonsense", "'nonsense' is not key=value"),
+    ("dst=127.0.0.1 port=5001", "id= is missing"),
+    ("id=1 port=5001", "dst= is missing"),
+    ("id=1 dst=127.0.0.1", "port= is missing"),
+    ("id=0 dst=127.0.0.1 port=5001", "id=0:"),
+    ("id=2147483648 dst=127.0.0.1 port=5001", "id=2147483648:"),
+    ("id=1 id=2 dst=127.0.0.1 port=5001", "id= is given twice"),
+    ("id=1 dst=localhost port=5001", "dst=localhost:"),
+    ("id=1 dst=127.0.0.1 port=70000", "port=70000:"),
+    ("id=1 dst=127.0.0.1 port=5001 start=1x", "start=1x:"),
+    ("id=1 dst=127.0.0.1 port=5001 start=-1", "start=-1:"),
+    ("id=1 dst=127.0.0.1 port=5001 start=1.2.3", "start=1.2.3:"),
+    ("id=1 dst=127.0.0.1 port=5001 start=", "start=:"),
+    ("id=1 dst=127.0.0.1 port=5001 start=2 stop=1", "stop= is not after"),
+    ("id=1 dst=127.0.0.1 port=5001 prio=16", "prio=16:"),
+    ("id=1 dst=127.0.0.1 port=5001 bytes=0", "bytes=0:"),
+    ("id=1 dst=127.0.0.1 port=5001 bytes=1.0005k", "bytes=1.0005k:"),
+    ("id=1 dst=127.0.0.1 port=5001 bytes=99999999999999999999",
+     "bytes=99999999999999999999:"),
+    ("id=1 dst=127.0.0.1 port=5001 on=1", "on= needs off="),
+    ("id=1 dst=127.0.0.1 port=5001 off=1", "off= needs"),
+    ("id=1 dst=127.0.0.1 port=5001 repeat=2", "repeat= needs bytes="),
+    ("id=1 dst=127.0.0.1 port=5001 on=1 off=1 bytes=1", "exclude"),
+    ("id=1 dst=127.0.0.1 port=5001 on=exp: off=1", "on=exp::"),
+    ("id=1 dst=127.0.0.1 port=5001 rate=1m", "rate= is not for proto=tcp"),
+    ("id=1 dst=127.0.0.1 port=5001 proto=udp", "rate= is missing"),
+    ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1m cc=reno",
+     "cc= is not for proto=udp"),
+    ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1q", "rate=1q:"),
+    ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1m size=9", "size=9:"),
+    ("id=1 dst=127.0.0.1 port=5001 proto=sctp", "proto=sctp:"),
+    ("id=1 dst=127.0.0.1 port=5001 cc=no_such_cc",
+     "cc=no_such_cc: unknown congestion control"),
+    ("id=9 dst=127.0.0.1 port=5001", "id=9 is already used in line 1"),
+])
+def test_bad_flow_lines(tools, tmp_path, line, named):
+    flows = tmp_path / "flows"
+    report = tmp_path / "report.json"
+    flows.write_text(f"id=9 dst=127.0.0.1 port=5001 # fine\n\n{line}\n")
+    done = subprocess.run(
+        [tools / "tollway-traffic", "send", "--flows", flows,
+         "--json", report, "--duration", "1"],
+        capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert f"flows:3: {named}" in done.stderr
+    assert list(tmp_path.iterdir()) == [flows]
+
+
+@pytest.mark.parametrize("arguments, named", [
+    ([], "Usage"),
+    (["wait"], "'wait'"),
+    (["send"], "--flows"),
+    (["send", "--flows", "/nowhere/flows"], "/nowhere/flows"),
+    (["send", "--flows", "/dev/null"], "no flow"),
+    (["send", "--flows", "-", "--duration", "soon"], "--duration: 'soon'"),
+    (["send", "--flows", "-", "--sample-ms", "x"], "--sample-ms: 'x'"),
+    (["send", "--colour"], "--colour"),
+    (["sink"], "--port"),
+    (["sink", "--port", "0"], "'0'"),
+    (["sink", "--port", "5001,x"], "'x'"),
+    (["sink", "--port", "5001", "--bind", "host"], "--bind: 'host'"),
+    (["sink", "--port", "5001", "--cc", "no_such_cc"], "no_such_cc"),
+    (["sink", "--port", "5001", "--json", "/nowhere/r"], "/nowhere/r"),
+    (["sink", "--port", "5001", "extra"], "'extra'"),
+])
+def test_bad_arguments(namespace, tools, arguments, named):
+    done = namespace.run(tools / "tollway-traffic", *arguments, input="")
+    assert done.returncode == 2
+    assert named in done.stderr
+    assert done.stderr.count("\n") == 1 or not arguments
+
+
+def test_refused_connection(namespace, tools, sink):
+    sent, complaint = send(namespace, tools,
+                           "id=1 dst=127.0.0.1 port=5001 bytes=10\n"
+                           "id=2 dst=127.0.0.1 port=5999 bytes=10\n",
+                           status=1)
+    sink.stop()
+    good, bad = sent["flows"]
+    assert good["error"] is None and good["bytes_acked"] == 10
+    assert "127.0.0.1:5999: Connection refused" in bad["error"]
+    assert bad["connected_s"] is None and bad["local_port"] is None
+    assert complaint.count("\n") == 1
+    assert "standard input:2: flow 2:" in complaint
+
+
+def test_sink_that_goes_away(namespace, tools, sink):
+    sender = namespace.start(tools / "tollway-traffic", "send", "--flows", "-",
+                             "--duration", "10", stdin=subprocess.PIPE)
+    sender.stdin.write("id=1 dst=127.0.0.1 port=5001 on=0.01 off=0.05\n")
+    sender.stdin.close()
+    sender.stdin = None
+    time.sleep(0.2)
+    sink.stop()
+    out, complaint = sender.communicate(timeout=TIMEOUT_S)
+    assert sender.returncode == 1
+    assert complaint.count("\n") == 1 and "127.0.0.1:5001" in complaint
+    flow = json.loads(out)["flows"][0]
+    assert flow["error"] and flow["bytes_acked"] > 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_interrupted_sender_reports(namespace, tools, sink, tmp_path, number):
+    flows = tmp_path / "flows"
+    report = tmp_path / "report.json"
+    flows.write_text("id=1 dst=127.0.0.1 port=5001 on=0.01 off=0.1\n"
+                     "id=2 dst=127.0.0.1 port=5001 bytes=1 start=100\n")
+    sender = namespace.start(tools / "tollway-traffic", "send",
+                             "--flows", flows, "--json", report)
+    time.sleep(0.3)
+    assert not report.exists()
+    sender.send_signal(number)
+    out, error = sender.communicate(timeout=TIMEOUT_S)
+    sink.stop()
+    assert (sender.returncode, out, error) == (128 + number, "", "")
+    written = json.loads(report.read_text())
+    assert written["interrupted"] is True
+    assert written["flows"][0]["bytes_acked"] > 0
+    assert written["flows"][1]["connected_s"] is None
+    assert sorted(tmp_path.iterdir()) == [flows, report]
+
+
+def test_interrupted_udp_sender_reports(namespace, tools, sink):
+    sender = namespace.start(tools / "tollway-traffic", "send", "--flows", "-",
+                             stdin=subprocess.PIPE)
+    sender.stdin.write("id=1 dst=127.0.0.1 port=5001 proto=udp rate=80k\n")
+    sender.stdin.close()
+    sender.stdin = None
+    time.sleep(0.3)
+    sender.send_signal(signal.SIGTERM)
+    out, _ = sender.communicate(timeout=TIMEOUT_S)
+    sink.stop()
+    assert sender.returncode == 128 + signal.SIGTERM
+    assert json.loads(out)["flows"][0]["packets"] > 0
+
+
+def test_sink_stops_by_itself(namespace, tools):
+    done = namespace.run(tools / "tollway-traffic", "sink",
+                         "--port", "5001,5002", "--stop-at", "0.1")
+    assert done.returncode == 0
+    report = json.loads(done.stdout)
+    assert report["connections"] == report["udp"] == []
+    assert report["interrupted"] is False
+
+
+def test_shared_epoch(namespace, tools, sink):
+    epoch_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 300_000_000
+    sent, _ = send(namespace, tools,
+                   "id=1 dst=127.0.0.1 port=5001 bytes=1 start=0.1\n",
+                   "--epoch-ns", epoch_ns)
+    sink.stop()
+    now_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    assert sent["epoch_ns"] == epoch_ns
+    assert now_ns >= epoch_ns + 100_000_000
+    assert 0.1 <= sent["flows"][0]["transfers"][0]["start_s"] < 1
+
+
+@pytest.mark.parametrize("program", ["traffic", "qsample"])
+def test_full_disk_leaves_no_report(namespace, tools, tmp_path, program):
+    report = tmp_path / "report.json"
+    if program == "traffic":
+        command = ["tollway-traffic", "sink", "--port", "5001",
+                   "--stop-at", "0.05"]
+    else:
+        command = ["tollway-qsample", "--dev", "lo", "--interval-us", "1000",
+                   "--stop", "0.01"]
+    command = [tools / command[0], *command[1:]]
+    # Python ignores SIGXFSZ, and so do its children when we ask: the write
+    # fails as on a full disk.
+    done = namespace.run(
+        *command, "--json", report, restore_signals=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)))
+    assert done.returncode == 1
+    assert "cannot write" in done.stderr and done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+    done = namespace.run(*command, "--json", "/dev/full")
+    assert done.returncode == 1 and "/dev/full" in done.stderr
+    assert Path("/dev/full").is_char_device()
+
+
+# tollway-qsample
+
+
+@pytest.fixture
+def slow_link(namespace):
+    """A veth whose end v0 sends 1 Mb/s, with a queue of 50 packets."""
+    if not shutil.which("tc"):
+        pytest.skip("tc is missing")
+    for command in ("ip link add v0 type veth peer name v1",
+                    "ip link set v1 up", "ip link set v0 up",
+                    "ip address add 10.9.0.1/24 dev v0",
+                    "ip neighbour add 10.9.0.2 lladdr 02:00:00:00:00:02 "
+                    "dev v0",
+                    "tc qdisc add dev v0 root handle 1: tbf rate 1mbit "
+                    "burst 2000 limit 1000000",
+                    "tc qdisc add dev v0 parent 1:1 handle 10: pfifo "
+                    "limit 50"):
+        done = namespace.run(*command.split())
+        if done.returncode:
+            pytest.skip(f"{command}: {done.stderr.strip()}")
+    return "v0"
+
+
+def test_qsample_follows_a_queue(namespace, tools, slow_link):
+    sampler = namespace.start(tools / "tollway-qsample", "--dev", slow_link,
+                              "--kind", "pfifo", "--interval-us", "10000",
+                              "--start", "0.1", "--stop", "0.6")
+    # 4 Mb/s into 1 Mb/s: the queue is full after some 0.14 s.
+    send(namespace, tools,
+         "id=1 dst=10.9.0.2 port=9 proto=udp rate=4m\n", "--duration", "0.4")
+    out, error = sampler.communicate(timeout=TIMEOUT_S)
+    assert sampler.returncode == 0, error
+    report = json.loads(out)
+    assert report["schema"] == 1 and report["interval_us"] == 10000
+    device = report["devices"][slow_link]
+    assert (device["kind"], device["handle"]) == ("pfifo", "10:")
+    ticks = [round(100 * at) for at in device["t_s"]]
+    assert [f"{at:.9f}" for at in device["t_s"]] == \
+        [f"{tick / 100:.9f}" for tick in ticks]
+    assert sorted(set(ticks)) == ticks and ticks[0] >= 10 and ticks[-1] == 60
+    assert len(ticks) + report["missed"] == 51
+    columns = ("backlog_pkts", "backlog_bytes", "drops", "packets", "bytes",
+               "overlimits")
+    assert {len(device[name]) for name in columns} == {len(ticks)}
+    assert 45 <= max(device["backlog_pkts"]) <= 51
+    assert device["drops"][-1] > 50
+    for name in ("drops", "packets", "bytes"):
+        assert device[name] == sorted(device[name])
+    # 972 + 28 + 14 bytes of Ethernet a packet.
+    full = device["backlog_pkts"].index(max(device["backlog_pkts"]))
+    assert device["backlog_bytes"][full] == 1014 * device["backlog_pkts"][full]
+
+
+def test_qsample_defaults_to_the_root(namespace, tools, slow_link):
+    done = namespace.run(tools / "tollway-qsample", "--dev", slow_link,
+                         "--dev", "lo", "--interval-us", "5000",
+                         "--stop", "0.05")
+    assert done.returncode == 0, done.stderr
+    devices = json.loads(done.stdout)["devices"]
+    assert devices[slow_link]["kind"] == "tbf"
+    assert devices["lo"]["kind"] == "noqueue"
+    assert len(devices["lo"]["t_s"]) == len(devices[slow_link]["t_s"])
+
+
+def test_qsample_interrupted(namespace, tools, tmp_path):
+    report = tmp_path / "report.json"
+    sampler = namespace.start(tools / "tollway-qsample", "--dev", "lo",
+                              "--interval-us", "10000", "--start", "100",
+                              "--stop", "200", "--json", report)
+    time.sleep(0.2)
+    sampler.send_signal(signal.SIGTERM)
+    sampler.communicate(timeout=TIMEOUT_S)
+    assert sampler.returncode == 128 + signal.SIGTERM
+    written = json.loads(report.read_text())
+    assert written["interrupted"] is True
+    assert written["devices"]["lo"]["t_s"] == []
+
+
+def test_qsample_notices_a_qdisc_that_goes(namespace, tools, slow_link):
+    sampler = namespace.start(tools / "tollway-qsample", "--dev", slow_link,
+                              "--interval-us", "10000", "--stop", "10")
+    time.sleep(0.2)
+    namespace.run("tc", "qdisc", "del", "dev", slow_link, "root")
+    out, complaint = sampler.communicate(timeout=TIMEOUT_S)
+    assert sampler.returncode == 1
+    assert complaint.count("\n") == 1 and slow_link in complaint
+    report = json.loads(out)
+    assert slow_link in report["error"]
+    assert len(report["devices"][slow_link]["t_s"]) > 1
+
+
+@pytest.mark.parametrize("arguments, named", [
+    ("", "Usage"),
+    ("--interval-us 1 --stop 1", "--dev"),
+    ("--dev none --interval-us 1 --stop 1", "'none'"),
+    ("--dev lo --dev lo --interval-us 1 --stop 1", "--dev lo"),
+    ("--dev lo --stop 1", "--interval-us"),
+    ("--dev lo --interval-us 0 --stop 1", "--interval-us: '0'"),
+    ("--dev lo --interval-us 1", "--stop"),
+    ("--dev lo --interval-us 1 --start 2 --stop 1", "--stop is before"),
+    ("--dev lo --interval-us 1 --stop 1 --handle x", "--handle: 'x'"),
+    ("--dev lo --interval-us 1 --stop 1 --kind sbrm", "lo: no sbrm qdisc"),
+    ("--dev lo --interval-us 1 --stop 1 --handle 10:", "lo: no qdisc 10:"),
+    ("--dev lo --interval-us 1 --stop 1 --json /nowhere/r", "/nowhere/r"),
+])
+def test_qsample_bad_arguments(namespace, tools, arguments, named):
+    done = namespace.run(tools / "tollway-qsample", *arguments.split())
+    assert done.returncode == 2
+    assert named in done.stderr
+    assert done.stderr.count("\n") == 1 or not arguments

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The flow file: one flow a line, key=value words, # begins a comment.
+ * Every complaint names the line and ends the program before anything runs.
+ */
+#include "traffic.h"
+
+#define FLOW_ID_MAX		INT32_MAX
+#define UDP_SIZE_DEFAULT	972	/* 1000 bytes with UDP and IPv4 headers */
+#define UDP_SIZE_MIN		16	/* our sequence header */
+#define UDP_SIZE_MAX		65507
+
+#define bad_line(file, number, ...) do {				\
+	fprintf(stderr, "%s: %s:%u: ", program_invocation_short_name,	\
+		(file)->name, number);					\
+	fprintf(stderr, __VA_ARGS__);					\
+	fputc('\n', stderr);						\
+	exit(STATUS_USAGE);						\
+} while (0)
+
+enum flow_key {
+	KEY_ID, KEY_DST, KEY_PORT, KEY_PROTO, KEY_CC, KEY_PRIO, KEY_MARK,
+	KEY_START, KEY_STOP, KEY_BYTES, KEY_ON, KEY_OFF, KEY_REPEAT,
+	KEY_RATE, KEY_ARRIVAL, KEY_SIZE, KEY_OVERHEAD, KEY_UNSENT, KEY_SEED,
+	KEY_COUNT
+};
+
+static const char * const key_names[KEY_COUNT] = {
+	[KEY_ID] = "id",
+	[KEY_DST] = "dst",
+	[KEY_PORT] = "port",
+	[KEY_PROTO] = "proto",
+	[KEY_CC] = "cc",
+	[KEY_PRIO] = "prio",
+	[KEY_MARK] = "mark",
+	[KEY_START] = "start",
+	[KEY_STOP] = "stop",
+	[KEY_BYTES] = "bytes",
+	[KEY_ON] = "on",
+	[KEY_OFF] = "off",
+	[KEY_REPEAT] = "repeat",
+	[KEY_RATE] = "rate",
+	[KEY_ARRIVAL] = "arrival",
+	[KEY_SIZE] = "size",
+	[KEY_OVERHEAD] = "overhead",
+	[KEY_UNSENT] = "unsent",
+	[KEY_SEED] = "seed",
+};
+
+static const char *key_expects(enum flow_key key)
+{
+	switch (key) {
+	case KEY_ID:
+		return "a whole number from 1 to 2147483647";
+	case KEY_DST:
+		return "an IPv4 or IPv6 address";
+	case KEY_PORT:
+		return "a port from 1 to 65535";
+	case KEY_PROTO:
+		return "tcp or udp";
+	case KEY_CC:
+		return "a name of 1 to 15 characters";
+	case KEY_PRIO:
+		return "a whole number from 0 to 15";
+	case KEY_MARK:
+		return "a whole number from 0 to 4294967295";
+	case KEY_START:
+	case KEY_STOP:
+		return "a number of seconds";
+	case KEY_BYTES:
+	case KEY_UNSENT:
+		return "a number of bytes above 0";
+	case KEY_ON:
+	case KEY_OFF:
+		return "a number of seconds or exp:MEAN";
+	case KEY_REPEAT:
+	case KEY_SEED:
+		return "a whole number";
+	case KEY_RATE:
+		return "a number of bits per second above 0";
+	case KEY_ARRIVAL:
+		return "cbr or poisson";
+	case KEY_SIZE:
+		return "a number of bytes from 16 to 65507";
+	case KEY_OVERHEAD:
+		return "a number of bytes from 0 to 1000";
+	case KEY_COUNT:
+		break;
+	}
+	return "something else";
+}
+
+static bool parse_span(const char *text, struct span *span)
+{
+	span->exponential = !strncmp(text, "exp:", 4);
+	if (span->exponential)
+		text += 4;
+	return parse_seconds(text, &span->ns);
+}
+
+static bool parse_choice(const char *text, const char *no, const char *yes,
+			 bool *value)
+{
+	*value = !strcmp(text, yes);
+	return *value || !strcmp(text, no);
+}
+
+static bool parse_name(const char *text, char *name)
+{
+	if (!*text || strlen(text) >= CONGESTION_NAME_MAX)
+		return false;
+	strcpy(name, text);
+	return true;
+}
+
+static bool parse_value(struct flow_config *flow, enum flow_key key,
+			const char *text)
+{
+	int64_t number;
+
+	switch (key) {
+	case KEY_ID:
+		if (!parse_integer(text, 1, FLOW_ID_MAX, &number))
+			return false;
+		flow->id = number;
+		return true;
+	case KEY_DST:
+		if (strlen(text) >= sizeof(flow->dst_text))
+			return false;
+		strcpy(flow->dst_text, text);
+		number = address_port(&flow->dst);
+		if (!address_parse(text, &flow->dst))
+			return false;
+		address_set_port(&flow->dst, number);
+		return true;
+	case KEY_PORT:
+		if (!parse_integer(text, 1, UINT16_MAX, &number))
+			return false;
+		address_set_port(&flow->dst, number);
+		return true;
+	case KEY_PROTO:
+		return parse_choice(text, "tcp", "udp", &flow->udp);
+	case KEY_CC:
+		return parse_name(text, flow->cc);
+	case KEY_PRIO:
+		if (!parse_integer(text, 0, 15, &number))
+			return false;
+		flow->prio = number;
+		return true;
+	case KEY_MARK:
+		return parse_integer(text, 0, UINT32_MAX, &flow->mark);
+	case KEY_START:
+		return parse_seconds(text, &flow->start_ns);
+	case KEY_STOP:
+		return parse_seconds(text, &flow->stop_ns);
+	case KEY_BYTES:
+		return parse_quantity(text, &flow->bytes) && flow->bytes > 0;
+	case KEY_ON:
+		return parse_span(text, &flow->on) && flow->on.ns > 0;
+	case KEY_OFF:
+		return parse_span(text, &flow->off);
+	case KEY_REPEAT:
+		return parse_integer(text, 0, INT32_MAX, &flow->repeat);
+	case KEY_RATE:
+		return parse_quantity(text, &flow->rate_bps) &&
+		       flow->rate_bps > 0;
+	case KEY_ARRIVAL:
+		return parse_choice(text, "cbr", "poisson", &flow->poisson);
+	case KEY_SIZE:
+		return parse_integer(text, UDP_SIZE_MIN, UDP_SIZE_MAX,
+				     &flow->size_bytes);
+	case KEY_OVERHEAD:
+		return parse_integer(text, 0, 1000, &flow->overhead_bytes);
+	case KEY_UNSENT:
+		return parse_quantity(text, &flow->unsent_bytes) &&
+		       flow->unsent_bytes > 0 &&
+		       flow->unsent_bytes <= INT32_MAX / 4;
+	case KEY_SEED:
+		if (!parse_integer(text, 0, TIME_NEVER, &number))
+			return false;
+		flow->seed = number;
+		return true;
+	case KEY_COUNT:
+		break;
+	}
+	return false;
+}
+
+/* What the words of a line must be to one another. */
+static void check_flow(const struct flow_file *file,
+		       const struct flow_config *flow, uint32_t given)
+{
+	static const enum flow_key required[] = { KEY_ID, KEY_DST, KEY_PORT };
+	const uint32_t tcp_only = 1U << KEY_CC | 1U << KEY_BYTES |
+				  1U << KEY_REPEAT | 1U << KEY_UNSENT;
+	const uint32_t udp_only = 1U << KEY_RATE | 1U << KEY_ARRIVAL |
+				  1U << KEY_SIZE | 1U << KEY_OVERHEAD;
+	uint32_t wrong = given & (flow->udp ? tcp_only : udp_only);
+	size_t i;
+
+	for (i = 0; i < sizeof(required) / sizeof(required[0]); i++)
+		if (!(given & 1U << required[i]))
+			bad_line(file, flow->line, "%s= is missing",
+				 key_names[required[i]]);
+	if (wrong)
+		bad_line(file, flow->line, "%s= is not for proto=%s",
+			 key_names[__builtin_ctz(wrong)],
+			 flow->udp ? "udp" : "tcp");
+	if (flow->udp && !flow->rate_bps)
+		bad_line(file, flow->line, "rate= is missing (proto=udp)");
+	if (flow->bytes && flow->on.ns)
+		bad_line(file, flow->line,
+			 "on= and bytes= exclude each other");
+	if (given & 1U << KEY_REPEAT && !flow->bytes)
+		bad_line(file, flow->line, "repeat= needs bytes=");
+	if (given & 1U << KEY_OFF && !flow->on.ns &&
+	    !(given & 1U << KEY_REPEAT))
+		bad_line(file, flow->line, "off= needs on= or repeat=");
+	if (flow->on.ns && !(given & 1U << KEY_OFF))
+		bad_line(file, flow->line, "on= needs off=");
+	if (flow->stop_ns <= flow->start_ns)
+		bad_line(file, flow->line, "stop= is not after start=");
+}
+
+/* False when the line holds no flow. */
+static bool parse_line(const struct flow_file *file, char *text,
+		       struct flow_config *flow)
+{
+	uint32_t given = 0;
+	char *word, *value;
+	int key;
+
+	text[strcspn(text, "#")] = '\0';
+	while ((word = strtok_r(text, " \t\r\n", &text))) {
+		value = strchr(word, '=');
+		if (!value)
+			bad_line(file, flow->line, "'%s' is not key=value",
+				 word);
+		*value++ = '\0';
+		for (key = 0; key < KEY_COUNT; key++)
+			if (!strcmp(word, key_names[key]))
+				break;
+		if (key == KEY_COUNT)
+			bad_line(file, flow->line, "unknown key '%s'", word);
+		if (given & 1U << key)
+			bad_line(file, flow->line, "%s= is given twice", word);
+		given |= 1U << key;
+		if (!parse_value(flow, key, value))
+			bad_line(file, flow->line, "%s=%s: expected %s", word,
+				 value, key_expects(key));
+	}
+	if (!given)
+		return false;
+	check_flow(file, flow, given);
+	if (!(given & 1U << KEY_SEED))
+		flow->seed = flow->id;
+	return true;
+}
+
+static int compare_ids(const void *left, const void *right)
+{
+	const struct flow_config *a = *(const struct flow_config **)left;
+	const struct flow_config *b = *(const struct flow_config **)right;
+
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	return a->line < b->line ? -1 : 1;
+}
+
+static void check_unique(const struct flow_file *file)
+{
+	const struct flow_config **order;
+	size_t i;
+
+	order = checked_alloc(calloc(file->count, sizeof(*order)));
+	for (i = 0; i < file->count; i++)
+		order[i] = &file->flows[i];
+	qsort(order, file->count, sizeof(*order), compare_ids);
+	for (i = 1; i < file->count; i++)
+		if (order[i]->id == order[i - 1]->id)
+			bad_line(file, order[i]->line,
+				 "id=%u is already used in line %u",
+				 order[i]->id, order[i - 1]->line);
+	free(order);
+}
+
+void flow_file_read(struct flow_file *file, const char *path)
+{
+	bool standard_input = !strcmp(path, "-");
+	size_t room = 0, capacity = 0;
+	unsigned int number = 0;
+	char *text = NULL;
+	FILE *stream;
+
+	file->name = standard_input ? "standard input" : path;
+	stream = standard_input ? stdin : fopen(path, "re");
+	if (!stream)
+		die(STATUS_USAGE, "cannot read %s: %s", path, strerror(errno));
+	while (getline(&text, &capacity, stream) >= 0) {
+		struct flow_config *flow;
+
+		if (file->count == room) {
+			room = room ? 2 * room : 64;
+			file->flows = checked_alloc(
+				reallocarray(file->flows, room,
+					     sizeof(*file->flows)));
+		}
+		flow = &file->flows[file->count];
+		*flow = (struct flow_config){
+			.line = ++number,
+			.prio = -1,
+			.mark = -1,
+			.stop_ns = TIME_NEVER,
+			.repeat = 1,
+			.size_bytes = UDP_SIZE_DEFAULT,
+		};
+		if (parse_line(file, text, flow))
+			file->count++;
+	}
+	if (ferror(stream))
+		die(STATUS_USAGE, "cannot read %s: %s", file->name,
+		    strerror(errno));
+	if (!standard_input)
+		fclose(stream);
+	free(text);
+	if (!file->count)
+		die(STATUS_USAGE, "%s: no flow in it", file->name);
+	check_unique(file);
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The event loop: epoll, one timer, and signals that end the run.
+ *
+ * A wait for sockets costs one system call; a new deadline costs one more.
+ * The clock is never read here: the timer takes absolute times, and when it
+ * fires the deadline is known to have passed. The timer is edge triggered, so
+ * its count need not be read either: setting it again clears it.
+ */
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "traffic.h"
+
+/* The longest sleep during which a signal may go unnoticed (see below). */
+#define PLAIN_SLEEP_NS	(100 * NSEC_PER_MSEC)
+
+volatile sig_atomic_t loop_stop_signal;
+static int loop_wake_fd = -1;
+
+/* Also wakes epoll: a signal just before epoll_wait() must not be lost. */
+static void on_stop_signal(int number)
+{
+	uint64_t one = 1;
+	int saved = errno;
+
+	loop_stop_signal = number;
+	if (write(loop_wake_fd, &one, sizeof(one)) < 0)
+		errno = 0;	/* the counter is full: awake already */
+	errno = saved;
+}
+
+void loop_add(struct loop *loop, int fd, uint32_t events, void *owner)
+{
+	struct epoll_event event = { .events = events, .data.ptr = owner };
+
+	if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event))
+		die(STATUS_FAILED, "epoll_ctl: %s", strerror(errno));
+	loop->sockets++;
+}
+
+void loop_modify(struct loop *loop, int fd, uint32_t events, void *owner)
+{
+	struct epoll_event event = { .events = events, .data.ptr = owner };
+
+	if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_MOD, fd, &event))
+		die(STATUS_FAILED, "epoll_ctl: %s", strerror(errno));
+}
+
+/* For a descriptor that was added: closing it is what removes it. */
+void loop_close(struct loop *loop, int fd)
+{
+	close(fd);
+	loop->sockets--;
+}
+
+void loop_open(struct loop *loop)
+{
+	struct sigaction action = { .sa_handler = on_stop_signal };
+
+	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	loop_wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (loop->epoll_fd < 0 || loop->timer_fd < 0 || loop_wake_fd < 0)
+		die(STATUS_FAILED, "cannot make the event loop: %s",
+		    strerror(errno));
+	loop->armed_ns = TIME_NEVER;
+	loop->last_due_ns = 0;
+	loop_add(loop, loop->timer_fd, EPOLLIN | EPOLLET, &loop->timer_fd);
+	loop_add(loop, loop_wake_fd, EPOLLIN, &loop_wake_fd);
+	loop->sockets = 0;
+
+	/* clock_nanosleep() may be late by the slack: 50 us by default. */
+	prctl(PR_SET_TIMERSLACK, 1);
+	signal(SIGPIPE, SIG_IGN);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+}
+
+/*
+ * With no socket to listen to (open-loop UDP only), one call sleeps where two
+ * set a timer and wait for it. A signal between the caller's look at
+ * loop_stop_signal and the sleep is noticed after it, so it must be short.
+ */
+static bool loop_sleep(struct loop *loop, int64_t deadline_ns)
+{
+	struct timespec until = ns_to_timespec(deadline_ns);
+
+	if (loop->sockets || deadline_ns - loop->last_due_ns > PLAIN_SLEEP_NS)
+		return false;
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+	return true;
+}
+
+/*
+ * Wait until something happens. Returns how many of @events are about
+ * sockets; *due tells that @deadline_ns (TIME_NEVER: none) has passed. Both
+ * may be nothing after a signal.
+ */
+int loop_wait(struct loop *loop, struct epoll_event *events, int room,
+	      int64_t deadline_ns, bool *due)
+{
+	int count, kept = 0, i;
+
+	*due = false;
+	if (loop_stop_signal)
+		return 0;
+	if (deadline_ns != TIME_NEVER && loop_sleep(loop, deadline_ns)) {
+		loop->last_due_ns = deadline_ns;
+		*due = !loop_stop_signal;
+		return 0;
+	}
+	if (deadline_ns != loop->armed_ns) {
+		struct itimerspec setting = { 0 };
+
+		/* All zero would disarm, which only TIME_NEVER asks for. */
+		if (deadline_ns != TIME_NEVER)
+			setting.it_value =
+				ns_to_timespec(deadline_ns > 0 ?
+					       deadline_ns : 1);
+		timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &setting,
+				NULL);
+		loop->armed_ns = deadline_ns;
+	}
+
+	count = epoll_wait(loop->epoll_fd, events, room, -1);
+	if (count < 0 && errno != EINTR)
+		die(STATUS_FAILED, "epoll_wait: %s", strerror(errno));
+	for (i = 0; i < count; i++) {
+		if (events[i].data.ptr == &loop->timer_fd) {
+			*due = true;
+			loop->last_due_ns = deadline_ns;
+			loop->armed_ns = TIME_NEVER;
+		} else if (events[i].data.ptr != &loop_wake_fd) {
+			events[kept++] = events[i];
+		}
+	}
+	return kept;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Exponential variates from integers alone. The logarithm of the C library is
+ * not the same function on every machine (it is chosen by the processor's
+ * features), and a schedule of packets must be.
+ */
+#ifndef TOLLWAY_TRAFFIC_RANDOM_H
+#define TOLLWAY_TRAFFIC_RANDOM_H
+
+#include "traffic_common.h"
+
+#define RANDOM_FRACTION_BITS	40
+/* ln 2 in units of 2^-40 */
+#define RANDOM_LN2		762123384786ULL
+
+/* splitmix64 (Steele, Lea and Flood, OOPSLA 2014): any seed is a good one. */
+static inline uint64_t random_next(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15ULL;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+/* -ln(uniform / 2^64) in units of 2^-40; at most 44.4, so below 2^46. */
+static inline uint64_t random_exponential(uint64_t *state)
+{
+	uint64_t uniform = random_next(state) | 1;
+	unsigned int zeros = __builtin_clzll(uniform);
+	uint64_t mantissa = uniform << zeros;	/* in [2^63, 2^64) is [1, 2) */
+	uint64_t log2 = 0;
+	int bit;
+
+	/* Squaring doubles the logarithm: its next bit is the carry. */
+	for (bit = 0; bit < RANDOM_FRACTION_BITS; bit++) {
+		unsigned __int128 square =
+			(unsigned __int128)mantissa * mantissa;
+
+		log2 <<= 1;
+		if (square >> 127) {
+			log2 |= 1;
+			mantissa = square >> 64;
+		} else {
+			mantissa = square >> 63;
+		}
+	}
+	/* uniform / 2^64 = mantissa * 2^(-zeros - 1) */
+	log2 = ((uint64_t)(zeros + 1) << RANDOM_FRACTION_BITS) - log2;
+	return ((unsigned __int128)log2 * RANDOM_LN2) >> RANDOM_FRACTION_BITS;
+}
+
+/*
+ * An exponential variate of mean @numerator / @denominator. The product stays
+ * below 2^46 * 2^62, so it fits.
+ */
+static inline int64_t random_exponential_mean(uint64_t *state,
+					      uint64_t numerator,
+					      uint64_t denominator)
+{
+	unsigned __int128 product =
+		(unsigned __int128)random_exponential(state) * numerator;
+
+	product = (product / denominator) >> RANDOM_FRACTION_BITS;
+	return product < TIME_NEVER ? (int64_t)product : TIME_NEVER;
+}
+
+#endif
