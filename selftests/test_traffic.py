@@ -315,7 +315,7 @@ def test_udp_on_off(namespace, tools, sink):
     ("id=1 dst=127.0.0.1 port=5001 on=1", "on= needs off="),
     ("id=1 dst=127.0.0.1 port=5001 off=1", "off= needs"),
     ("id=1 dst=127.0.0.1 port=5001 repeat=2", "repeat= needs bytes="),
-    ("id=1 dst=127.0.0.1 port=5001 on=1 off=1 bytes=1", "exclude"),
+    ("id=1 dst=127.0.0.1 port=5001 on=1 off=1 bytes=1", "on= and bytes= exclude"),
     ("id=1 dst=127.0.0.1 port=5001 on=exp: off=1", "on=exp::"),
     ("id=1 dst=127.0.0.1 port=5001 rate=1m", "rate= is not for proto=tcp"),
     ("id=1 dst=127.0.0.1 port=5001 proto=udp", "rate= is missing"),
@@ -522,9 +522,10 @@ def test_qsample_follows_a_queue(namespace, tools, slow_link):
     assert device["drops"][-1] > 50
     for name in ("drops", "packets", "bytes"):
         assert device[name] == sorted(device[name])
-    # 972 + 28 + 14 bytes of Ethernet a packet.
+    # 972 + 28 + 14 bytes of Ethernet a packet; IPv6 puts in a few small ones.
     full = device["backlog_pkts"].index(max(device["backlog_pkts"]))
-    assert device["backlog_bytes"][full] == 1014 * device["backlog_pkts"][full]
+    assert 0.9 < device["backlog_bytes"][full] / (
+        1014 * device["backlog_pkts"][full]) <= 1
 
 
 def test_qsample_defaults_to_the_root(namespace, tools, slow_link):

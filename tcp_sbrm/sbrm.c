@@ -106,6 +106,8 @@ enum sbrm_echo {
  * @epoch: an ECE epoch is open
  * @cut: @cut_end is valid
  * @grown: the connection is no longer young
+ * @slow_start: no mark seen since the start or a timeout; the window alone
+ *	cannot tell, since it falls below snd_ssthresh again at any mark
  * @rcv_ce: receiver: the last packet was marked
  * @rcv_prior_nxt: receiver: rcv_nxt before the last packet
  */
@@ -125,7 +127,8 @@ struct sbrm {
 	u8	echo:3,
 		epoch:1,
 		cut:1,
-		grown:1;
+		grown:1,
+		slow_start:1;
 	u32	rcv_ce;
 	u32	rcv_prior_nxt;
 };
@@ -313,7 +316,7 @@ static void sbrm_pace(struct sock *sk, const struct sbrm *ca)
 	/* segments Q32 * bytes < 2^72, hence the wide quotient. */
 	rate = fixp_mul_div(ca->cwnd, (u64)tp->mss_cache * USEC_PER_SEC,
 			    (u64)sbrm_rtt_us(tp) << FIXP_SHIFT);
-	if (tcp_in_slow_start(tp))
+	if (ca->slow_start)
 		rate *= 2;
 	WRITE_ONCE(sk->sk_pacing_rate,
 		   min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
@@ -380,14 +383,14 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 	u32 kappa = sbrm_kappa(ca, ack->net);
 	s64 change;
 
-	if (tcp_in_slow_start(tp)) {
-		if (!ack->ece) {
+	if (ca->slow_start) {
+		if (!ack->ece && tcp_in_slow_start(tp)) {
 			if (!ack->app_limited)
 				sbrm_cwnd_set(sk, ca, ca->cwnd +
 					((u64)ack->acked << FIXP_SHIFT));
 			return;
 		}
-		tp->snd_ssthresh = tcp_snd_cwnd(tp);
+		ca->slow_start = 0;
 	}
 
 	if (sbrm_is_rm(ca))
@@ -469,6 +472,7 @@ static void sbrm_set_state(struct sock *sk, u8 new_state)
 		tp->snd_ssthresh = max(tcp_snd_cwnd(tp), 2U);
 	}
 	/* After a timeout, up to there in slow start. */
+	ca->slow_start = new_state == TCP_CA_Loss;
 	if (new_state == TCP_CA_Loss && old_state != TCP_CA_Loss)
 		sbrm_cwnd_set(sk, ca, SBRM_CWND_MIN);
 }
@@ -537,6 +541,7 @@ static void sbrm_init(struct sock *sk)
 	ca->delivered = tp->delivered;
 	ca->delivered_ce = tp->delivered_ce;
 	ca->born = tcp_jiffies32;
+	ca->slow_start = 1;
 	ca->rcv_prior_nxt = tp->rcv_nxt;
 	sbrm_cwnd_set(sk, ca, (u64)tcp_snd_cwnd(tp) << FIXP_SHIFT);
 	ca->prior_cwnd = ca->cwnd;

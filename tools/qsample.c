@@ -542,7 +542,8 @@ static void parse_arguments(struct sampler *sampler, int argc, char **argv,
 			break;
 		case 'k':
 			if (!*optarg || strlen(optarg) >= KIND_MAX)
-				die(STATUS_USAGE, "--kind: '%s' is not a kind of qdisc",
+				die(STATUS_USAGE,
+				    "--kind: '%s' is not a kind of qdisc",
 				    optarg);
 			sampler->kind = optarg;
 			break;
@@ -554,7 +555,8 @@ static void parse_arguments(struct sampler *sampler, int argc, char **argv,
 			if (!parse_decimal(optarg, NSEC_PER_USEC, false,
 					   &sampler->interval_ns) ||
 			    !sampler->interval_ns)
-				die(STATUS_USAGE, "--interval-us: '%s' is not a number of microseconds above 0",
+				die(STATUS_USAGE,
+				    "--interval-us: '%s' is not a number of microseconds above 0",
 				    optarg);
 			break;
 		case 'e':
