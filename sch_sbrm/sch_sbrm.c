@@ -22,6 +22,9 @@
  * Notable differences from the paper:
  * - a packet that is not ECN-capable is dropped with the probability that it
  *   would have been marked with, or left alone (nodrop);
+ * - the draws of one flow are not independent but share out its marks evenly
+ *	(dither), which leaves the probability as it is and takes most of the
+ *	noise out of the price that a source sees: see sbrm_draw();
  * - GSO super-packets are split on enqueue, or else counted by the segments
  *   they carry and priced as one.
  *
@@ -55,6 +58,9 @@
 /* -ln(0.01) in Q48: the price at which 99 % are marked (CP05 5.4.2). */
 #define SBRM_PRICE_99_Q48	1296235041853473ULL
 
+/* Flows are told apart by hash, for dithering: 4 KB for each queue. */
+#define SBRM_FLOWS		1024
+
 /* One dequeue drops at most this many packets for their price. */
 #define SBRM_DROP_RUN		64
 
@@ -80,12 +86,14 @@ struct sbrm_params {
  * @packets: segments in the FIFO
  * @bytes: bytes in the FIFO; unlike qlen and qstats.backlog, neither counts a
  *	packet that a parent peeked at: that one has left and paid
+ * @owed: marks that the flows of a hash are owed, in 2^-29: between -1 and 2
  * @stats: counters as dumped; @stats.price and @stats.prob are filled in there
  */
 struct sbrm_sched_data {
 	struct sbrm_params	params;
 	u32			packets;
 	u32			bytes;
+	s32			owed[SBRM_FLOWS];
 	struct tc_sbrm_xstats	stats;
 };
 
@@ -124,9 +132,38 @@ static u32 sbrm_probability(u64 price)
 	return min_t(u64, FIXP_ONE - fixp_exp_neg(price), U32_MAX);
 }
 
-static bool sbrm_draw(u32 prob)
+/**
+ * sbrm_draw() - shall this packet pay?
+ * @q: queue
+ * @skb: packet
+ * @prob: probability m, Q32, not 0
+ *
+ * Marks are all a source knows of the price. Independent draws give the share
+ * of marks among n packets a variance of m (1 - m) / n, and the rate of the
+ * flow with it. So each flow has an account: every packet adds m to what it is
+ * owed, a mark takes one off, and the packet is marked with the probability
+ * that is owed. Over any stretch a flow gets the sum of its m, to within two,
+ * while the place of each mark stays random, so that the marks of several
+ * queues on a path still compose as independent ones.
+ *
+ * Return: true with probability @prob in the long run.
+ */
+static bool sbrm_draw(struct sbrm_sched_data *q, struct sk_buff *skb, u32 prob)
 {
-	return prob && get_random_u32() < prob;
+	u32 random = get_random_u32();
+	s32 *owed;
+
+	if (!(q->params.flags & SBRM_F_DITHER))
+		return random < prob;
+
+	/* From -1 .. 1 before to 2 at most: 2^30 fits. */
+	owed = &q->owed[reciprocal_scale(skb_get_hash(skb), SBRM_FLOWS)];
+	*owed += prob >> 3;
+	if (*owed <= (s32)(random >> 3))
+		return false;
+
+	*owed -= 1 << 29;
+	return true;
 }
 
 /* Take the head off the queue, with all accounts but bstats. */
@@ -219,7 +256,7 @@ static bool sbrm_charge(struct sbrm_sched_data *q, struct sk_buff *skb,
 	u32 flags = q->params.flags;
 	u32 segments;
 
-	if (!sbrm_draw(prob))
+	if (!prob || !sbrm_draw(q, skb, prob))
 		return true;
 
 	segments = sbrm_segments(skb);
@@ -451,7 +488,8 @@ static int sbrm_init(struct Qdisc *sch, struct nlattr *opt,
 	q->params.law = SBRM_LAW_SBRM;
 	q->params.limit = SBRM_DEFAULT_LIMIT;
 	q->params.target = SBRM_DEFAULT_TARGET;
-	q->params.flags = SBRM_F_ECN | SBRM_F_SPLIT_GSO | SBRM_F_GAMMA_AUTO;
+	q->params.flags = SBRM_F_ECN | SBRM_F_SPLIT_GSO | SBRM_F_DITHER |
+			  SBRM_F_GAMMA_AUTO;
 	q->params.gamma = sbrm_gamma_auto(q->params.limit, q->params.target);
 
 	return opt ? sbrm_change(sch, opt, extack) : 0;

@@ -28,7 +28,7 @@ done
 	echo "subdir-ccflags-y += -I$out -I$out/include -I$out/include/uapi -I$out/include/compat"
 	echo "obj-m += tcp_sbrm/ sch_sbrm/"
 	# KUnit test modules only where the kernel can load them.
-	echo "obj-\$(if \$(CONFIG_KUNIT),m) += $([ ! -d "$out/selftests/kunit" ] || echo selftests/kunit/)"
+	echo "obj-\$(if \$(CONFIG_KUNIT),m) += $([ ! -f "$out/selftests/kunit/Kbuild" ] || echo selftests/kunit/)"
 } > "$out/Kbuild"
 
 make -C "$kdir" "$@" M="$out" modules

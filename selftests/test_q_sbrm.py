@@ -37,7 +37,7 @@ TC_H_ROOT = 0xFFFFFFFF
 
 # pkt_sbrm.h
 LAW, LIMIT, TARGET, GAMMA, FLAGS, RESET_STATS = range(2, 8)
-BYTES, ECN, NODROP, SPLIT_GSO, GAMMA_AUTO = 1, 2, 4, 8, 1 << 31
+BYTES, ECN, NODROP, SPLIT_GSO, DITHER, GAMMA_AUTO = 1, 2, 4, 8, 16, 1 << 31
 ONE = 1 << 48
 
 
@@ -173,7 +173,8 @@ def test_help_names_every_word(tc):
     done = tc.add("help")
     assert done.returncode != 0 and not tc.request.exists()
     for word in ("mark sbrm", "limit N", "target N", "gamma auto|NUMBER", "packets | bytes",
-                 "ecn | drop", "nodrop", "split-gso | no-split-gso", "reset-stats"):
+                 "ecn | drop", "nodrop", "split-gso | no-split-gso",
+                 "dither | no-dither", "reset-stats"):
         assert word in done.stderr
 
 
@@ -201,6 +202,8 @@ def test_help_names_every_word(tc):
     ("nodrop ecn", {FLAGS: flags(ECN | NODROP, ECN | NODROP)}),
     ("split-gso", {FLAGS: flags(SPLIT_GSO, SPLIT_GSO)}),
     ("no-split-gso", {FLAGS: flags(0, SPLIT_GSO)}),
+    ("dither", {FLAGS: flags(DITHER, DITHER)}),
+    ("no-dither", {FLAGS: flags(0, DITHER)}),
     ("reset-stats", {RESET_STATS: b""}),
     ("reset-stats no-split-gso drop gamma auto target 2 limit 9 packets mark sbrm",
      {LAW: u32(0), LIMIT: u32(9), TARGET: u32(2), GAMMA: u64(0), RESET_STATS: b"",
@@ -260,10 +263,10 @@ def test_bad_line_is_one_sentence_and_sends_nothing(tc, line, says):
     assert re.fullmatch(r"sbrm: [^\n]*\n", done.stderr) and says in done.stderr
 
 
-def options(limit=1000, target=10, gamma=0.015, value=ECN | SPLIT_GSO):
+def options(limit=1000, target=10, gamma=0.015, value=ECN | SPLIT_GSO | DITHER):
     units = gamma if isinstance(gamma, int) else round(gamma * ONE)
     return {LAW: u32(0), LIMIT: u32(limit), TARGET: u32(target), GAMMA: u64(units),
-            FLAGS: flags(value, 0x8000000F)}
+            FLAGS: flags(value, 0x8000001F)}
 
 
 AUTO = round(math.log(100) / 990 * ONE)
@@ -271,18 +274,18 @@ AUTO = round(math.log(100) / 990 * ONE)
 
 @pytest.mark.parametrize("given, text", [
     (options(gamma=AUTO, value=ECN | SPLIT_GSO | GAMMA_AUTO),
-     "mark sbrm limit 1000p target 10p gamma 0.00465 (auto) ecn split-gso"),
-    (options(), "mark sbrm limit 1000p target 10p gamma 0.015 ecn split-gso"),
+     "mark sbrm limit 1000p target 10p gamma 0.00465 (auto) ecn split-gso no-dither"),
+    (options(), "mark sbrm limit 1000p target 10p gamma 0.015 ecn split-gso dither"),
     (options(value=ECN | NODROP),
-     "mark sbrm limit 1000p target 10p gamma 0.015 ecn nodrop no-split-gso"),
-    (options(value=0), "mark sbrm limit 1000p target 10p gamma 0.015 drop no-split-gso"),
+     "mark sbrm limit 1000p target 10p gamma 0.015 ecn nodrop no-split-gso no-dither"),
+    (options(value=0), "mark sbrm limit 1000p target 10p gamma 0.015 drop no-split-gso no-dither"),
     (options(307200, 15360, 8e-5, BYTES | ECN),
-     "mark sbrm limit 300Kb target 15Kb bytes gamma 8e-05 ecn no-split-gso"),
+     "mark sbrm limit 300Kb target 15Kb bytes gamma 8e-05 ecn no-split-gso no-dither"),
     # tc would show 300Kb and 2Mb for these two
     (options(2 * 2**20 + 1023, 307201, ONE, BYTES | SPLIT_GSO),
-     "mark sbrm limit 2098175b target 307201b bytes gamma 1 drop split-gso"),
+     "mark sbrm limit 2098175b target 307201b bytes gamma 1 drop split-gso no-dither"),
     (options(2**32 - 1024, 0, 1, BYTES | SPLIT_GSO),
-     "mark sbrm limit 4294966272b target 0b bytes gamma 3.55e-15 drop split-gso"),
+     "mark sbrm limit 4294966272b target 0b bytes gamma 3.55e-15 drop split-gso no-dither"),
 ])
 def test_text_can_be_given_back(tc, given, text):
     assert tc.text(dump(given)) == text
@@ -291,7 +294,7 @@ def test_text_can_be_given_back(tc, given, text):
     expect = dict(given)
     if value & GAMMA_AUTO:
         expect[GAMMA] = u64(0)
-    expect[FLAGS] = flags(value & 0xF, 0xF)
+    expect[FLAGS] = flags(value & 0x1F, 0x1F)
     assert tc.options(shlex.join(text.split())) == expect
 
 
@@ -306,10 +309,10 @@ def test_json_options(tc):
     assert tc.json(dump(options(gamma=AUTO, value=ECN | SPLIT_GSO | GAMMA_AUTO)))["options"] == {
         "law": "sbrm", "limit": 1000, "target": 10, "unit": "packets",
         "gamma": pytest.approx(AUTO / ONE, rel=1e-6), "gamma_auto": True,
-        "ecn": True, "nodrop": False, "split_gso": True}
+        "ecn": True, "nodrop": False, "split_gso": True, "dither": False}
     assert tc.json(dump(options(4194304, 307201, 8e-5, BYTES | ECN | NODROP)))["options"] == {
         "law": "sbrm", "limit": 4194304, "target": 307201, "unit": "bytes", "gamma": 8e-5,
-        "gamma_auto": False, "ecn": True, "nodrop": True, "split_gso": False}
+        "gamma_auto": False, "ecn": True, "nodrop": True, "split_gso": False, "dither": False}
 
 
 def test_incomplete_or_newer_options(tc):
@@ -368,5 +371,6 @@ def test_man_page():
                           env=dict(os.environ, MANWIDTH="80", LC_ALL="C.UTF-8", MANPAGER="cat"))
     assert (done.returncode, done.stderr) == (0, "")
     for word in ("mark", "limit", "target", "gamma", "packets", "bytes", "ecn", "drop", "noecn",
-                 "nodrop", "split-gso", "no-split-gso", "reset-stats", "TC_LIB_DIR"):
+                 "nodrop", "split-gso", "no-split-gso", "dither", "no-dither", "reset-stats",
+                 "TC_LIB_DIR"):
         assert re.search(rf"\b{word}\b", done.stdout), word

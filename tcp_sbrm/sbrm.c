@@ -35,7 +35,8 @@
  *
  * Notable differences from the paper:
  * - the window is a fixed-point number and paced at cwnd / RTT: at 6 ms and
- *   w = 100 the fair window is 2.4 segments, which no integer expresses;
+ *   w = 100 the fair window is 2.4 segments, which no integer expresses. What
+ *   the kernel and ss know as cwnd is a cap, rounded up, plus one segment;
  * - m is an exponential average with history_gain per packet, not the last
  *   50 packets, and a step is at most one segment per acknowledged segment;
  * - loss detection and repair are Linux's own (SACK, RACK, TLP); the window is
@@ -95,6 +96,7 @@ enum sbrm_echo {
  * @delivered: tp->delivered at the last update
  * @delivered_ce: tp->delivered_ce at the last update
  * @mark: estimate of m, Q32
+ * @price: -ln(1 - m) at the last update, Q28: below 11.1
  * @born: tcp_jiffies32 when the connection was made
  * @cut_end: TCP/RM: no second cut until this sequence number is acknowledged
  * @acked_total: segments acknowledged, for ss; wraps
@@ -117,6 +119,7 @@ struct sbrm {
 	u32	delivered;
 	u32	delivered_ce;
 	u32	mark;
+	u32	price;
 	u32	born;
 	u32	cut_end;
 	u32	acked_total;
@@ -236,10 +239,22 @@ static void sbrm_mark_update(struct sbrm *ca, const struct sbrm_ack *ack,
 	ca->mark = min_t(u64, mark, SBRM_MARK_MAX);
 }
 
-/* Price of the path by the mark fraction, p = -ln(1 - m), Q32. */
-static s64 sbrm_price(const struct sbrm *ca)
+/**
+ * sbrm_price() - price of the path by the mark fraction, p = -ln(1 - m)
+ * @ca: connection, the marks of the present ACK taken in
+ *
+ * An ACK of two segments comes more often when both were unmarked (a mark
+ * makes the receiver answer at once), so that the price at its end, counted
+ * twice, would be biased: take the mean of the prices before and after.
+ *
+ * Return: price in Q32, below 2^36.
+ */
+static s64 sbrm_price(struct sbrm *ca)
 {
-	return -fixp_ln(FIXP_ONE - ca->mark);
+	u32 before = ca->price;
+
+	ca->price = -fixp_ln(FIXP_ONE - ca->mark) >> (FIXP_SHIFT - 28);
+	return ((s64)before + ca->price) << (FIXP_SHIFT - 28 - 1);
 }
 
 /* kappa times a price (Q32), limited to one segment. */
@@ -252,16 +267,13 @@ static s64 sbrm_step(s64 price, u32 kappa)
 }
 
 /* Direct window update (4.2.3): segments in Q32. */
-static s64 sbrm_direct(const struct sbrm *ca, const struct sbrm_ack *ack,
-		       u64 demand, u32 kappa)
+static s64 sbrm_direct(const struct sbrm_ack *ack, s64 price, u64 demand,
+		       u32 kappa)
 {
 	s64 room = min_t(u64, demand, S64_MAX);
-	s64 price;
 
 	if (READ_ONCE(ack->net->estimator) == SBRM_ESTIMATOR_RAW)
 		price = div_u64((u64)ack->marked << FIXP_SHIFT, ack->acked);
-	else
-		price = sbrm_price(ca);
 
 	return sbrm_step(room - price, kappa) * ack->acked;
 }
@@ -303,8 +315,13 @@ static void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd)
 
 	ca->cwnd = clamp_t(u64, cwnd, SBRM_CWND_MIN,
 			   max_t(u64, top, SBRM_CWND_MIN));
-	/* The rate is held by pacing: the whole window is rounded up. */
-	tcp_snd_cwnd_set(tp, (ca->cwnd + FIXP_ONE - 1) >> FIXP_SHIFT);
+	/*
+	 * The rate is held by pacing; the whole window must not be in its way.
+	 * So it is rounded up, and leaves room for the segment whose ACK a
+	 * receiver holds back.
+	 */
+	tcp_snd_cwnd_set(tp, min_t(u64, tp->snd_cwnd_clamp,
+				   ((ca->cwnd + FIXP_ONE - 1) >> FIXP_SHIFT) + 1));
 }
 
 /* Pace at cwnd / RTT, twice that in slow start so that it can double. */
@@ -381,6 +398,7 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 demand = sbrm_demand(sk, ca, ack->net);
 	u32 kappa = sbrm_kappa(ca, ack->net);
+	s64 price = sbrm_price(ca);
 	s64 change;
 
 	if (ca->slow_start) {
@@ -398,7 +416,7 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 	else if (READ_ONCE(ack->net->source) == SBRM_SOURCE_AIMD)
 		change = sbrm_aimd(ack, demand, kappa);
 	else
-		change = sbrm_direct(ca, ack, demand, kappa);
+		change = sbrm_direct(ack, price, demand, kappa);
 
 	/* A window that is not used says nothing about the price. */
 	if (ack->app_limited && change > 0)

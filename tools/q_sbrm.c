@@ -33,6 +33,8 @@ static const struct flag_word {
 	{ "nodrop", SBRM_F_NODROP, true },
 	{ "split-gso", SBRM_F_SPLIT_GSO, true },
 	{ "no-split-gso", SBRM_F_SPLIT_GSO, false },
+	{ "dither", SBRM_F_DITHER, true },
+	{ "no-dither", SBRM_F_DITHER, false },
 };
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
@@ -48,7 +50,8 @@ static void explain(void)
 {
 	fputs("Usage: ... sbrm [ mark sbrm ] [ limit N ] [ target N ] [ gamma auto|NUMBER ]\n"
 	      "                [ packets | bytes ] [ ecn | drop ] [ nodrop ]\n"
-	      "                [ split-gso | no-split-gso ] [ reset-stats ]\n"
+	      "                [ split-gso | no-split-gso ] [ dither | no-dither ]\n"
+	      "                [ reset-stats ]\n"
 	      "\n"
 	      "mark    the price law: sbrm is m = 1 - exp(-gamma [backlog - target]+)\n"
 	      "limit   room of the queue, packets; with bytes a size such as 300kb\n"
@@ -56,7 +59,9 @@ static void explain(void)
 	      "gamma   price per packet or byte above target, above 0 and at most 1;\n"
 	      "        auto: marks 99 % at the limit\n"
 	      "ecn     mark ECN-capable packets and drop the others as often; with\n"
-	      "        nodrop let the others pass; drop (or noecn): drop all\n",
+	      "        nodrop let the others pass; drop (or noecn): drop all\n"
+	      "dither  share out the marks of each flow evenly; no-dither: draw for\n"
+	      "        each packet by itself\n",
 	      stderr);
 }
 
@@ -398,16 +403,19 @@ static void print_flags(__u32 flags)
 	bool ecn = flags & SBRM_F_ECN;
 	bool nodrop = flags & SBRM_F_NODROP;
 	bool split_gso = flags & SBRM_F_SPLIT_GSO;
+	bool dither = flags & SBRM_F_DITHER;
 
 	print_bool(PRINT_JSON, "ecn", NULL, ecn);
 	print_bool(PRINT_JSON, "nodrop", NULL, nodrop);
 	print_bool(PRINT_JSON, "split_gso", NULL, split_gso);
+	print_bool(PRINT_JSON, "dither", NULL, dither);
 
 	print_string(PRINT_FP, NULL, "%s ", ecn ? "ecn" : "drop");
 	if (ecn && nodrop)
 		print_string(PRINT_FP, NULL, "nodrop ", NULL);
 	print_string(PRINT_FP, NULL, "%s ",
 		     split_gso ? "split-gso" : "no-split-gso");
+	print_string(PRINT_FP, NULL, "%s ", dither ? "dither" : "no-dither");
 }
 
 static int sbrm_print_opt(const struct qdisc_util *qu, FILE *f,

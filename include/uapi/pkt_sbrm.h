@@ -23,8 +23,9 @@
  *	again from zero; never dumped
  *
  * Attributes that are absent keep their value on change, and take their
- * default on creation: law sbrm, limit 1000, target 10, gamma auto, flags
- * %SBRM_F_ECN | %SBRM_F_SPLIT_GSO. In a dump gamma is the value in force; it
+ * default on creation: law sbrm, limit 1000, target 10 (packets; as many full
+ * Ethernet frames in bytes), gamma auto, flags %SBRM_F_ECN |
+ * %SBRM_F_SPLIT_GSO | %SBRM_F_DITHER. In a dump gamma is the value in force; it
  * was computed when %SBRM_F_GAMMA_AUTO is set in the dumped flags.
  */
 enum sbrm_attr {
@@ -60,11 +61,13 @@ enum sbrm_law {
 #define SBRM_F_NODROP		(1U << 2)
 /* Split GSO super-packets on enqueue; without it one is priced as a whole. */
 #define SBRM_F_SPLIT_GSO	(1U << 3)
+/* Spread the marks of each flow evenly; without it every draw is independent. */
+#define SBRM_F_DITHER		(1U << 4)
 /* Read only: gamma follows limit and target. */
 #define SBRM_F_GAMMA_AUTO	(1U << 31)
 
 #define SBRM_F_SETTABLE		(SBRM_F_BYTES | SBRM_F_ECN | SBRM_F_NODROP | \
-				 SBRM_F_SPLIT_GSO)
+				 SBRM_F_SPLIT_GSO | SBRM_F_DITHER)
 
 /* Gamma travels in units of 2^-48 per packet or byte. */
 #define SBRM_GAMMA_SHIFT	48
@@ -72,7 +75,8 @@ enum sbrm_law {
 
 /**
  * struct tc_sbrm_xstats - statistics of the qdisc (%TCA_XSTATS)
- * @packets: packets that left the queue, GSO segments counted each
+ * @packets: packets that left the queue, price drops included, GSO segments
+ *	counted each
  * @backlog_sum: sum over @packets of the backlog that each left behind and
  *	itself, in packets or bytes; @backlog_sum / @packets is the mean backlog
  * @marks: packets marked CE
