@@ -11,10 +11,11 @@
  *
  * and for each segment that is acknowledged the window moves by
  *
- *	d cwnd = kappa (w RTT / cwnd - p)			(4.2.3)
+ *	d cwnd = kappa (w T - p), T = RTT / cwnd		(4.2.1)
  *
- * which is at rest at cwnd / RTT = w / p: weighted proportional fairness. The
- * round-trip time cancels.
+ * where T is the time for which the segment stands. This is at rest at
+ * cwnd / RTT = w / p: weighted proportional fairness. The round-trip time
+ * cancels.
  *
  *	      no mark: + 1 per segment		first mark, or loss
  *	+----------------------------+	     +-------------------------+
@@ -48,6 +49,7 @@
 #include <linux/inet_diag.h>
 #include <linux/jiffies.h>
 #include <linux/module.h>
+#include <linux/random.h>
 #include <linux/skbuff.h>
 #include <net/inet_ecn.h>
 #include <net/tcp.h>
@@ -65,9 +67,6 @@
 
 /* The estimate of m stays below 1 - 2^-16: prices stay below 11.1. */
 #define SBRM_MARK_MAX	(U32_MAX - 65535)
-
-/* Steps of the window per acknowledged segment, Q32. */
-#define SBRM_STEP_MAX	((s64)FIXP_ONE)
 
 /* Unbroken ECE after which a peer is taken for an RFC 3168 receiver. */
 #define SBRM_LATCHED_ACKS	32
@@ -97,6 +96,10 @@ enum sbrm_echo {
  * @delivered_ce: tp->delivered_ce at the last update
  * @mark: estimate of m, Q32
  * @price: -ln(1 - m) at the last update, Q28: below 11.1
+ * @rtt_us: round-trip time in force, 1 .. 2^24 us
+ * @rtt_last_us: last sample of it; 0 before the first
+ * @acked_us: low word of the time of the last ACK
+ * @waited_us: time before it that no segment has stood for yet
  * @born: tcp_jiffies32 when the connection was made
  * @cut_end: TCP/RM: no second cut until this sequence number is acknowledged
  * @acked_total: segments acknowledged, for ss; wraps
@@ -120,6 +123,10 @@ struct sbrm {
 	u32	delivered_ce;
 	u32	mark;
 	u32	price;
+	u32	rtt_us;
+	u32	rtt_last_us;
+	u32	acked_us;
+	u32	waited_us;
 	u32	born;
 	u32	cut_end;
 	u32	acked_total;
@@ -145,12 +152,26 @@ struct sbrm_ack {
 	bool			app_limited;
 };
 
-/* Smoothed round-trip time, us, 1 .. SBRM_RTT_MAX_US; 1 ms if none yet. */
-static u32 sbrm_rtt_us(const struct tcp_sock *tp)
+/**
+ * sbrm_rtt_update() - take the round-trip time of an ACK
+ * @ca: connection
+ * @tp: its socket
+ * @sample_us: round-trip time of the ACK, us, negative if it has none
+ *
+ * Not srtt: with its lag a loop of 34 ms began to swing, while cwnd over the
+ * last sample answers a growing queue at once, as ACK clocking does. Of the
+ * last two samples the smaller counts: a receiver that saw the mark change
+ * sends the ACK it held back first, and that sample has waited.
+ */
+static void sbrm_rtt_update(struct sbrm *ca, const struct tcp_sock *tp,
+			    long sample_us)
 {
-	u32 rtt_us = tp->srtt_us >> 3;
+	u32 last_us = ca->rtt_last_us;
 
-	return rtt_us ? min(rtt_us, SBRM_RTT_MAX_US) : USEC_PER_MSEC;
+	if (sample_us < 0)
+		sample_us = tp->srtt_us >> 3;
+	ca->rtt_last_us = clamp_t(long, sample_us, 1, SBRM_RTT_MAX_US);
+	ca->rtt_us = last_us ? min(last_us, ca->rtt_last_us) : ca->rtt_last_us;
 }
 
 static u32 sbrm_wtp(const struct sock *sk, const struct sbrm_net *net)
@@ -162,23 +183,34 @@ static u32 sbrm_wtp(const struct sock *sk, const struct sbrm_net *net)
 }
 
 /**
+ * sbrm_paid() - what a flow pays in some time
+ * @wtp: willingness to pay, packets/s, below 2^24
+ * @time_us: us, below 2^26
+ *
+ * Return: segments times price in Q32, below 2^63.
+ */
+static u64 sbrm_paid(u32 wtp, u32 time_us)
+{
+	/* 2251799814 is 2^51 / 10^6. */
+	return mul_u64_u32_shr((u64)wtp * time_us, 2251799814U,
+			       51 - FIXP_SHIFT);
+}
+
+/**
  * sbrm_demand() - the price the flow is willing to pay for its present rate
  * @sk: socket
  * @ca: its private area, window not 0
  * @net: settings
  *
- * Return: w RTT / cwnd in Q32, below 2^56. w < 2^24 packets/s and
- * RTT <= 2^24 us give a product below 2^48; w RTT < 2^28.1 segments.
+ * Return: w RTT / cwnd in Q32.
  */
-static u64 sbrm_demand(const struct sock *sk, const struct sbrm *ca,
+static s64 sbrm_demand(const struct sock *sk, const struct sbrm *ca,
 		       const struct sbrm_net *net)
 {
-	u64 wtp_rtt_us = (u64)sbrm_wtp(sk, net) * sbrm_rtt_us(tcp_sk(sk));
-	u64 wtp_rtt;
+	u64 demand = fixp_mul_div(sbrm_paid(sbrm_wtp(sk, net), ca->rtt_us),
+				  FIXP_ONE, ca->cwnd);
 
-	/* 2251799814 is 2^51 / 10^6: from us to Q32 segments. */
-	wtp_rtt = mul_u64_u32_shr(wtp_rtt_us, 2251799814U, 51 - FIXP_SHIFT);
-	return fixp_mul_div(wtp_rtt, FIXP_ONE, ca->cwnd);
+	return min_t(u64, demand, S64_MAX);
 }
 
 /**
@@ -257,47 +289,95 @@ static s64 sbrm_price(struct sbrm *ca)
 	return ((s64)before + ca->price) << (FIXP_SHIFT - 28 - 1);
 }
 
-/* kappa times a price (Q32), limited to one segment. */
-static s64 sbrm_step(s64 price, u32 kappa)
+/**
+ * sbrm_step() - kappa times a sum of prices
+ * @price: sum over @segments, Q32
+ * @kappa: gain, Q28, at most 10.0
+ * @segments: below 2^21
+ *
+ * Return: change of the window, Q32, at most one segment for each.
+ */
+static s64 sbrm_step(s64 price, u32 kappa, u32 segments)
 {
-	/* kappa <= 2^32 in Q28: a price below 2^30 cannot overflow. */
-	price = clamp_t(s64, price, -16 * SBRM_STEP_MAX, 16 * SBRM_STEP_MAX);
-	price = (price >> 4) * (s64)(kappa >> 4) >> 20;
-	return clamp_t(s64, price, -SBRM_STEP_MAX, SBRM_STEP_MAX);
+	s64 most = (s64)segments << FIXP_SHIFT;
+	u64 size = abs(price);
+
+	/* At kappa 10^-6 a change of @most takes a million times the price. */
+	size = min_t(u64, mul_u64_u32_shr(size, kappa, 28), most);
+	return price < 0 ? -(s64)size : size;
 }
 
-/* Direct window update (4.2.3): segments in Q32. */
-static s64 sbrm_direct(const struct sbrm_ack *ack, s64 price, u64 demand,
-		       u32 kappa)
+/**
+ * sbrm_time_us() - time that the segments of an ACK stand for
+ * @ca: connection
+ * @ack: what the ACK brought
+ * @now_us: time of the ACK
+ *
+ * The time since the last ACK, which is RTT / cwnd per segment in the mean.
+ * A flow that something else holds back (a receive window, say) would turn its
+ * waiting into window without end: no more than twice RTT / cwnd per segment
+ * counts, and what is above waits in @ca->waited_us for a later ACK, up to a
+ * round trip.
+ *
+ * Return: us, below 2^26.
+ */
+static u32 sbrm_time_us(struct sbrm *ca, const struct sbrm_ack *ack, u32 now_us)
 {
-	s64 room = min_t(u64, demand, S64_MAX);
+	u32 waited_us = min_t(u64, (u64)ca->waited_us + (now_us - ca->acked_us),
+			      ca->rtt_us);
+	u64 most_us = fixp_mul_div((u64)ca->rtt_us * 2 * ack->acked, FIXP_ONE,
+				   ca->cwnd);
+	u32 time_us = min_t(u64, waited_us, most_us);
+
+	ca->acked_us = now_us;
+	ca->waited_us = waited_us - time_us;
+	return time_us;
+}
+
+/**
+ * sbrm_direct() - direct window update, CP05 (4.2.1)
+ * @sk: socket
+ * @ca: its private area
+ * @ack: what the ACK brought
+ * @price: price of the path, Q32
+ * @kappa: gain, Q28
+ *
+ * For each segment kappa (w T - p), T the time since the one before. (4.2.3)
+ * puts RTT / cwnd for T; the time itself makes the rest point w / p exact,
+ * whatever delayed ACKs, pacing and the noise of RTT samples do.
+ *
+ * Return: change of the window, segments in Q32.
+ */
+static s64 sbrm_direct(const struct sock *sk, struct sbrm *ca,
+		       const struct sbrm_ack *ack, s64 price, u32 kappa)
+{
+	u32 time_us = sbrm_time_us(ca, ack, tcp_sk(sk)->tcp_mstamp);
+	u64 room = sbrm_paid(sbrm_wtp(sk, ack->net), time_us);
+	s64 cost = price * ack->acked;
 
 	if (READ_ONCE(ack->net->estimator) == SBRM_ESTIMATOR_RAW)
-		price = div_u64((u64)ack->marked << FIXP_SHIFT, ack->acked);
+		cost = (s64)ack->marked << FIXP_SHIFT;
 
-	return sbrm_step(room - price, kappa) * ack->acked;
+	return sbrm_step(room - cost, kappa, ack->acked);
 }
 
 /* AIMD form (5.1.2, 5.1.3): up for each unmarked segment, else down. */
-static s64 sbrm_aimd(const struct sbrm_ack *ack, u64 demand, u32 kappa)
+static s64 sbrm_aimd(const struct sbrm_ack *ack, s64 demand, u32 kappa)
 {
-	s64 room = min_t(u64, demand, S64_MAX);
-
-	return sbrm_step(room, kappa) * (ack->acked - ack->marked) -
-	       sbrm_step(FIXP_ONE, kappa) * ack->marked;
+	return sbrm_step(demand, kappa, 1) * (ack->acked - ack->marked) -
+	       sbrm_step(FIXP_ONE, kappa, 1) * ack->marked;
 }
 
 /* TCP/RM (5.6.1): the first ECE in a round trip cuts by kappa cwnd. */
 static s64 sbrm_rm(struct sock *sk, struct sbrm *ca, const struct sbrm_ack *ack,
-		   u64 demand, u32 kappa)
+		   s64 demand, u32 kappa)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	s64 room = min_t(u64, demand, S64_MAX);
 
 	if (ca->cut && !before(tp->snd_una, ca->cut_end))
 		ca->cut = 0;
 	if (!ack->ece)
-		return sbrm_step(room, kappa) * ack->acked;
+		return sbrm_step(demand, kappa, 1) * ack->acked;
 	if (ca->cut)
 		return 0;
 
@@ -324,15 +404,28 @@ static void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd)
 				   ((ca->cwnd + FIXP_ONE - 1) >> FIXP_SHIFT) + 1));
 }
 
-/* Pace at cwnd / RTT, twice that in slow start so that it can double. */
+/**
+ * sbrm_pace() - pace at cwnd / RTT, twice that in slow start so it can double
+ * @sk: socket
+ * @ca: its private area
+ *
+ * The gaps between packets vary by up to a half either way, with the right
+ * mean. A flow of even gaps meets its own packets at the bottleneck always at
+ * the same phase: one whose gap is just longer than the queueing delay never
+ * finds another one of its own behind it, sees a backlog that is short by up
+ * to a packet, and gets a price too low by 2 % (cf. Floyd and Jacobson, On
+ * traffic phase effects in packet-switched gateways, 1992).
+ */
 static void sbrm_pace(struct sock *sk, const struct sbrm *ca)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
+	/* Length of the next gap, 0.5 .. 1.5 in 2^-16. */
+	u32 gap = (1U << 15) + (get_random_u32() >> 16);
 	u64 rate;
 
 	/* segments Q32 * bytes < 2^72, hence the wide quotient. */
 	rate = fixp_mul_div(ca->cwnd, (u64)tp->mss_cache * USEC_PER_SEC,
-			    (u64)sbrm_rtt_us(tp) << FIXP_SHIFT);
+			    (u64)ca->rtt_us * gap << (FIXP_SHIFT - 16));
 	if (ca->slow_start)
 		rate *= 2;
 	WRITE_ONCE(sk->sk_pacing_rate,
@@ -396,7 +489,6 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 			const struct sbrm_ack *ack)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	u64 demand = sbrm_demand(sk, ca, ack->net);
 	u32 kappa = sbrm_kappa(ca, ack->net);
 	s64 price = sbrm_price(ca);
 	s64 change;
@@ -412,11 +504,12 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 	}
 
 	if (sbrm_is_rm(ca))
-		change = sbrm_rm(sk, ca, ack, demand, kappa);
+		change = sbrm_rm(sk, ca, ack, sbrm_demand(sk, ca, ack->net),
+				 kappa);
 	else if (READ_ONCE(ack->net->source) == SBRM_SOURCE_AIMD)
-		change = sbrm_aimd(ack, demand, kappa);
+		change = sbrm_aimd(ack, sbrm_demand(sk, ca, ack->net), kappa);
 	else
-		change = sbrm_direct(ack, price, demand, kappa);
+		change = sbrm_direct(sk, ca, ack, price, kappa);
 
 	/* A window that is not used says nothing about the price. */
 	if (ack->app_limited && change > 0)
@@ -454,6 +547,7 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 
 	ca->acked_total += news.acked;
 	ca->marked_total += news.marked;
+	sbrm_rtt_update(ca, tp, rs->rtt_us);
 	sbrm_echo_watch(sk, ca, &news);
 	sbrm_mark_update(ca, &news, READ_ONCE(news.net->history_gain));
 
@@ -559,6 +653,8 @@ static void sbrm_init(struct sock *sk)
 	ca->delivered = tp->delivered;
 	ca->delivered_ce = tp->delivered_ce;
 	ca->born = tcp_jiffies32;
+	ca->acked_us = tp->tcp_mstamp;
+	sbrm_rtt_update(ca, tp, tp->srtt_us ? -1 : USEC_PER_MSEC);
 	ca->slow_start = 1;
 	ca->rcv_prior_nxt = tp->rcv_nxt;
 	sbrm_cwnd_set(sk, ca, (u64)tcp_snd_cwnd(tp) << FIXP_SHIFT);

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# One entry to everything; `make help` explains it.
+
+MAKEFLAGS += --no-print-directory
+# The kernel's make takes O= and more for its own.
+MAKEOVERRIDES :=
+
+VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
+PYTHON ?= /usr/bin/python3
+
+# Where things are built, and where results of the demo go.
+O ?= build
+override O := $(abspath $(O))
+CACHE := $(or $(TOLLWAY_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tollway)
+RESULTS ?= $(CACHE)/results
+
+# The kernel to build modules for, and words for its make, such as ARCH=um.
+KDIR ?= /lib/modules/$(shell uname -r)/build
+KBUILD_ARGS ?=
+KRELEASE = $(shell cat $(KDIR)/include/config/kernel.release 2> /dev/null)
+MODULES := sch_sbrm tcp_sbrm
+KO := $(foreach module,$(MODULES),$(O)/modules/$(module)/$(module).ko)
+
+# Where things are installed.
+PREFIX ?= /usr/local
+MANDIR ?= $(PREFIX)/share/man
+MODDIR ?= /lib/modules/$(KRELEASE)/updates
+# The directory of plugins that is compiled into the installed tc.
+TC_LIB_DIR ?= $(or $(shell PATH=$$PATH:/usr/sbin:/sbin; \
+		grep -aoEm1 '/[[:alnum:]_/.-]+/tc/' "$$(command -v tc)" \
+		2> /dev/null | sed 's,/$$,,'),/usr/lib/tc)
+PAGES := $(notdir $(wildcard tools/man/*.[1-8]))
+DKMS = $(if $(DESTDIR),,$(shell PATH=$$PATH:/usr/sbin command -v dkms))
+DKMS_SOURCE := /usr/src/tollway-$(VERSION)
+
+# Give up with one sentence.
+fail = { echo "make $@: $(1)" >&2; exit 1; }
+
+help: ## this text (also what plain `make` does)
+	@echo "Tollway $(VERSION). Targets:"
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | \
+		while IFS="$$(printf '\t')" read -r target text; do \
+			printf '  %-19s%s\n' "$$target" "$$text"; \
+		done
+	@echo "Variables (make TARGET NAME=value):"
+	@sed -n 's/^# \([A-Z_]*=.*\)/  \1/p' Makefile
+
+# KDIR=DIR           kernel to build modules for [that of the running kernel]
+# KBUILD_ARGS=WORDS  words for that kernel's make, such as LLVM=1
+# O=DIR              where modules and tools are built [build]
+# PREFIX=DIR         where to install [/usr/local]
+# DESTDIR=DIR        put before every installed path, for packages
+# TC_LIB_DIR=DIR     where tc looks for plugins [asked of the installed tc]
+# RESULTS=DIR        where make demo writes [results in the cache]
+# TESTS=WORDS        what make check runs, words for pytest [selftests]
+# TOLLWAY_CACHE=DIR  built kernels, modules and tools [~/.cache/tollway]
+# KERNEL_SRC=DIR     kernel source of the lab [package linux-source]
+
+demo: dependencies ## install what is missing, reproduce CP05 4.3.1, name the report
+	scripts/tollway run double-bottleneck --cc sbrm --aqm sbrm \
+		--out "$(RESULTS)/double-bottleneck"
+
+TESTS ?= selftests
+check: dependencies-check ## install what is missing, run every test but the long forms
+	$(PYTHON) -m pytest $(TESTS)
+
+check-full: dependencies-check ## every test with its long form (10 seeds), then those in the lab on the debug kernel
+	$(PYTHON) -m pytest -m "" $(TESTS)
+	TOLLWAY_LAB_FLAVOUR=debug $(PYTHON) -m pytest -m "lab and not full" $(TESTS)
+
+bench: dependencies ## wall time of the main experiment, beside ns-3 where that is installed
+	@[ -x scripts/bench ] || $(call fail,there is no scripts/bench yet)
+	scripts/bench
+
+lab: dependencies ## build the lab's kernel, modules and tools
+	scripts/tollway lab build
+
+modules: ## the kernel modules, into $O/modules
+	@[ -e "$(KDIR)/Makefile" ] || $(call fail,there is no kernel to build for \
+		in $(KDIR): install the package linux-headers-$(shell uname -r) or set KDIR)
+	@command -v $(firstword $(CC)) > /dev/null || \
+		$(call fail,there is no compiler: install the package gcc)
+	scripts/build-modules.sh "$(KDIR)" "$(O)/modules" $(KBUILD_ARGS)
+
+tools: ## the traffic generator, the sampler and the plugin of tc, into $O/tools
+	@command -v $(firstword $(CC)) > /dev/null || \
+		$(call fail,there is no compiler: install the packages gcc and libc6-dev)
+	@$(MAKE) -s -C tools O="$(O)/tools"
+
+install: install-modules install-tools ## modules, tools, tollway and manual pages (root, or DESTDIR=)
+
+# By hand, not by a dependency on modules: DKMS builds its own.
+install-modules: ## the modules: with DKMS where it is, else into /lib/modules/VERSION/updates
+ifneq ($(DKMS),)
+	install -d $(DKMS_SOURCE)/scripts
+	cp -R dkms.conf LICENSE include $(MODULES) $(DKMS_SOURCE)
+	install -m 755 scripts/build-modules.sh $(DKMS_SOURCE)/scripts
+	$(DKMS) install --force tollway/$(VERSION)
+else
+	@$(MAKE) modules
+	install -d "$(DESTDIR)$(MODDIR)"
+	install -m 644 $(KO) "$(DESTDIR)$(MODDIR)"
+ifeq ($(DESTDIR),)
+	PATH=$$PATH:/usr/sbin:/sbin depmod $(KRELEASE)
+endif
+endif
+
+install-tools: tools ## the tools, the plugin of tc, tollway and manual pages
+	@$(MAKE) -s -C tools install O="$(O)/tools" DESTDIR="$(DESTDIR)" \
+		PREFIX="$(PREFIX)" MANDIR="$(MANDIR)" TC_LIB_DIR="$(TC_LIB_DIR)"
+	for page in $(PAGES); do \
+		install -D -m 644 tools/man/$$page \
+			"$(DESTDIR)$(MANDIR)/man$${page##*.}/$$page" || exit; \
+	done
+# The lab builds modules and tools out of what lies beside the command.
+	rm -rf "$(DESTDIR)$(PREFIX)/lib/tollway"
+	install -d "$(DESTDIR)$(PREFIX)/lib/tollway" "$(DESTDIR)$(PREFIX)/bin"
+	tar -c --exclude=__pycache__ --exclude='*.o' include $(MODULES) scripts \
+		tools $(wildcard selftests/kunit) LICENSE | \
+		tar -x --no-same-owner -C "$(DESTDIR)$(PREFIX)/lib/tollway"
+	ln -sf ../lib/tollway/scripts/tollway "$(DESTDIR)$(PREFIX)/bin/tollway"
+
+uninstall: ## take away what make install put there
+	rm -rf "$(DESTDIR)$(PREFIX)/lib/tollway"
+	cd "$(DESTDIR)$(PREFIX)/bin" 2> /dev/null && \
+		rm -f tollway tollway-traffic tollway-qsample || true
+	rm -f $(foreach page,$(PAGES),"$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(page)")
+	rm -f $(patsubst tools/%.c,"$(DESTDIR)$(TC_LIB_DIR)/%.so",$(wildcard tools/q_*.c))
+ifneq ($(DKMS),)
+	-$(DKMS) remove tollway/$(VERSION) --all
+	rm -rf $(DKMS_SOURCE)
+endif
+ifneq ($(KRELEASE),)
+	rm -f $(foreach module,$(MODULES),"$(DESTDIR)$(MODDIR)/$(module).ko")
+ifeq ($(DESTDIR),)
+	PATH=$$PATH:/usr/sbin:/sbin depmod $(KRELEASE)
+endif
+endif
+
+clean: ## what was built here; the cache of the lab stays
+	rm -rf "$(O)/modules" "$(O)/tools" build/pytest
+	find scripts selftests -name __pycache__ -exec rm -rf {} +
+
+dependencies: ## what the demo needs of the distribution; nothing where it is there
+	@scripts/install-dependencies demo
+
+dependencies-check: ## the same for the tests
+	@scripts/install-dependencies check
+
+.PHONY: help demo check check-full bench lab modules tools install \
+	install-modules install-tools uninstall clean dependencies \
+	dependencies-check

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Fixtures of the tests that boot the lab.
+
+    /usr/bin/python3 -m pytest selftests
+    TOLLWAY_LAB_FLAVOUR=debug /usr/bin/python3 -m pytest selftests/lab
+
+TOLLWAY_LAB_FLAVOUR: plain (default) or debug; none skips what needs the lab,
+and says so. A lab that cannot be built is an error, never a skip. TOLLWAY_SEED
+is the seed of every boot, 1 by default. TOLLWAY_LAB_OUT keeps what the boots
+wrote.
+"""
+
+import ast
+import json
+import os
+import re
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "scripts"))
+
+SCRIPTS = "/run/tollway/src/selftests/lab"
+KERNEL_TROUBLE = re.compile(
+    r"WARNING|\bBUG\b|KASAN|UBSAN|INFO: |Oops|Call Trace|kmemleak: \d+ new|"
+    r"suspicious RCU|refcount_t|unreferenced object|lockdep|"
+    r"unregister_netdevice: waiting")
+# Lines of a healthy kernel that would match.
+HARMLESS = re.compile(
+    r"Lock dependency validator|Kernel memory leak detector initialized|"
+    r"KernelAddressSanitizer initialized|lockdep selftests|"
+    r"\.\.\. (MAX_LOCK|CLASSHASH)|MAX_LOCKDEP|per task-struct")
+LOG_CHECKS = ["kernel_log_is_clean", "modules_unload", "no_memory_leaks"]
+
+
+def checks_of(script):
+    """Names of the checks in a guest script, and of those after each boot."""
+    tree = ast.parse((HERE / "lab" / script).read_text())
+    return [node.name[len("check_"):] for node in tree.body
+            if isinstance(node, ast.FunctionDef)
+            and node.name.startswith("check_")] + LOG_CHECKS
+
+
+@pytest.fixture(scope="session")
+def lab():
+    """The lab of the flavour asked for, built if need be."""
+    flavour = os.environ.get("TOLLWAY_LAB_FLAVOUR", "plain")
+    if flavour == "none":
+        pytest.skip("TOLLWAY_LAB_FLAVOUR=none: nothing ran in the lab")
+    from tollwaylib.lab import Lab
+    from tollwaylib.labkernel import Progress
+    return Lab(flavour, Progress())
+
+
+class Guest:
+    """One boot of the lab that ran the checks of one script."""
+
+    def __init__(self, lab, script, names, out_dir):
+        self.out_dir = out_dir
+        self.failure = None
+        self.lines = []
+        (out_dir / "checks.json").write_text(json.dumps(
+            {"checks": [name for name in names if name not in LOG_CHECKS],
+             "flavour": lab.kernel.flavour,
+             "seed": int(os.environ.get("TOLLWAY_SEED", "1"))}))
+        started = time.monotonic()
+        self.seconds = {}
+
+        def on_line(line):
+            self.lines.append(line)
+            found = re.fullmatch(r"done: (\w+)", line.strip())
+            if found:
+                self.seconds[found[1]] = (time.monotonic() - started -
+                                          sum(self.seconds.values()))
+
+        try:
+            status = lab.run(["/usr/bin/python3", f"{SCRIPTS}/{script}"],
+                             out_dir, on_line=on_line, virtual_s=10**6,
+                             wall_s=300 if lab.kernel.flavour == "plain"
+                             else 1800,
+                             seed=int(os.environ.get("TOLLWAY_SEED", "1")))
+            if status:
+                self.failure = f"the guest's script ended with {status}"
+        except Exception as error:  # reported by every test of this boot
+            self.failure = str(error)
+        path = out_dir / "results.json"
+        self.results = json.loads(path.read_text()) if path.exists() else {}
+        (out_dir / "seconds.json").write_text(json.dumps(self.seconds, indent=1))
+
+    def verify(self, name):
+        """Fail unless the check held."""
+        if name not in self.results:
+            pytest.fail(f"{name} has no result: {self.failure or 'not run'}\n" +
+                        "\n".join(self.lines[-40:]), pytrace=False)
+        result = self.results[name]
+        if result["skipped"]:
+            pytest.skip(result["skipped"])
+        for line in result["notes"]:
+            print(line)
+        if not result["ok"]:
+            pytest.fail(result["error"], pytrace=False)
+
+    def verify_log(self):
+        """Fail if the kernel complained, or did not survive."""
+        if self.failure:
+            pytest.fail(self.failure + "\n" + "\n".join(self.lines[-60:]),
+                        pytrace=False)
+        trouble = trouble_in((self.out_dir / "dmesg").read_text())
+        if trouble:
+            pytest.fail("the kernel said:\n" + trouble, pytrace=False)
+
+
+def trouble_in(log):
+    """Complaints in a kernel log, each with the lines after it."""
+    lines = log.splitlines()
+    found = [index for index, line in enumerate(lines)
+             if KERNEL_TROUBLE.search(line) and not HARMLESS.search(line)]
+    return "\n".join("\n".join(lines[index:index + 40])
+                     for index in found[:3])
+
+
+@pytest.fixture(scope="module")
+def guest(lab, request, tmp_path_factory):
+    """Boot once and run all checks of the module's GUEST_SCRIPT.
+
+    Only those that are selected on pytest's command line are run.
+    """
+    names = [item.callspec.params["check"] for item in request.session.items
+             if item.module is request.module and
+             "check" in getattr(getattr(item, "callspec", None), "params", {})]
+    script = request.module.GUEST_SCRIPT
+    kept = os.environ.get("TOLLWAY_LAB_OUT")
+    if kept:
+        out_dir = Path(kept).absolute() / Path(script).stem
+        out_dir.mkdir(parents=True, exist_ok=True)
+        (out_dir / "results.json").unlink(missing_ok=True)
+    else:
+        out_dir = tmp_path_factory.mktemp(Path(script).stem)
+    for source in getattr(request.module, "GUEST_FILES", lambda lab: ())(lab):
+        (out_dir / Path(source).name).write_bytes(Path(source).read_bytes())
+    return Guest(lab, script, names, out_dir)
+
+
+def run_check(guest, check):
+    """The body of every parametrised test."""
+    if check == "kernel_log_is_clean":
+        guest.verify_log()
+    else:
+        guest.verify(check)

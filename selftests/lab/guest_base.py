@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the scripts inside of the lab share: namespaces, frames, the runner.
+
+A script defines functions check_NAME(); main() runs those that checks.json asks
+for, each with fresh namespaces and a limit of virtual time, and writes
+results.json as it goes. A check raises if it fails, and says what it measured
+by note().
+"""
+
+import contextlib
+import ctypes
+import json
+import math
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+CLONE_NEWNET = 0x40000000
+CHECK_LIMIT_S = 20000
+MODULES = ("sch_sbrm", "tcp_sbrm")
+
+_notes = []
+_namespaces = []
+_children = []
+SETTINGS = {"checks": [], "flavour": "plain", "seed": 1}
+
+
+class Skip(Exception):
+    """This check cannot be made here; the reason."""
+
+
+def note(text):
+    """Keep a measured value for the report."""
+    _notes.append(text)
+
+
+def run(command, check=True, **keywords):
+    """Run a command line (a string is split like a shell's); its output."""
+    words = shlex.split(command) if isinstance(command, str) else command
+    done = subprocess.run(words, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False, **keywords)
+    if check and done.returncode:
+        raise AssertionError(f"{' '.join(map(str, words))}: {done.stdout}")
+    return done.stdout
+
+
+def refused(command):
+    """Run a command that must fail; what it said."""
+    done = subprocess.run(shlex.split(command), text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False)
+    assert done.returncode, f"{command} was accepted"
+    return done.stdout
+
+
+def start(words, **keywords):
+    """A child that is killed after the check at the latest."""
+    child = subprocess.Popen(words, **keywords)
+    _children.append(child)
+    return child
+
+
+class Namespace:
+    """A network namespace, gone after the check."""
+
+    def __init__(self, name):
+        self.name = name
+        run(f"ip netns add {name}")
+        _namespaces.append(self)
+        self.file = os.open(f"/run/netns/{name}", os.O_RDONLY)
+        self.outer = []
+        with self:
+            run("ip link set lo up")
+
+    def __enter__(self):
+        self.outer.append(os.open("/proc/self/ns/net", os.O_RDONLY))
+        self.move(self.file)
+        return self
+
+    def __exit__(self, *_):
+        outer = self.outer.pop()
+        self.move(outer)
+        os.close(outer)
+
+    @staticmethod
+    def move(file):
+        """Let this process be in another namespace."""
+        if LIBC.setns(file, CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "setns")
+
+    def run(self, command, **keywords):
+        """Run a command inside."""
+        with self:
+            return run(command, **keywords)
+
+    def batch(self, tool, lines):
+        """Run many commands of ip or tc with one process."""
+        with self:
+            return run([tool, "-batch", "-"], input="\n".join(lines) + "\n")
+
+    def sysctl(self, name, value=None):
+        """Read or write a setting, such as net.ipv4.tcp_ecn."""
+        path = "/proc/sys/" + name.replace(".", "/")
+        with self:
+            return sysctl(path, value)
+
+    def delete(self):
+        """Remove it, with all that is inside."""
+        os.close(self.file)
+        run(f"ip netns del {self.name}", check=False)
+
+
+def sysctl(path, value=None):
+    """Read a file below /proc/sys, or write it in one call."""
+    if value is None:
+        return Path(path).read_text().strip()
+    file = os.open(path, os.O_WRONLY)
+    try:
+        os.write(file, value if isinstance(value, bytes) else
+                 str(value).encode())
+    finally:
+        os.close(file)
+    return None
+
+
+def mac(number):
+    """A fixed hardware address, as text."""
+    return f"02:00:00:00:00:{number:02x}"
+
+
+def quiet(space):
+    """No IPv6 chatter of its own: packets are ours alone."""
+    space.sysctl("net.ipv6.conf.all.disable_ipv6", 1)
+    space.sysctl("net.ipv6.conf.default.disable_ipv6", 1)
+
+
+def near(measured, expected, relative):
+    """Is it within a relative tolerance?"""
+    return abs(measured - expected) <= relative * abs(expected)
+
+
+def chi_square_limit(freedom, z=4.75):
+    """Quantile of chi-square at z sigma (4.75: 1e-6), Wilson-Hilferty."""
+    part = 2 / (9 * freedom)
+    return freedom * (1 - part + z * math.sqrt(part)) ** 3
+
+
+def cleanup():
+    """End the children and namespaces of a check."""
+    while _children:
+        child = _children.pop()
+        with contextlib.suppress(ProcessLookupError):
+            child.kill()
+        child.wait()
+    while _namespaces:
+        _namespaces.pop().delete()
+
+
+def _expired(_signal, _frame):
+    raise TimeoutError(f"more than {CHECK_LIMIT_S} s of virtual time")
+
+
+def guarded(function):
+    """Run one check; its entry in results.json."""
+    _notes.clear()
+    result = {"ok": False, "skipped": "", "error": ""}
+    signal.signal(signal.SIGALRM, _expired)
+    signal.alarm(CHECK_LIMIT_S)
+    try:
+        function()
+        result["ok"] = True
+    except Skip as reason:
+        result["skipped"] = str(reason)
+    except BaseException:  # whatever it was belongs into the report
+        result["error"] = traceback.format_exc() + "\n".join(_notes)
+    finally:
+        signal.alarm(0)
+        try:
+            cleanup()
+        except Exception:
+            result["ok"] = False
+            result["error"] += traceback.format_exc()
+    result["notes"] = list(_notes)
+    return result
+
+
+def modules_unload():
+    """With all sockets and qdiscs gone nothing may hold the modules."""
+    # A namespace is taken down, and TIME_WAIT ends, some time later.
+    time.sleep(130)
+    for module in MODULES:
+        run(f"rmmod {module}")
+
+
+def no_memory_leaks():
+    """Nothing that the modules allocated may be unreachable."""
+    kmemleak = Path("/sys/kernel/debug/kmemleak")
+    if not kmemleak.exists():
+        raise Skip("only the debug flavour looks for leaks")
+    for _ in range(3):
+        time.sleep(10)
+        sysctl(kmemleak, "scan")
+    report = kmemleak.read_text(errors="replace")
+    Path("kmemleak").write_text(report)
+    sysctl(kmemleak, "clear")
+    guilty = [part for part in report.split("unreferenced object")
+              if "sbrm" in part or "comm \"python3" in part]
+    assert not guilty, "unreferenced object".join(["", *guilty])[:8000]
+
+
+def main(checks):
+    """Run the checks; `checks` is the globals() of the script."""
+    SETTINGS.update(json.loads(Path("checks.json").read_text()))
+    todo = [(name, checks[f"check_{name}"]) for name in SETTINGS["checks"]]
+    todo += [("no_memory_leaks", no_memory_leaks),
+             ("modules_unload", modules_unload)]
+    results = {}
+    for name, function in todo:
+        results[name] = guarded(function)
+        Path("results.json").write_text(json.dumps(results, indent=1))
+        # Kept up to date: a later check may panic.
+        Path("dmesg").write_text(run("dmesg"))
+        print(f"done: {name}", flush=True)
+    sys.exit(0)

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Just enough of NETLINK_ROUTE to send any qdisc message, right or wrong."""
+
+import os
+import socket
+import struct
+from collections import namedtuple
+
+NLM_F_REQUEST, NLM_F_ACK = 1, 4
+NLM_F_DUMP, NLM_F_REPLACE, NLM_F_EXCL, NLM_F_CREATE = 0x300, 0x100, 0x200, 0x400
+NLMSG_ERROR, NLMSG_DONE = 2, 3
+RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC = 36, 37, 38
+TCA_KIND, TCA_OPTIONS, TCA_STATS2 = 1, 2, 7
+TCA_STATS_BASIC, TCA_STATS_QUEUE, TCA_STATS_APP = 1, 3, 4
+NLMSGERR_ATTR_MSG, NLMSGERR_ATTR_OFFS = 1, 2
+SOL_NETLINK, NETLINK_CAP_ACK, NETLINK_EXT_ACK = 270, 10, 11
+TC_H_ROOT = 0xFFFFFFFF
+
+# pkt_sbrm.h
+LAW, LIMIT, TARGET, GAMMA, FLAGS, RESET_STATS = range(2, 8)
+BYTES, ECN, NODROP, SPLIT_GSO, GAMMA_AUTO = 1, 2, 4, 8, 1 << 31
+GAMMA_ONE = 1 << 48
+
+Xstats = namedtuple("Xstats", "packets backlog_sum marks price_drops "
+                    "full_drops price backlog_max prob")
+XSTATS = struct.Struct("=6Q2I")
+
+
+class Refused(Exception):
+    """The kernel said no: errno and extack message."""
+
+    def __init__(self, number, message):
+        super().__init__(f"{os.strerror(number)}: {message!r}")
+        self.errno = number
+        self.message = message
+
+
+def attr(kind, payload=b"", length=None):
+    """One attribute; `length` lies about its length."""
+    return struct.pack("=HH", 4 + len(payload) if length is None else length,
+                       kind) + payload + bytes(-len(payload) % 4)
+
+
+def u32(kind, value):
+    """An attribute of type u32."""
+    return attr(kind, struct.pack("=I", value))
+
+
+def u64(kind, value):
+    """An attribute of type u64."""
+    return attr(kind, struct.pack("=Q", value))
+
+
+def bitfield(kind, value, selector):
+    """An attribute of type struct nla_bitfield32."""
+    return attr(kind, struct.pack("=II", value, selector))
+
+
+def parse(data):
+    """{type: payload} of a row of attributes."""
+    found = {}
+    while len(data) >= 4:
+        length, kind = struct.unpack_from("=HH", data)
+        if length < 4:
+            break
+        found[kind & 0x3FFF] = data[4:length]
+        data = data[(length + 3) & ~3:]
+    return found
+
+
+def options(law=None, limit=None, target=None, gamma=None, flags=None,
+            selector=None, reset=False):
+    """The attributes of sbrm; gamma as a number per packet or byte."""
+    data = b""
+    if law is not None:
+        data += u32(LAW, law)
+    if limit is not None:
+        data += u32(LIMIT, limit)
+    if target is not None:
+        data += u32(TARGET, target)
+    if gamma is not None:
+        data += u64(GAMMA, round(gamma * GAMMA_ONE))
+    if flags is not None:
+        data += bitfield(FLAGS, flags,
+                         15 if selector is None else selector)
+    if reset:
+        data += attr(RESET_STATS)
+    return data
+
+
+class Rtnl:
+    """A netlink socket in the namespace where it is made."""
+
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+        self.socket.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
+        self.socket.setsockopt(SOL_NETLINK, NETLINK_CAP_ACK, 1)
+        self.socket.bind((0, 0))
+        self.sequence = 0
+
+    def send(self, kind, flags, payload):
+        """Send a message; the answers to it, as (type, payload)."""
+        self.sequence += 1
+        self.socket.send(struct.pack("=IHHII", 16 + len(payload), kind,
+                                     NLM_F_REQUEST | flags, self.sequence, 0) +
+                         payload)
+        while True:
+            data = self.socket.recv(1 << 16)
+            while len(data) >= 16:
+                length, answer, about, sequence, _ = struct.unpack_from(
+                    "=IHHII", data)
+                body = data[16:length]
+                data = data[(length + 3) & ~3:]
+                if sequence != self.sequence:
+                    continue
+                if answer == NLMSG_ERROR:
+                    self._error(body, about)
+                    return
+                if answer == NLMSG_DONE:
+                    return
+                yield answer, body
+
+    @staticmethod
+    def _error(body, about):
+        number = -struct.unpack_from("=i", body)[0]
+        if number:
+            # NLM_F_CAPPED: the request's header alone, then the attributes.
+            words = parse(body[20:]) if about & 0x200 else {}
+            text = words.get(NLMSGERR_ATTR_MSG, b"").rstrip(b"\0").decode()
+            raise Refused(number, text)
+
+    def qdisc(self, kind, flags, index, handle, parent, attributes):
+        """One qdisc message; raises Refused."""
+        tcm = struct.pack("=BxxxiIII", 0, index, handle, parent, 0)
+        for _ in self.send(kind, flags | NLM_F_ACK, tcm + attributes):
+            pass
+
+    def sbrm(self, device, data=None, handle=0x100000, parent=TC_H_ROOT,
+             flags=NLM_F_CREATE | NLM_F_EXCL, name=b"sbrm\0"):
+        """Create (default), replace or change a qdisc of kind sbrm."""
+        attributes = attr(TCA_KIND, name)
+        if data is not None:
+            attributes += attr(TCA_OPTIONS | 0x8000, data)
+        self.qdisc(RTM_NEWQDISC, flags, socket.if_nametoindex(device), handle,
+                   parent, attributes)
+
+    def change(self, device, handle=0x100000, parent=TC_H_ROOT, **words):
+        """Change what is there."""
+        self.sbrm(device, options(**words), handle, parent, flags=0)
+
+    def delete(self, device, handle=0x100000, parent=TC_H_ROOT):
+        """Delete a qdisc."""
+        self.qdisc(RTM_DELQDISC, 0, socket.if_nametoindex(device), handle,
+                   parent, b"")
+
+    def dump(self, device):
+        """{handle: Qdisc} of a device."""
+        index = socket.if_nametoindex(device)
+        found = {}
+        for _, body in self.send(RTM_GETQDISC, NLM_F_DUMP,
+                                 struct.pack("=BxxxiIII", 0, index, 0, 0, 0)):
+            _, ifindex, handle, parent, _ = struct.unpack_from("=BxxxiIII",
+                                                               body)
+            if ifindex == index:
+                found[handle] = Qdisc(handle, parent, parse(body[20:]))
+        return found
+
+    def stats(self, device, handle=0x100000):
+        """The Qdisc with a handle."""
+        return self.dump(device)[handle]
+
+
+class Qdisc:
+    """A dumped qdisc: options of sbrm, queue statistics, xstats."""
+
+    def __init__(self, handle, parent, attributes):
+        self.handle, self.parent = handle, parent
+        self.kind = attributes[TCA_KIND].rstrip(b"\0").decode()
+        stats = parse(attributes.get(TCA_STATS2, b""))
+        self.bytes, self.packets = struct.unpack_from(
+            "=QI", stats[TCA_STATS_BASIC])
+        (self.qlen, self.backlog, self.drops, self.requeues,
+         self.overlimits) = struct.unpack_from("=5I", stats[TCA_STATS_QUEUE])
+        self.x = None
+        if self.kind == "sbrm":
+            words = parse(attributes[TCA_OPTIONS])
+            self.law, self.limit, self.target = (
+                struct.unpack("=I", words[kind])[0]
+                for kind in (LAW, LIMIT, TARGET))
+            self.gamma = struct.unpack("=Q", words[GAMMA])[0]
+            self.flags, self.selector = struct.unpack("=II", words[FLAGS])
+            self.x = Xstats(*XSTATS.unpack(stats[TCA_STATS_APP]))
+            self.settings = (self.law, self.limit, self.target, self.gamma,
+                             self.flags)

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The qdisc sbrm in the lab; what each check wants stands in its docstring."""
+
+import pytest
+from conftest import checks_of, run_check
+
+GUEST_SCRIPT = "guest_qdisc.py"
+
+
+@pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
+def test_qdisc(guest, check):
+    run_check(guest, check)

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The house: make help, install and uninstall, dependencies, versions, and
+manual pages that name everything there is."""
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tollwaylib import experiments
+
+TOP = Path(__file__).resolve().parents[1]
+MAKEFILE = (TOP / "Makefile").read_text()
+VERSION = re.search(r'^PACKAGE_VERSION="(.*)"', (TOP / "dkms.conf").read_text(),
+                    re.M).group(1)
+
+
+def sh(*command, **keywords):
+    """Run a command in the checkout; the done process with its text."""
+    # Words of a make above, such as -j or O=, are not for these.
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    environment.update(keywords.pop("env", {}))
+    return subprocess.run(list(map(str, command)), text=True, cwd=TOP,
+                          env=environment, stdin=subprocess.DEVNULL,
+                          capture_output=True, check=False, **keywords)
+
+
+def page(name):
+    """Text of a manual page without its markup."""
+    text = (TOP / "tools/man" / name).read_text()
+    return re.sub(r"\\f[BIRP]", "", text.replace("\\-", "-")).replace("\\&", "")
+
+
+def test_help_is_the_default_and_names_every_target():
+    targets = re.search(r"^\.PHONY: ((?:.*\\\n)*.*)", MAKEFILE,
+                        re.M).group(1).replace("\\\n", " ").split()
+    done = sh("make")
+    assert done.returncode == 0 and done.stdout == sh("make", "help").stdout
+    assert VERSION in done.stdout
+    for target in targets:
+        assert re.search(rf"^  {target} +\S", done.stdout, re.M), target
+
+
+def test_one_version():
+    for source in TOP.glob("*_*/*.c"):
+        found = re.search(r'MODULE_VERSION\("(.*)"\)', source.read_text())
+        assert not found or found.group(1) == VERSION, source
+
+
+@pytest.mark.parametrize("words, sentence", [
+    (["modules", "KDIR=/nonexistent"], "install the package linux-headers-"),
+    (["modules", "CC=/nonexistent/cc"], "install the package gcc"),
+    (["tools", "CC=/nonexistent/cc"], "install the packages gcc and libc6-dev"),
+])
+def test_what_is_missing_is_said(words, sentence, tmp_path):
+    kernel = tmp_path / "kernel"
+    kernel.mkdir()
+    (kernel / "Makefile").touch()
+    done = sh("make", f"KDIR={kernel}", f"O={tmp_path / 'out'}", *words)
+    assert done.returncode
+    # make adds a line of its own.
+    first, *rest = done.stderr.splitlines()
+    assert sentence in first and len(rest) == 1
+
+
+def test_install_tools_and_uninstall(tmp_path):
+    words = [f"O={tmp_path / 'out'}", f"DESTDIR={tmp_path / 'root'}",
+             "KDIR=/nonexistent", "PREFIX=/opt/t", "TC_LIB_DIR=/opt/tc"]
+    done = sh("make", "install-tools", *words)
+    assert done.returncode == 0, done.stderr
+    root = tmp_path / "root/opt"
+    assert {path.name for path in (root / "t/bin").iterdir()} == {
+        "tollway", "tollway-traffic", "tollway-qsample"}
+    assert (root / "tc/q_sbrm.so").exists()
+    for source in (TOP / "tools/man").glob("*.[1-8]"):
+        assert (root / f"t/share/man/man{source.suffix[1:]}" /
+                source.name).exists()
+    # The command runs from there and finds what is beside it.
+    done = sh(root / "t/bin/tollway", "list")
+    assert done.returncode == 0, done.stderr
+    assert "double-bottleneck" in done.stdout
+    shutil.rmtree(root / "t/lib/tollway/scripts/tollwaylib/__pycache__",
+                  ignore_errors=True)
+    assert sh("make", "uninstall", *words).returncode == 0
+    assert [path for path in root.rglob("*") if not path.is_dir()] == []
+    assert not (root / "t/lib/tollway").exists()
+
+
+def test_plugin_goes_where_the_installed_tc_looks():
+    files = sh("dpkg", "-L", "iproute2")
+    if files.returncode:
+        pytest.skip("iproute2 is not from a Debian package")
+    done = sh("make", "-s", "--eval", "print: ; @echo $(TC_LIB_DIR)", "print")
+    assert done.stdout.strip() in files.stdout.splitlines()
+
+
+def test_dependencies_that_are_there_cost_nothing():
+    if sh("scripts/install-dependencies", "--missing", "check").stdout:
+        pytest.skip("something is missing here")
+    start = time.monotonic()
+    done = sh("scripts/install-dependencies", "check")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert time.monotonic() - start < 2
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """PATH of a machine on which nothing is installed: dpkg-query knows no
+    package, apt-get fails, id says that we are not root."""
+    for name in ("sh", "sed", "sort", "uniq", "xargs", "head", "mktemp", "rm",
+                 "env", "printf", "cat", "echo"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+
+    def program(name, text):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+
+    program("dpkg-query", "exit 1")
+    program("apt-get", 'echo "E: no network" >&2; exit 100')
+    program("id", "echo 1000")
+    return tmp_path, program
+
+
+def one_sentence(path, sentence):
+    done = sh("scripts/install-dependencies", env={"PATH": str(path)})
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("install-dependencies: ") and sentence in last
+
+
+def test_no_sudo(bare):
+    one_sentence(bare[0], "there is no sudo")
+
+
+def test_sudo_that_would_ask(bare):
+    bare[1]("sudo", "exit 1")
+    one_sentence(bare[0], "sudo needs a password")
+
+
+def test_no_network(bare):
+    bare[1]("id", "echo 0")
+    one_sentence(bare[0], "packages could not be installed")
+
+
+def test_sudo_is_never_asked_to_wait(bare):
+    bare[1]("sudo", f'echo "$*" >> {bare[0]}/log; [ "$1" = -n ] || exit 1; '
+            'shift; exec "$@"')
+    one_sentence(bare[0], "packages could not be installed")
+    calls = (bare[0] / "log").read_text().splitlines()
+    assert calls[0] == "-n true"
+    assert all("DEBIAN_FRONTEND=noninteractive" in call for call in calls[1:])
+    assert "--no-install-recommends" in calls[-1] and "mininet" in calls[-1]
+
+
+def test_not_debian(bare):
+    (bare[0] / "dpkg-query").unlink()
+    one_sentence(bare[0], "not Debian")
+
+
+def test_every_sysctl_is_in_the_manual():
+    source = (TOP / "tcp_sbrm/sbrm_sysctl.c").read_text()
+    names = re.findall(r'\.procname\s*= "(\w+)"', source)
+    assert names
+    text = page("tcp_sbrm.7")
+    for name in names:
+        assert re.search(rf"^\.TP\n\.BR? {name}\b", text, re.M), name
+
+
+def test_every_option_and_parameter_is_in_the_manual():
+    text = page("tollway.1")
+    for command in ("run", "report", "lab"):
+        done = sh("scripts/tollway", command, "--help")
+        assert done.returncode == 0
+        for option in set(re.findall(r"(?<!\w)--[a-z][a-z-]+", done.stdout)):
+            assert option in text, f"{command} {option}"
+    for experiment in experiments.EXPERIMENTS.values():
+        assert experiment.name in text
+        for name, (default, *_) in experiment.parameters().items():
+            assert re.search(rf"^\.BR? {name}\b", text, re.M), name
+
+
+def test_readme_names_both_commands():
+    text = (TOP / "README.md").read_text()
+    for word in ("make demo", "make check", "make help", "GPL-2.0"):
+        assert word in text
+    for target in re.findall(r"`(?:sudo )?make ([a-z-]+)", text):
+        assert re.search(rf"^{target}:", MAKEFILE, re.M), target
