@@ -35,6 +35,12 @@ class Lab:
             progress.step("building the modules and tools")
         self.modules = build.modules(self.kernel)
         self.tools = build.tools()
+        self.sessions = set()
+
+    def stop(self):
+        """End every kernel that this Lab runs, from another thread."""
+        for leader in list(self.sessions):
+            end_session(leader)
 
     def run(self, argv, out_dir, seed=1, wall_s=DEFAULT_WALL_S,
             virtual_s=DEFAULT_VIRTUAL_S, core=None, modules=build.MODULES,
@@ -106,6 +112,7 @@ class Lab:
             expired.set()
             end_session(process.pid)
 
+        self.sessions.add(process.pid)
         watchdog = threading.Timer(wall_s, expire)
         watchdog.start()
         lines = []
@@ -122,6 +129,7 @@ class Lab:
             watchdog.cancel()
             end_session(process.pid)
             process.wait()
+            self.sessions.discard(process.pid)
         if expired.is_set():
             self._keep_log(out_dir, lines)
             raise TollwayError(
@@ -166,6 +174,12 @@ def end_session(leader):
             except ProcessLookupError:
                 pass
         time.sleep(0.02)
+
+
+def print_line(line):
+    """Show a line of the console, but for what the kernel says of itself."""
+    if not re.match(r"Warning: tempdir|reboot: |Checking |Core dump limits", line):
+        print(line, flush=True)
 
 
 def scratch_dir(prefix="tollway-lab-"):

@@ -412,3 +412,7 @@ def main(job_path):
         print(f"tollway: {error}", file=sys.stderr, flush=True)
         return 2
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

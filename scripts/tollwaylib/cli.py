@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The command `tollway`."""
+
+import argparse
+import math
+import os
+import shlex
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+from . import doctor, experiments, lab as labs, report, runner
+from .errors import TollwayError
+from .labkernel import FLAVOURS, Progress
+from .place_host import HostPlace
+from .place_lab import LabPlace
+
+EXIT_HOLDS, EXIT_MISSED, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
+
+
+def number_above(least, kind):
+    """An argparse type: a finite number of a kind, above `least`."""
+    def parse(text):
+        try:
+            value = kind(text)
+        except ValueError:
+            value = math.nan
+        if not value > least or math.isinf(value):
+            what = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not {what} above {least}")
+        return value
+    return parse
+
+
+def parser():
+    """The whole command line."""
+    top = argparse.ArgumentParser(
+        prog="tollway", description="Congestion pricing and packet-pair rate "
+        "control on the real Linux kernel, in virtual time.")
+    commands = top.add_subparsers(dest="command", required=True,
+                                  metavar="COMMAND")
+    commands.add_parser("list", help="experiments, and what each reproduces")
+
+    run = commands.add_parser(
+        "run", help="run an experiment, print its table, write its report")
+    run.add_argument("experiment", metavar="EXPERIMENT")
+    run.add_argument("--on", choices=("lab", "host"), default="lab",
+                     help="virtual time (lab, the default) or this kernel")
+    run.add_argument("--cc", default="sbrm", metavar="NAME",
+                     help="congestion control of the flows (default: sbrm)")
+    run.add_argument("--aqm", default="sbrm", metavar="WORDS",
+                     help="queue at the bottlenecks: sbrm, pfifo and red have "
+                     "the papers' parameters; else any words tc takes, such "
+                     "as 'codel target 2ms' (default: sbrm)")
+    run.add_argument("--set", action="append", default=[], dest="settings",
+                     metavar="NAME=VALUE", help="set a parameter of the "
+                     "experiment; a wrong name prints those there are")
+    run.add_argument("--duration", type=number_above(0, float), metavar="S",
+                     help="seconds of traffic")
+    run.add_argument("--seed", type=number_above(0, int), default=1,
+                     metavar="N", help="seed of the (first) run (default: 1)")
+    run.add_argument("--repeat", type=number_above(0, int), default=1,
+                     metavar="N", help="runs, with successive seeds")
+    run.add_argument("-j", "--jobs", type=number_above(0, int), default=1,
+                     metavar="N", help="runs at a time, each on a core")
+    run.add_argument("--traffic", choices=("tollway", "iperf3"),
+                     default="tollway", help="who sends (default: tollway)")
+    run.add_argument("--trace", choices=("none", "hash", "pcap"),
+                     default="none", help="hash every packet of the "
+                     "bottlenecks into the digest, or keep them as well")
+    run.add_argument("--flavour", choices=FLAVOURS, default="plain",
+                     help="of the lab's kernel")
+    run.add_argument("--out", type=Path, metavar="DIR",
+                     help="where the results go (default: tollway-results/"
+                     "EXPERIMENT/CC-AQM)")
+    run.add_argument("--json", metavar="FILE", dest="as_json",
+                     help="write the result there; - prints it instead of the "
+                     "tables")
+    run.add_argument("-v", "--verbose", action="store_true",
+                     help="print the commands that are run in the nodes")
+
+    again = commands.add_parser(
+        "report", help="make tables, figures and report again from results")
+    again.add_argument("directory", type=Path, metavar="DIR")
+
+    lab = commands.add_parser("lab", help="the virtual-time kernel by hand")
+    actions = lab.add_subparsers(dest="action", required=True,
+                                 metavar="ACTION")
+    for name, text in (("build", "build the kernel, modules and tools"),
+                       ("info", "say what is built, and from what"),
+                       ("shell", "a shell in it, on this terminal"),
+                       ("exec", "a command in it")):
+        action = actions.add_parser(name, help=text)
+        action.add_argument("--flavour", choices=FLAVOURS, default="plain")
+        if name in ("shell", "exec"):
+            action.add_argument("--seed", type=number_above(0, int), default=1,
+                                metavar="N")
+            action.add_argument("--out", type=Path, metavar="DIR",
+                                help="the one directory it can write to")
+        if name == "exec":
+            action.add_argument("--wall", type=number_above(0, float),
+                                default=600, metavar="S",
+                                help="limit in seconds of real time")
+            action.add_argument("--virtual", type=number_above(0, float),
+                                default=86400, metavar="S",
+                                help="limit in seconds of virtual time")
+            action.add_argument("argv", nargs=argparse.REMAINDER,
+                                metavar="COMMAND")
+    commands.add_parser("doctor", help="what is missing on this machine")
+    return top
+
+
+def command_list():
+    """List the experiments."""
+    for experiment in experiments.EXPERIMENTS.values():
+        print(f"{experiment.name}\n    {experiment.title}.\n"
+              f"    Reproduces {experiment.reproduces}.")
+    return EXIT_HOLDS
+
+
+def command_run(arguments, words):
+    """Run an experiment."""
+    experiment = experiments.get(arguments.experiment)
+    values = experiments.parse_settings(experiment, arguments.settings)
+    duration_s = arguments.duration or experiment.duration_s
+    if duration_s <= values["warmup_s"]:
+        raise TollwayError(
+            f"--duration {duration_s:g}: it must be longer than the warm-up of "
+            f"{values['warmup_s']:g} s (--set warmup_s=...)")
+    experiments.aqm_words(arguments.aqm, values)
+    name = "-".join(word.replace("/", "_") for word in
+                    (arguments.cc, *arguments.aqm.split()))
+    out_dir = (arguments.out or Path("tollway-results") / experiment.name /
+               name).absolute()
+    place = LabPlace(arguments.flavour) if arguments.on == "lab" else \
+        HostPlace(arguments.cc, arguments.aqm)
+    seeds = range(arguments.seed, arguments.seed + arguments.repeat)
+    done = runner.run(
+        place, experiment, arguments.cc, arguments.aqm, values, duration_s,
+        seeds, out_dir, jobs=arguments.jobs if arguments.on == "lab" else 1,
+        command=shlex.join(["tollway", *words]),
+        options={"trace": None if arguments.trace == "none"
+                 else arguments.trace, "traffic": arguments.traffic,
+                 "verbose": arguments.verbose})
+    whole = runner.show(done, out_dir, arguments.as_json)
+    return EXIT_HOLDS if runner.results.all_hold(whole) else EXIT_MISSED
+
+
+def command_lab(arguments):
+    """Build, describe or enter the lab."""
+    progress = Progress()
+    lab = labs.Lab(arguments.flavour, progress)
+    progress.done()
+    if arguments.action in ("build", "info"):
+        kernel = lab.kernel
+        print(f"kernel   {kernel.version} ({kernel.flavour}), "
+              f"config sha256 {kernel.config_sha256[:16]}\n"
+              f"patches  {', '.join(kernel.patches)}\n"
+              f"image    {kernel.image}\n"
+              f"guest    {'seccomp' if kernel.has_seccomp else 'ptrace'}\n"
+              f"modules  {lab.modules}\ntools    {lab.tools}")
+        return EXIT_HOLDS
+    out_dir = arguments.out or labs.scratch_dir()
+    try:
+        if arguments.action == "shell":
+            return labs.shell(lab, out_dir, arguments.seed)
+        if not arguments.argv:
+            raise TollwayError("tollway lab exec needs a command")
+        argv = arguments.argv[1:] if arguments.argv[0] == "--" \
+            else arguments.argv
+        return lab.run(argv, out_dir, seed=arguments.seed,
+                       wall_s=arguments.wall, virtual_s=arguments.virtual,
+                       on_line=labs.print_line)
+    finally:
+        if not arguments.out and not (out_dir / "kernel.log").exists():
+            shutil.rmtree(out_dir, ignore_errors=True)
+
+
+def main(words=None):
+    """Entry point; returns the exit status."""
+    words = sys.argv[1:] if words is None else words
+    arguments = parser().parse_args(words)
+    # A killed run must clean up like an interrupted one.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        if arguments.command == "list":
+            return command_list()
+        if arguments.command == "run":
+            return command_run(arguments, words)
+        if arguments.command == "report":
+            print(f"report: {report.write_report(arguments.directory)}")
+            return EXIT_HOLDS
+        if arguments.command == "lab":
+            return command_lab(arguments)
+        return doctor.main()
+    except KeyboardInterrupt:
+        print("tollway: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    except TollwayError as error:
+        print(f"tollway: {error}", file=sys.stderr)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"tollway: {where}{error.strerror}", file=sys.stderr)
+    return EXIT_FAILED

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The lab as a place to run at."""
+
+import json
+
+from .errors import TollwayError
+from .lab import BUILD, OUT, Lab
+from .labkernel import HZ
+from .runner import module_versions, tool_versions
+
+# Real time allowed for one run: far above any, to catch a hang.
+WALL_S = 3600
+# Virtual time beyond the traffic.
+VIRTUAL_GRACE_S = 300
+
+
+class LabPlace:
+    """Boots the lab for each seed. flavour: plain or debug."""
+
+    def __init__(self, flavour="plain"):
+        self.flavour = flavour
+        self.lab = None
+
+    def prepare(self, progress):
+        """Build what is missing."""
+        self.lab = Lab(self.flavour, progress)
+
+    def run(self, job, folder, core, on_line):
+        """Run a job; raw.json is in `folder` afterwards."""
+        inside = dict(job, out_dir=OUT, bin_dir=f"{BUILD}/tools")
+        (folder / "job.json").write_text(json.dumps(inside))
+        status = self.lab.run(
+            ["/usr/bin/python3", "-m", "tollwaylib.network",
+             f"{OUT}/job.json"],
+            folder, seed=job["seed"], core=core, wall_s=WALL_S,
+            virtual_s=job["parameters"]["duration_s"] + VIRTUAL_GRACE_S,
+            on_line=on_line)
+        if status:
+            error = folder / "error.txt"
+            raise TollwayError(
+                error.read_text().strip() if error.exists() else
+                f"the run failed: see {folder / 'console.log'}")
+
+    def stop(self):
+        """End what is running."""
+        self.lab.stop()
+
+    def provenance(self):
+        """What the results of this place depend on."""
+        kernel = self.lab.kernel
+        return {"place": "lab", "kernel": kernel.version,
+                "flavour": kernel.flavour,
+                "config_sha256": kernel.config_sha256,
+                "patches": list(kernel.patches), "hz": HZ,
+                "modules": module_versions(self.lab.modules),
+                "tools": tool_versions()}

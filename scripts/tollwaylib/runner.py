@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Run an experiment for one or more seeds, at a place, into a directory."""
+
+import concurrent.futures
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from . import build, experiments, report, results, tables
+from .errors import TollwayError
+from .labkernel import Progress
+from .paths import TOP
+
+
+def write_text(path, text):
+    """Write a file whole or not at all; a full disk is a TollwayError."""
+    results.write_text_atomic(path, text)
+
+
+@contextlib.contextmanager
+def claimed(out_dir):
+    """Keep a second run away from a directory as long as this one lasts."""
+    try:
+        out_dir.mkdir(parents=True, exist_ok=True)
+        lock = open(out_dir / ".lock", "w", encoding="ascii")
+    except OSError as error:
+        raise TollwayError(f"{out_dir}: {error.strerror}") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
+            raise TollwayError(f"another run writes to {out_dir}: give this "
+                               "one another --out") from None
+        yield
+
+
+def run(place, experiment, cc, aqm, values, duration_s, seeds, out_dir,
+        jobs=1, command="", options=None, progress=None):
+    """Run every seed; returns the list of results, in the order of seeds.
+
+    place: object with prepare(progress), run(job, out_dir, core, on_line) and
+    provenance(), see place_lab.py and place_host.py. options: more entries of
+    the job (trace, traffic, verbose). Each seed's raw.json and result.json are
+    in out_dir/seed-N. What a failed or interrupted seed left is removed, but
+    for its logs.
+    """
+    progress = progress or Progress()
+    place.prepare(progress)
+    cores = sorted(os.sched_getaffinity(0))
+    jobs = min(jobs, len(seeds), len(cores))
+    done = []
+    with claimed(out_dir), concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        def one(index):
+            seed = seeds[index]
+            job = dict(experiments.job(experiment, cc, aqm, values, duration_s,
+                                       seed), **(options or {}))
+            return run_seed(place, job, out_dir / f"seed-{seed}",
+                            cores[index % jobs], command, progress)
+
+        futures = [pool.submit(one, index) for index in range(len(seeds))]
+        try:
+            for future in futures:
+                done.append(future.result())
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            place.stop()
+            raise
+        finally:
+            progress.done()
+    return done
+
+
+def run_seed(place, job, folder, core, command, progress):
+    """Run one seed into a folder; returns its result."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    complete = False
+    try:
+        place.run(job, folder, core, lambda line: _show(line, job, progress))
+        raw = results.load_raw(folder)
+        raw["provenance"].update(place.provenance(), command=command,
+                                 checkout=checkout())
+        results.write_json_atomic(folder / "raw.json", raw, indent=None)
+        result = results.analyse(raw)
+        results.write_json_atomic(folder / "result.json", result)
+        complete = True
+        return result
+    except OSError as error:
+        raise TollwayError(f"{folder}: {error.strerror}") from error
+    finally:
+        if not complete:
+            for name in ("raw.json", "result.json"):
+                (folder / name).unlink(missing_ok=True)
+
+
+def _show(line, job, progress):
+    if line.startswith("tollway: "):
+        progress.step(f"seed {job['seed']}: {line[9:]}")
+    elif job.get("verbose"):
+        print(line, file=sys.stderr)
+
+
+def checkout():
+    """What was run: the commit and whether the tree differs from it."""
+    def git(*words):
+        return subprocess.run(
+            ["git", "-C", str(TOP), *words], text=True, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.strip()
+    return {"commit": git("rev-parse", "HEAD") or None,
+            "changed": bool(git("status", "--porcelain"))}
+
+
+def tool_versions():
+    """{program: version} of what took part."""
+    def first_line(*argv):
+        with contextlib.suppress(OSError):
+            done = subprocess.run(argv, text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, check=False)
+            return done.stdout.strip().partition("\n")[0]
+        return "missing"
+    return {"tc": first_line("tc", "-V"), "ip": first_line("ip", "-V"),
+            "python": sys.version.split()[0],
+            "mininet": first_line("mn", "--version"),
+            "gcc": first_line("gcc", "--version")}
+
+
+def module_versions(folder):
+    """{module: {version, srcversion}} of built modules."""
+    versions = {}
+    for path in build.module_files(folder):
+        fields = subprocess.run(
+            ["modinfo", str(path)], text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, check=False).stdout
+        entries = dict(line.split(":", 1) for line in fields.splitlines()
+                       if ":" in line)
+        versions[Path(path).stem] = {
+            key: entries.get(key, "").strip()
+            for key in ("version", "srcversion")}
+    return versions
+
+
+def show(done, out_dir, as_json=None):
+    """Print the tables, write the report; returns the object of --json."""
+    whole = results.aggregate(done) if len(done) > 1 else done[0]
+    if as_json:
+        text = json.dumps(whole, indent=1) + "\n"
+        if as_json == "-":
+            sys.stdout.write(text)
+        else:
+            write_text(Path(as_json), text)
+    if as_json != "-":
+        for table in tables.result_tables(whole):
+            print(tables.render_text(table))
+            print()
+    page = report.write_report(out_dir)
+    print(f"report: {page}", file=sys.stderr if as_json == "-" else sys.stdout)
+    return whole
