@@ -34,6 +34,9 @@ PAGES := $(notdir $(wildcard tools/man/*.[1-8]))
 DKMS = $(if $(DESTDIR),,$(shell PATH=$$PATH:/usr/sbin command -v dkms))
 DKMS_SOURCE := /usr/src/tollway-$(VERSION)
 
+# The makes that programs call are none of this one's.
+plainly := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL
+
 # Give up with one sentence.
 fail = { echo "make $@: $(1)" >&2; exit 1; }
 
@@ -58,30 +61,30 @@ help: ## this text (also what plain `make` does)
 # KERNEL_SRC=DIR     kernel source of the lab [package linux-source]
 
 demo: dependencies ## install what is missing, reproduce CP05 4.3.1, name the report
-	scripts/tollway run double-bottleneck --cc sbrm --aqm sbrm \
+	$(plainly) scripts/tollway run double-bottleneck --cc sbrm --aqm sbrm \
 		--out "$(RESULTS)/double-bottleneck"
 
 TESTS ?= selftests
 check: dependencies-check ## install what is missing, run every test but the long forms
-	$(PYTHON) -m pytest $(TESTS)
+	$(plainly) $(PYTHON) -m pytest $(TESTS)
 
 check-full: dependencies-check ## every test with its long form (10 seeds), then those in the lab on the debug kernel
-	$(PYTHON) -m pytest -m "" $(TESTS)
-	TOLLWAY_LAB_FLAVOUR=debug $(PYTHON) -m pytest -m "lab and not full" $(TESTS)
+	$(plainly) $(PYTHON) -m pytest -m "" $(TESTS)
+	$(plainly) TOLLWAY_LAB_FLAVOUR=debug $(PYTHON) -m pytest -m "lab and not full" $(TESTS)
 
 bench: dependencies ## wall time of the main experiment, beside ns-3 where that is installed
 	@[ -x scripts/bench ] || $(call fail,there is no scripts/bench yet)
-	scripts/bench
+	$(plainly) scripts/bench
 
 lab: dependencies ## build the lab's kernel, modules and tools
-	scripts/tollway lab build
+	$(plainly) scripts/tollway lab build
 
 modules: ## the kernel modules, into $O/modules
 	@[ -e "$(KDIR)/Makefile" ] || $(call fail,there is no kernel to build for \
 		in $(KDIR): install the package linux-headers-$(shell uname -r) or set KDIR)
 	@command -v $(firstword $(CC)) > /dev/null || \
 		$(call fail,there is no compiler: install the package gcc)
-	scripts/build-modules.sh "$(KDIR)" "$(O)/modules" $(KBUILD_ARGS)
+	$(plainly) scripts/build-modules.sh "$(KDIR)" "$(O)/modules" $(KBUILD_ARGS)
 
 tools: ## the traffic generator, the sampler and the plugin of tc, into $O/tools
 	@command -v $(firstword $(CC)) > /dev/null || \

@@ -68,9 +68,8 @@
 /* The estimate of m stays below 1 - 2^-16: prices stay below 11.1. */
 #define SBRM_MARK_MAX	(U32_MAX - 65535)
 
-/* Unbroken ECE after which a peer is taken for an RFC 3168 receiver. */
-#define SBRM_LATCHED_ACKS	32
-#define SBRM_CLEAR_ACKS		8
+/* Odds of e^12 convict a peer of repeating ECE, see sbrm_echo_watch(). */
+#define SBRM_LATCHED_ODDS	12
 
 /**
  * enum sbrm_echo - how the marks come back
@@ -105,8 +104,9 @@ enum sbrm_echo {
  * @acked_total: segments acknowledged, for ss; wraps
  * @marked_total: of those, marked
  * @epoch_end: snd_nxt when the open ECE epoch began, see sbrm_echo_watch()
- * @latched: ACKs with ECE inside epochs since one without
- * @clear: ACKs without ECE outside of epochs, saturating
+ * @epochs: ECE epochs so far; this and the next two saturate
+ * @latched: ACKs with ECE inside of epochs
+ * @clear: ACKs without ECE outside of epochs, after the first
  * @echo: an &enum sbrm_echo
  * @epoch: an ECE epoch is open
  * @cut: @cut_end is valid
@@ -132,6 +132,7 @@ struct sbrm {
 	u32	acked_total;
 	u32	marked_total;
 	u32	epoch_end;
+	u16	epochs;
 	u16	latched;
 	u16	clear;
 	u8	echo:3,
@@ -447,9 +448,13 @@ static bool sbrm_is_rm(const struct sbrm *ca)
  * At the first ECE the stack queues CWR for its next packet, which begins at
  * snd_nxt of that moment. Until the peer has got that packet, an RFC 3168
  * receiver sets ECE in every ACK: one ACK without it, for data sent before, is
- * proof that the peer echoes packet by packet. Many ACKs with it, without an
- * exception, while ACKs outside of such epochs do come without, convict the
- * peer of latching. The proof overrules the conviction at any time.
+ * proof that the peer echoes packet by packet, and overrules all else.
+ *
+ * Without such an ACK, the n ACKs inside of epochs all had ECE. If the peer
+ * echoed packet by packet, ACKs outside would look the same: there, one with
+ * ECE opens each of E epochs and k have none, so that the chance of n in a row
+ * is about (1 + k / E)^-n < exp(-n k / (E + k)). Below e^-12 the peer is
+ * convicted of latching.
  */
 static void sbrm_echo_watch(const struct sock *sk, struct sbrm *ca,
 			    const struct sbrm_ack *ack)
@@ -473,12 +478,15 @@ static void sbrm_echo_watch(const struct sock *sk, struct sbrm *ca,
 	} else if (ack->ece) {
 		ca->epoch = 1;
 		ca->epoch_end = tp->snd_nxt;
-	} else if (ca->latched && ca->clear < U16_MAX) {
+		if (ca->epochs < U16_MAX)
+			ca->epochs++;
+	} else if (ca->epochs && ca->clear < U16_MAX) {
 		ca->clear++;
 	}
 
-	if (ca->echo == SBRM_ECHO_UNKNOWN &&
-	    ca->latched >= SBRM_LATCHED_ACKS && ca->clear >= SBRM_CLEAR_ACKS) {
+	if (ca->echo == SBRM_ECHO_UNKNOWN && ca->clear &&
+	    (u32)ca->latched * ca->clear >=
+	    SBRM_LATCHED_ODDS * ((u32)ca->epochs + ca->clear)) {
 		ca->echo = SBRM_ECHO_LATCHED;
 		pr_info_once("a peer repeats ECE until CWR (RFC 3168): connections to such peers use TCP/RM\n");
 	}

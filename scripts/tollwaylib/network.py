@@ -28,6 +28,10 @@ SINK_PORT = 5001
 SETTLE_S = 0.5
 # Programs get this long after the end of the traffic, s.
 GRACE_S = 5.0
+# What all flows together may hold in buffers, bytes: several processes share
+# the kernel's tcp_mem, beyond whose pressure mark receive windows close.
+UNSENT_BYTES = 12 << 20
+UNREAD_BYTES = 8 << 20
 # A link is believed when its rate and round trip are this near.
 RATE_TOLERANCE = 0.002
 RTT_TOLERANCE_MS = 0.2
@@ -139,6 +143,7 @@ class Run:
                 continue
             words = ["tollway-traffic", "sink", "--port", SINK_PORT,
                      "--epoch-ns", epoch_ns]
+            words += ["--lowat", self.share(UNREAD_BYTES)]
             if self.job.get("sink_cc"):
                 words += ["--cc", self.job["sink_cc"]]
             sinks[name] = self.start(self.net[name], f"sink-{name}", *words)
@@ -159,7 +164,13 @@ class Run:
         return self.start(self.net[source], f"send-{source}",
                           "tollway-traffic", "send", "--flows", flow_file,
                           "--epoch-ns", epoch_ns, "--duration", duration_s,
-                          "--sample-ms", sample_ms)
+                          "--sample-ms", sample_ms,
+                          "--unsent", self.share(UNSENT_BYTES))
+
+    def share(self, total_bytes):
+        """One flow's part of a budget, 16 to 256 KiB."""
+        return max(16 << 10, min(256 << 10,
+                                 total_bytes // len(self.job["flows"])))
 
     def sampler(self, link, epoch_ns, stop_s, interval_us):
         """Start to sample the AQM of a priced link."""

@@ -184,8 +184,11 @@ class Bench:
                 if not timeout_s or not self.poll.poll(timeout_s * 1000):
                     return None
 
-    def drain(self, timeout_s=0):
-        """All frames that come, until none comes for `timeout_s`."""
+    def drain(self, timeout_s=0.001):
+        """All frames that come, until none comes for `timeout_s`.
+
+        A first packet may be on its way in a soft interrupt for a moment.
+        """
         found = []
         while True:
             frame = self.receive(timeout_s)
@@ -215,7 +218,7 @@ class Model:
         self.fifo.append((number, size, tos))
         self.backlog += size if self.in_bytes else 1
         self.most = max(self.most, self.backlog)
-        for frame in self.bench.drain():
+        for frame in self.bench.drain(0.001 if number < 4 else 0):
             self.arrived(frame)
 
     def arrived(self, frame):

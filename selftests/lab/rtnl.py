@@ -18,7 +18,8 @@ TC_H_ROOT = 0xFFFFFFFF
 
 # pkt_sbrm.h
 LAW, LIMIT, TARGET, GAMMA, FLAGS, RESET_STATS = range(2, 8)
-BYTES, ECN, NODROP, SPLIT_GSO, GAMMA_AUTO = 1, 2, 4, 8, 1 << 31
+BYTES, ECN, NODROP, SPLIT_GSO, DITHER = 1, 2, 4, 8, 16
+GAMMA_AUTO, SETTABLE = 1 << 31, 31
 GAMMA_ONE = 1 << 48
 
 Xstats = namedtuple("Xstats", "packets backlog_sum marks price_drops "
@@ -82,7 +83,7 @@ def options(law=None, limit=None, target=None, gamma=None, flags=None,
         data += u64(GAMMA, round(gamma * GAMMA_ONE))
     if flags is not None:
         data += bitfield(FLAGS, flags,
-                         15 if selector is None else selector)
+                         SETTABLE if selector is None else selector)
     if reset:
         data += attr(RESET_STATS)
     return data
