@@ -70,7 +70,7 @@ check: dependencies-check ## install what is missing, run every test but the lon
 
 check-full: dependencies-check ## every test with its long form (10 seeds), then those in the lab on the debug kernel
 	$(plainly) $(PYTHON) -m pytest -m "" $(TESTS)
-	$(plainly) TOLLWAY_LAB_FLAVOUR=debug $(PYTHON) -m pytest -m "lab and not full" $(TESTS)
+	$(plainly) TOLLWAY_LAB_FLAVOUR=debug $(PYTHON) -m pytest selftests/lab
 
 bench: dependencies ## wall time of the main experiment, beside ns-3 where that is installed
 	@[ -x scripts/bench ] || $(call fail,there is no scripts/bench yet)

@@ -33,6 +33,9 @@ HARMLESS = re.compile(
     r"Lock dependency validator|Kernel memory leak detector initialized|"
     r"KernelAddressSanitizer initialized|lockdep selftests|"
     r"\.\.\. (MAX_LOCK|CLASSHASH)|MAX_LOCKDEP|per task-struct")
+# User mode 6.1 walks the address space at fork without its lock: PROVE_RCU
+# says so, of lib/maple_tree.c, and it is no business of ours.
+KNOWN_TRACE = "force_flush_all"
 LOG_CHECKS = ["kernel_log_is_clean", "modules_unload", "no_memory_leaks"]
 
 
@@ -116,10 +119,16 @@ class Guest:
 def trouble_in(log):
     """Complaints in a kernel log, each with the lines after it."""
     lines = log.splitlines()
-    found = [index for index, line in enumerate(lines)
-             if KERNEL_TROUBLE.search(line) and not HARMLESS.search(line)]
-    return "\n".join("\n".join(lines[index:index + 40])
-                     for index in found[:3])
+    found, known_until = [], -1
+    for index, line in enumerate(lines):
+        if not KERNEL_TROUBLE.search(line) or HARMLESS.search(line):
+            continue
+        report = lines[index:index + 60]
+        if KNOWN_TRACE in "\n".join(report) and "RCU" in line:
+            known_until = index + len(report)
+        if index >= known_until:
+            found.append("\n".join(report[:40]))
+    return "\n".join(found[:3])
 
 
 @pytest.fixture(scope="module")

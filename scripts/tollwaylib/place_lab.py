@@ -27,7 +27,8 @@ class LabPlace:
 
     def run(self, job, folder, core, on_line):
         """Run a job; raw.json is in `folder` afterwards."""
-        inside = dict(job, out_dir=OUT, bin_dir=f"{BUILD}/tools")
+        inside = dict(job, out_dir=OUT, bin_dir=f"{BUILD}/tools",
+                      disposable=True)
         (folder / "job.json").write_text(json.dumps(inside))
         status = self.lab.run(
             ["/usr/bin/python3", "-m", "tollwaylib.network",

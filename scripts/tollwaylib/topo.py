@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Mininet nodes, links and topologies of the experiments.
 
-Nothing here knows where the network runs. Each interface configures itself
+Nothing here knows where the network runs. Each interface is configured
 with plain `ip` and `tc` commands, which go through `shell()` so that
-`tollway run -v` can print them.
+`tollway run -v` can print them; configure_network() runs them, a node at a
+time.
 
 A bottleneck is a priced link: its shaper (HTB with a burst and a quantum of
 one packet) and the AQM under test sit at the egress of a router, and the
@@ -11,6 +12,9 @@ propagation delay is in a wire of its own behind it, so that the backlog of the
 AQM holds queued packets and nothing else. A fat link has its rate and delay in
 one netem at each end: nothing is expected to queue there.
 """
+
+import itertools
+import shlex
 
 from mininet.link import Intf, Link
 from mininet.log import debug
@@ -27,33 +31,49 @@ ETHERNET_HEADER_BYTES = 14
 def shell(node, *commands):
     """Run commands in a node, all in one go.
 
-    node: mininet Node; commands: str, each must succeed silently.
-    Raises TollwayError with the command and what it printed.
+    node: mininet Node; commands: str, each must succeed. Successive commands
+    of ip, or of tc, become one batch: a process is dear in the lab. Returns
+    what they printed; raises TollwayError with the command that failed.
     """
     for command in commands:
         debug(f"{node.name}# {command}\n")
-    script = " && ".join(f"{{ {command}; }}" for command in commands)
+    pieces = []
+    for program, group in itertools.groupby(
+            commands, key=lambda command: command.split()[0]):
+        lines = list(group)
+        if program in ("ip", "tc") and len(lines) > 1:
+            words = " ".join(shlex.quote(line.split(None, 1)[1])
+                             for line in lines)
+            pieces.append(f"printf '%s\\n' {words} | {program} -batch -")
+        else:
+            pieces += lines
+    script = " && ".join(f"{{ {piece}; }}" for piece in pieces)
     output = node.cmd(f"{script}; echo \"exit:$?\"").strip()
     text, _, status = output.rpartition("exit:")
     if status.strip() != "0":
         raise TollwayError(f"in node {node.name}: {text.strip() or output} "
-                           f"(from: {script})")
+                           f"(from: {'; '.join(commands)})")
     return text
 
 
-class Router(Node):
+class PlainNode(Node):
+    """A namespace of which nothing is set but by configure_network()."""
+
+    preparation = ("ip link set lo up",)
+
+    def config(self, **_params):
+        return {}
+
+
+class Router(PlainNode):
     """A node that forwards IPv4."""
 
-    def config(self, **params):
-        result = super().config(**params)
-        shell(self, "sysctl -qw net.ipv4.ip_forward=1 "
-                    "net.ipv4.conf.all.rp_filter=0 "
-                    "net.ipv4.conf.default.rp_filter=0 "
-                    "net.ipv4.conf.all.send_redirects=0")
-        return result
+    preparation = PlainNode.preparation + (
+        "sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0 "
+        "net.ipv4.conf.default.rp_filter=0 net.ipv4.conf.all.send_redirects=0",)
 
 
-class Wire(Node):
+class Wire(PlainNode):
     """Two interfaces joined below IP: what enters one leaves the other.
 
     Each egress may have a netem that delays. Redirection at ingress costs no
@@ -61,13 +81,12 @@ class Wire(Node):
     """
 
     def join(self):
-        """Connect the two interfaces; after both links are made."""
+        """Commands that connect the two interfaces."""
         first, second = (intf.name for intf in self.intfList())
         for source, sink in ((first, second), (second, first)):
-            shell(self,
-                  f"tc qdisc add dev {source} clsact",
-                  f"tc filter add dev {source} ingress matchall "
-                  f"action mirred egress redirect dev {sink}")
+            yield f"tc qdisc add dev {source} clsact"
+            yield (f"tc filter add dev {source} ingress matchall "
+                   f"action mirred egress redirect dev {sink}")
 
 
 class TollwayIntf(Intf):
@@ -75,7 +94,7 @@ class TollwayIntf(Intf):
 
     def config(self, mtu=1500, rate_bps=None, delay_ms=None, aqm=None,
                gso_max_segs=None, packet_bytes=None, **params):
-        """Configure the interface.
+        """Collect the commands that configure the interface.
 
         mtu: bytes of IP. rate_bps: bit/s on the wire, Ethernet header
         included. delay_ms: propagation. aqm: tc words of the leaf qdisc, such
@@ -83,7 +102,6 @@ class TollwayIntf(Intf):
         may hand over in one packet; 1 switches segmentation off.
         packet_bytes: bytes of a full packet on the wire, the shaper's burst.
         """
-        result = super().config(**params)
         commands = [f"ip link set dev {self.name} mtu {mtu} up"]
         if gso_max_segs is not None:
             commands.append(f"ip link set dev {self.name} "
@@ -105,8 +123,8 @@ class TollwayIntf(Intf):
                 words += f" rate {rate_bps}bit"
             commands.append(f"tc qdisc replace dev {self.name} root "
                             f"handle 1: netem {words}")
-        shell(self.node, *commands)
-        return result
+        self.commands = commands
+        return super().config(up=None, **params)
 
     def aqm_command(self, aqm):
         """The tc command that makes `aqm` the leaf of the new shaper."""
@@ -155,7 +173,7 @@ class PathTopo(Topo):
 
     def router(self, name):
         """Add a router."""
-        return self.addNode(name, cls=Router)
+        return self.addHost(name, cls=Router)
 
     def veth(self, first, second, **params):
         """Add a link whose MAC addresses are the same in every run."""
@@ -169,7 +187,7 @@ class PathTopo(Topo):
 
     def endpoint(self, name, router, delay_ms):
         """Add a host behind `router`, over a fat link."""
-        host = self.addHost(name, ip=None)
+        host = self.addHost(name, cls=PlainNode)
         self.veth(host, router, rate_bps=self.edge_bps, delay_ms=delay_ms,
                   gso_max_segs=self.gso_max_segs,
                   intfName1=f"{host}-{router}", intfName2=f"{router}-{host}")
@@ -177,7 +195,7 @@ class PathTopo(Topo):
 
     def priced_link(self, name, first, second, rate_bps, delay_ms):
         """Add a bottleneck from `first` to `second` and a free way back."""
-        wire = self.addNode(f"w{name}", cls=Wire)
+        wire = self.addHost(f"w{name}", cls=Wire)
         out = f"{first}-{second}"
         self.veth(first, wire, intfName1=out, intfName2=f"{wire}-0",
                   params1={"rate_bps": rate_bps, "aqm": self.aqm,
@@ -222,18 +240,17 @@ class DoubleBottleneck(PathTopo):
             self.path(name, source, sink, links, 2 * delay_ms)
 
 
-def address_network(net, initcwnd=1):
-    """Give every IPv4 interface an address, and every node its routes.
+def configure_network(net, initcwnd=1):
+    """Configure every interface, give it an address, and every node its routes.
 
-    net: started Mininet of a PathTopo. Each pair of interfaces that IP sees
-    gets a /30 of 10.0.0.0/8; wires are looked through. Routes are shortest
-    paths; neighbours are permanent, so that no ARP packet meets a queue.
-    initcwnd: segments a host may send at first (CP05 4.3.1 starts with one).
+    net: built Mininet of a PathTopo. Each pair of interfaces that IP sees gets
+    a /30 of 10.0.0.0/8; wires are looked through. Routes are shortest paths;
+    neighbours are permanent, so that no ARP packet meets a queue. initcwnd:
+    segments a host may send at first (CP05 4.3.1 starts with one).
     """
     pairs = []
     for node in net.values():
         if isinstance(node, Wire):
-            node.join()
             first, second = (_peer(intf) for intf in node.intfList())
             pairs.append((first, second))
     for link in net.links:
@@ -241,7 +258,12 @@ def address_network(net, initcwnd=1):
                    (link.intf1, link.intf2)):
             pairs.append((link.intf1, link.intf2))
 
-    subnets, commands = [], {node: [] for node in net.values()}
+    subnets, commands = [], {}
+    for node in net.values():
+        commands[node] = [command for intf in node.intfList()
+                          for command in intf.commands]
+        if isinstance(node, Wire):
+            commands[node] += node.join()
     neighbours = {node: [] for node in net.values()}
     for number, ends in enumerate(pairs):
         base = f"10.{number // 64}.{number % 64}"
@@ -265,8 +287,9 @@ def address_network(net, initcwnd=1):
                 node, Router) else ""
             script.append(f"ip route add {subnet} via {gateway} "
                           f"dev {device}{window}")
-        if script:
-            shell(node, *script)
+        # Batches: links first, then addresses and routes, then qdiscs.
+        script.sort(key=lambda command: command.startswith("tc "))
+        shell(node, *node.preparation, *script)
 
 
 def address_of(node):

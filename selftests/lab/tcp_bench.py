@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A path for TCP between namespaces.
+
+    s ---- r1 ==[HTB: AQM]== r2 --[netem: loss, reordering]-- d
+                 <--------- [netem: round-trip time]
+
+Everything forward passes the AQM at r1, then whatever r2 does to it; the delay
+is on the way back, so that a loss or a pause ahead is felt soon.
+"""
+
+import socket
+import struct
+import sys
+import time
+from collections import namedtuple
+
+from guest_base import Namespace, mac, note, quiet, run, start
+from rtnl import Rtnl, options
+
+TRAFFIC = "/run/tollway/build/tools/tollway-traffic"
+PORT = 5000
+TCP_INFO, TCP_CONGESTION, TCP_CC_INFO = 11, 13, 26
+SO_PRIORITY = 12
+OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
+PACKET = 1514
+
+_INFO = struct.Struct("=8B24I4Q2I4I4Q2I2Q4I")
+_FIELDS = (
+    "state ca_state retransmits probes backoff options wscale flags rto ato "
+    "snd_mss rcv_mss unacked sacked lost retrans fackets last_data_sent "
+    "last_ack_sent last_data_recv last_ack_recv pmtu rcv_ssthresh rtt rttvar "
+    "snd_ssthresh cwnd advmss reordering rcv_rtt rcv_space total_retrans "
+    "pacing_rate max_pacing_rate bytes_acked bytes_received segs_out segs_in "
+    "notsent_bytes min_rtt data_segs_in data_segs_out delivery_rate busy_time "
+    "rwnd_limited sndbuf_limited delivered delivered_ce bytes_sent "
+    "bytes_retrans dsack_dups reord_seen rcv_ooopack snd_wnd")
+Info = namedtuple("Info", _FIELDS)
+CcInfo = namedtuple("CcInfo", "enabled ce_state alpha ab_ecn ab_tot")
+
+
+def info(connection):
+    """TCP_INFO of a socket."""
+    return Info(*_INFO.unpack(connection.getsockopt(
+        socket.IPPROTO_TCP, TCP_INFO, _INFO.size)))
+
+
+def cc_info(connection):
+    """What ss shows as dctcp:()."""
+    return CcInfo(*struct.unpack("=HHIII", connection.getsockopt(
+        socket.IPPROTO_TCP, TCP_CC_INFO, 16)))
+
+
+class Path:
+    """The four namespaces; `aqm` is a tc line or options for sbrm."""
+
+    def __init__(self, rate_bps=10**7, rtt_ms=40, aqm=None, sink="sbrm",
+                 sink_ecn=1, quickack=False, mtu=1500, initcwnd=None):
+        self.spaces = [Namespace(name) for name in ("s", "r1", "r2", "d")]
+        self.s, self.r1, self.r2, self.d = self.spaces
+        for space in self.spaces:
+            quiet(space)
+        for number, (left, right) in enumerate(zip(self.spaces,
+                                                   self.spaces[1:])):
+            first, second = mac(2 * number + 1), mac(2 * number + 2)
+            net = f"10.0.{number}"
+            left.batch("ip", [
+                f"link add right type veth peer name left netns {right.name}",
+                f"link set right address {first} mtu {mtu}",
+                f"addr add {net}.1/24 dev right", "link set right up"])
+            right.batch("ip", [
+                f"link set left address {second} mtu {mtu}",
+                f"addr add {net}.2/24 dev left", "link set left up",
+                f"neigh add {net}.1 lladdr {first} dev left nud permanent"])
+            left.run(f"ip neigh add {net}.2 lladdr {second} dev right "
+                     "nud permanent")
+        for router in (self.r1, self.r2):
+            router.sysctl("net.ipv4.ip_forward", 1)
+        there = f" initcwnd {initcwnd}" if initcwnd else ""
+        back = " quickack 1" if quickack else ""
+        self.s.batch("ip", ["route add 10.0.0.0/8 via 10.0.0.2" + there])
+        self.r1.batch("ip", ["route add 10.0.2.0/24 via 10.0.1.2"])
+        self.r2.batch("ip", ["route add 10.0.0.0/24 via 10.0.1.1"])
+        self.d.batch("ip", ["route add 10.0.0.0/8 via 10.0.2.1" + back])
+        self.s.sysctl("net.ipv4.tcp_ecn", 1)
+        self.s.sysctl("net.ipv4.tcp_no_metrics_save", 1)
+        self.s.sysctl("net.ipv4.tcp_wmem", "4096 4000000 16000000")
+        self.d.sysctl("net.ipv4.tcp_ecn", sink_ecn)
+        self.d.sysctl("net.ipv4.tcp_rmem", "4096 4000000 16000000")
+        if rate_bps:
+            self.r1.batch("tc", [
+                "qdisc add dev right root handle 1: htb default 1",
+                f"class add dev right parent 1: classid 1:1 htb "
+                f"rate {rate_bps}bit burst {mtu + 14} cburst {mtu + 14} "
+                f"quantum {mtu + 14}"])
+            with self.r1:
+                self.rtnl = Rtnl()
+            if isinstance(aqm, str):
+                self.r1.run("tc qdisc add dev right parent 1:1 handle 10: " +
+                            aqm)
+            else:
+                with self.r1:
+                    self.rtnl.sbrm("right", aqm or options(), parent=0x10001)
+        if rtt_ms:
+            self.r2.batch("tc", [f"qdisc add dev left root netem "
+                                 f"delay {rtt_ms}ms limit 1000000"])
+        self.sink(sink)
+
+    def sink(self, cc, port=PORT):
+        """Start a receiver."""
+        with self.d:
+            start([TRAFFIC, "sink", "--port", str(port), "--cc", cc,
+                   "--json", "/dev/null"])
+            while not run(f"ss -Htln sport = :{port}").strip():
+                time.sleep(0.01)
+
+    def ahead(self, netem):
+        """netem at r2 for what goes to d."""
+        self.r2.run(f"tc qdisc replace dev right root netem {netem}")
+
+    def black_hole(self, on):
+        """Drop everything that comes to r2 from r1."""
+        if on:
+            self.r2.batch("tc", [
+                "qdisc add dev left clsact",
+                "filter add dev left ingress matchall action drop"])
+        else:
+            self.r2.run("tc qdisc del dev left clsact")
+
+    def stats(self):
+        """Of the sbrm at r1."""
+        with self.r1:
+            return self.rtnl.stats("right")
+
+    def connect(self, cc="sbrm", priority=None, port=PORT):
+        """A connection from s to the sink."""
+        with self.s:
+            made = socket.socket()
+        made.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc.encode())
+        if priority is not None:
+            made.setsockopt(socket.SOL_SOCKET, SO_PRIORITY, priority)
+        made.connect(("10.0.2.2", port))
+        return made
+
+    def sniffer(self):
+        """A socket that keeps all frames that reach d."""
+        with self.d:
+            raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            raw.setsockopt(socket.SOL_SOCKET, 33, 1 << 28)
+            raw.setsockopt(263, 23, 1)
+            raw.bind(("left", 0x0800))
+        raw.setblocking(False)
+        return raw
+
+
+class Sniffed(namedtuple("Sniffed", "ecn flags payload")):
+    """IP's ECN, TCP's flags and the payload's length of a frame."""
+
+
+def sniffed(raw):
+    """What a sniffer has kept."""
+    found = []
+    while True:
+        try:
+            frame = raw.recv(100)
+        except BlockingIOError:
+            return found
+        if frame[23] == 6:
+            found.append(Sniffed(
+                frame[15] & 3, frame[47],
+                struct.unpack_from(">H", frame, 16)[0] - 20 -
+                (frame[46] >> 4) * 4))
+
+
+DATA = memoryview(bytes(1 << 18))
+
+
+def pump(connections, seconds):
+    """Keep connections busy for some time."""
+    until = time.monotonic() + seconds
+    for one in connections:
+        one.setblocking(False)
+    while time.monotonic() < until:
+        for one in connections:
+            try:
+                while True:
+                    one.send(DATA)
+            except BlockingIOError:
+                pass
+        # The send buffers hold seconds: no need to look often.
+        time.sleep(min(0.1, max(until - time.monotonic(), 0)))
+
+
+def watch(connection, seconds, step_s):
+    """Keep one connection busy, and its TCP_INFO at each step."""
+    until = time.monotonic() + seconds
+    found = []
+    while time.monotonic() < until:
+        pump([connection], step_s)
+        found.append((time.monotonic(), info(connection)))
+    return found
+
+
+def settle(connection, limit_s=1000):
+    """Wait until all that was written is acknowledged; the last TCP_INFO."""
+    until = time.monotonic() + limit_s
+    while time.monotonic() < until:
+        last = info(connection)
+        if not last.unacked and not last.notsent_bytes:
+            return last
+        time.sleep(0.05)
+    note(str(last))
+    raise AssertionError("the connection does not come to an end")
+
+
+def bleach(left, right):
+    """Forward IP between two interfaces and turn CE into ECT(0)."""
+    ends = []
+    for name in (left, right):
+        raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        raw.setsockopt(263, 23, 1)
+        raw.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)
+        raw.bind((name, 0x0800))
+        ends.append(raw)
+    source, sink = ends
+    while True:
+        frame = bytearray(source.recv(1 << 17))
+        if frame[0] & 1:
+            continue
+        frame[0:12] = bytes.fromhex((mac(6) + mac(5)).replace(":", ""))
+        if frame[15] & 3 == 3:
+            frame[15] ^= 1
+            total = struct.unpack_from(">H", frame, 24)[0] + 1
+            struct.pack_into(">H", frame, 24, (total + (total >> 16)) & 0xFFFF)
+        sink.send(frame)
+
+
+if __name__ == "__main__":
+    bleach(*sys.argv[1:])
