@@ -3,8 +3,6 @@
 # One entry to everything; `make help` explains it.
 
 MAKEFLAGS += --no-print-directory
-# The kernel's make takes O= and more for its own.
-MAKEOVERRIDES :=
 
 VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
 PYTHON ?= /usr/bin/python3
@@ -34,7 +32,7 @@ PAGES := $(notdir $(wildcard tools/man/*.[1-8]))
 DKMS = $(if $(DESTDIR),,$(shell PATH=$$PATH:/usr/sbin command -v dkms))
 DKMS_SOURCE := /usr/src/tollway-$(VERSION)
 
-# The makes that programs call are none of this one's.
+# The kernel's make takes O= and more for its own: hand nothing on.
 plainly := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL
 
 # Give up with one sentence.

@@ -18,7 +18,7 @@
 #include <linux/types.h>
 
 #define FIXP_SHIFT	32
-#define FIXP_ONE	(1ULL << FIXP_SHIFT)
+#define FIXP_ONE	BIT_ULL(FIXP_SHIFT)
 
 /* ln 2 and 1 / ln 2, in 2^-48 and 2^-31. */
 #define FIXP_LN2_Q48	195103586505167LL

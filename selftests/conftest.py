@@ -39,6 +39,12 @@ KNOWN_TRACE = "force_flush_all"
 LOG_CHECKS = ["kernel_log_is_clean", "modules_unload", "no_memory_leaks"]
 
 
+def pytest_configure(config):
+    """What the marks of these tests mean."""
+    config.addinivalue_line("markers", "lab: boots the lab; make check-full "
+                            "repeats it with the debug kernel")
+
+
 def checks_of(script):
     """Names of the checks in a guest script, and of those after each boot."""
     tree = ast.parse((HERE / "lab" / script).read_text())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tollwaylib import experiments
+from tollwaylib import experiments, labkernel
 
 TOP = Path(__file__).resolve().parents[1]
 MAKEFILE = (TOP / "Makefile").read_text()
@@ -89,6 +89,20 @@ def test_install_tools_and_uninstall(tmp_path):
     assert sh("make", "uninstall", *words).returncode == 0
     assert [path for path in root.rglob("*") if not path.is_dir()] == []
     assert not (root / "t/lib/tollway").exists()
+
+
+def test_install_modules_and_uninstall(tmp_path):
+    kernel = labkernel.kernel("plain", labkernel.Progress())
+    words = [f"O={tmp_path / 'out'}", f"DESTDIR={tmp_path / 'root'}",
+             f"KDIR={kernel.build}",
+             f"KBUILD_ARGS={' '.join(labkernel.MAKE_WORDS)}"]
+    done = sh("make", "install-modules", *words)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "root/lib/modules" / kernel.version / "updates"
+    assert {path.name for path in folder.iterdir()} == {
+        "sch_sbrm.ko", "tcp_sbrm.ko"}
+    assert sh("make", "uninstall", *words).returncode == 0
+    assert list(folder.iterdir()) == []
 
 
 def test_plugin_goes_where_the_installed_tc_looks():

@@ -63,7 +63,7 @@
 #define SBRM_CWND_MAX	((u64)1 << (24 + FIXP_SHIFT))
 
 /* Round-trip times are taken as 1 us .. 16 s. */
-#define SBRM_RTT_MAX_US	(1U << 24)
+#define SBRM_RTT_MAX_US	16777216U
 
 /* The estimate of m stays below 1 - 2^-16: prices stay below 11.1. */
 #define SBRM_MARK_MAX	(U32_MAX - 65535)
@@ -303,7 +303,6 @@ static s64 sbrm_step(s64 price, u32 kappa, u32 segments)
 	s64 most = (s64)segments << FIXP_SHIFT;
 	u64 size = abs(price);
 
-	/* At kappa 10^-6 a change of @most takes a million times the price. */
 	size = min_t(u64, mul_u64_u32_shr(size, kappa, 28), most);
 	return price < 0 ? -(s64)size : size;
 }
@@ -317,15 +316,15 @@ static s64 sbrm_step(s64 price, u32 kappa, u32 segments)
  * The time since the last ACK, which is RTT / cwnd per segment in the mean.
  * A flow that something else holds back (a receive window, say) would turn its
  * waiting into window without end: no more than twice RTT / cwnd per segment
- * counts, and what is above waits in @ca->waited_us for a later ACK, up to a
- * round trip.
+ * counts, and what is above waits in @ca->waited_us for a later ACK, up to four
+ * round trips: two gaps of a flow of one segment, whose ACKs are delayed.
  *
  * Return: us, below 2^26.
  */
 static u32 sbrm_time_us(struct sbrm *ca, const struct sbrm_ack *ack, u32 now_us)
 {
 	u32 waited_us = min_t(u64, (u64)ca->waited_us + (now_us - ca->acked_us),
-			      ca->rtt_us);
+			      ca->rtt_us * 4);
 	u64 most_us = fixp_mul_div((u64)ca->rtt_us * 2 * ack->acked, FIXP_ONE,
 				   ca->cwnd);
 	u32 time_us = min_t(u64, waited_us, most_us);

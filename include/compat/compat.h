@@ -13,11 +13,11 @@
 #include <net/sch_generic.h>
 #include <net/tcp.h>
 
-#if __has_include(<net/gso.h>)	/* split from netdevice.h in 6.5 */
+#include "compat_config.h"
+
+#ifdef HAVE_NET_GSO_H	/* split from netdevice.h in 6.5 */
 #include <net/gso.h>
 #endif
-
-#include "compat_config.h"
 
 /* The segments of a packet, kept in qdisc_skb_cb since 6.19. */
 static inline void compat_qdisc_set_pkt_segs(struct sk_buff *skb, u32 segs)

@@ -30,6 +30,9 @@ probe qdisc_pkt_segs <<'C'
 void f(struct sk_buff *skb);
 void f(struct sk_buff *skb) { qdisc_skb_cb(skb)->pkt_segs = 1; }
 C
+probe net_gso_h <<'C'
+#include <net/gso.h>
+C
 probe tcp_snd_cwnd_set <<'C'
 #include <net/tcp.h>
 void f(struct tcp_sock *tp);

@@ -29,7 +29,9 @@
  * was computed when %SBRM_F_GAMMA_AUTO is set in the dumped flags.
  */
 enum sbrm_attr {
+	/* private: */
 	TCA_SBRM_UNSPEC,
+	/* public: */
 	TCA_SBRM_PAD,
 	TCA_SBRM_LAW,
 	TCA_SBRM_LIMIT,
@@ -37,6 +39,7 @@ enum sbrm_attr {
 	TCA_SBRM_GAMMA,
 	TCA_SBRM_FLAGS,
 	TCA_SBRM_RESET_STATS,
+	/* private: */
 	__TCA_SBRM_MAX
 };
 
@@ -48,6 +51,7 @@ enum sbrm_attr {
  */
 enum sbrm_law {
 	SBRM_LAW_SBRM,
+	/* private: */
 	__SBRM_LAW_MAX
 };
 

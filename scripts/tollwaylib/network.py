@@ -22,8 +22,8 @@ from mininet.net import Mininet
 from . import topo as topologies
 from .errors import TollwayError
 from .topo import address_of, configure_network, shell
+from .traffic import SINK_PORT, TRAFFIC
 
-SINK_PORT = 5001
 # Between the building of the network and the first flow.
 SETTLE_S = 0.5
 # Programs get this long after the end of the traffic, s.
@@ -69,6 +69,7 @@ class Run:
 
     def build(self):
         """Start the Mininet network and set what every node needs."""
+        self.check_kernel()
         self.progress("building the network")
         setLogLevel("debug" if self.job.get("verbose") else "warning")
         name, keywords = self.job["topology"]
@@ -82,6 +83,24 @@ class Run:
         for node in self.hosts():
             if sysctls:
                 shell(node, f"sysctl -qw {sysctls}")
+
+    def check_kernel(self):
+        """Does this kernel know the congestion control and the queue?"""
+        known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+        names = known.read_text().split()
+        for name in sorted({flow["cc"] for flow in self.job["flows"]}):
+            if name not in names:
+                raise TollwayError(f"--cc {name}: this kernel has no such "
+                                   f"congestion control, only "
+                                   f"{', '.join(sorted(names))}")
+        tried = subprocess.run(
+            ["unshare", "-n", "sh", "-c",
+             f"tc qdisc add dev lo root {self.job['aqm']}"],
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            check=False)
+        if tried.returncode:
+            reason = tried.stdout.strip().partition("\n")[0]
+            raise TollwayError(f"--aqm '{self.job['aqm']}': {reason}")
 
     def hosts(self):
         """Nodes that send or receive."""
@@ -134,22 +153,6 @@ class Run:
         except (OSError, ValueError) as error:
             raise TollwayError(f"{path.name} cannot be read: {error}") from error
 
-    def start_sinks(self, epoch_ns):
-        """One sink on each receiving host, with the congestion control of the
-        flows: it is the receiver that echoes the marks."""
-        sinks = {}
-        for path in self.topo.paths.values():
-            name = path["sink"]
-            if name in sinks:
-                continue
-            words = ["tollway-traffic", "sink", "--port", SINK_PORT,
-                     "--epoch-ns", epoch_ns]
-            words += ["--lowat", self.share(UNREAD_BYTES)]
-            if self.job.get("sink_cc"):
-                words += ["--cc", self.job["sink_cc"]]
-            sinks[name] = self.start(self.net[name], f"sink-{name}", *words)
-        return sinks
-
     def stop_sinks(self, sinks):
         """End the sinks in good order; returns what they counted."""
         for process, _ in sinks.values():
@@ -172,6 +175,15 @@ class Run:
         """One flow's part of a budget, 16 to 256 KiB."""
         return max(16 << 10, min(256 << 10,
                                  total_bytes // len(self.job["flows"])))
+
+    def sink(self, host, epoch_ns, cc=None):
+        """Start a sink with the congestion control of the flows: it is the
+        receiver that echoes the marks."""
+        words = ["tollway-traffic", "sink", "--port", SINK_PORT,
+                 "--epoch-ns", epoch_ns, "--lowat", self.share(UNREAD_BYTES)]
+        if cc:
+            words += ["--cc", cc]
+        return self.start(self.net[host], f"sink-{host}", *words)
 
     def sampler(self, link, epoch_ns, stop_s, interval_us):
         """Start to sample the AQM of a priced link."""
@@ -238,9 +250,7 @@ class Run:
         payload = size - topologies.ETHERNET_HEADER_BYTES - 28
         offered = described["capacity_bps"] * 5 // 4 * payload // size
         epoch_ns = time.monotonic_ns() + int(0.1e9)
-        sink = self.start(self.net[path["sink"]], f"calibrate-sink-{link}",
-                          "tollway-traffic", "sink", "--port", SINK_PORT,
-                          "--epoch-ns", epoch_ns)
+        sink = self.sink(path["sink"], epoch_ns)
         queue = self.sampler(link, epoch_ns, 0.5, 10000)
         # From 0.1 s on the queue is full and the link busy.
         send = self.sender(path_name,
@@ -297,37 +307,27 @@ class Run:
         phases = random.Random(seed)
         epoch_ns = time.monotonic_ns() + int(SETTLE_S * 1e9)
 
-        flows, lines = [], {}
-        for flow in self.job["flows"]:
-            start_s = flow["start_s"] + phases.uniform(
-                0, parameters["start_jitter_s"])
-            stop_s = min(flow["stop_s"], duration_s)
-            sink = self.topo.paths[flow["path"]]["sink"]
-            words = [f"id={flow['id']}", f"dst={address_of(self.net[sink])}",
-                     f"port={SINK_PORT}", f"cc={flow['cc']}",
-                     f"prio={flow['priority']}", f"start={start_s:.6f}",
-                     f"stop={stop_s:.6f}"]
-            lines.setdefault(flow["path"], []).append(" ".join(words))
-            flows.append(dict(flow, start_s=start_s, stop_s=stop_s))
-
-        sinks = self.start_sinks(epoch_ns)
+        flows = [dict(flow,
+                      start_s=flow["start_s"] + phases.uniform(
+                          0, parameters["start_jitter_s"]),
+                      stop_s=min(flow["stop_s"], duration_s),
+                      sink=self.topo.paths[flow["path"]]["sink"])
+                 for flow in self.job["flows"]]
+        traffic = TRAFFIC[self.job["traffic"]](self, flows, epoch_ns)
+        traffic.listen()
         queues = {link: self.sampler(link, epoch_ns, duration_s,
                                      parameters["queue_sample_us"])
                   for link in self.topo.priced}
         tracers = [self.tracer(link) for link in self.topo.priced] \
             if self.job["trace"] else []
-        senders = [self.sender(path, words, epoch_ns, duration_s,
-                               parameters["flow_sample_ms"])
-                   for path, words in lines.items()]
+        traffic.send()
 
-        at_warmup = self.wait_until(epoch_ns, warmup_s, duration_s)
-        sent = {flow["id"]: flow for sender in senders
-                for flow in self.finish(sender, duration_s + 60)["flows"]}
-        at_end = {link: self.qdisc_stats(link) for link in self.topo.priced}
+        at_warmup, at_end = self.wait_until(epoch_ns, warmup_s, duration_s)
+        sent = traffic.collect()
         sampled = {link: self.finish(queue, GRACE_S)["devices"]
                    [self.topo.priced[link][1]]
                    for link, queue in queues.items()}
-        received = self.stop_sinks(sinks)
+        received = traffic.received()
         qdiscs = {node.name: shell(node, "tc -d qdisc show").splitlines()
                   for node in self.net.values()}
 
@@ -359,7 +359,8 @@ class Run:
         return raw
 
     def wait_until(self, epoch_ns, warmup_s, duration_s):
-        """Sleep to the end of the warm-up; returns each AQM's counters then."""
+        """Sleep to the end of the traffic; returns each AQM's counters at the
+        end of the warm-up and at the end."""
         self.sleep_until(epoch_ns + int(warmup_s * 1e9))
         stats = {link: self.qdisc_stats(link) for link in self.topo.priced}
         step_s = max(duration_s / 20, 1)
@@ -368,7 +369,8 @@ class Run:
             self.progress(f"second {now_s:.0f} of {duration_s:g}")
             now_s = min(now_s + step_s, duration_s)
             self.sleep_until(epoch_ns + int(now_s * 1e9))
-        return stats
+        return stats, {link: self.qdisc_stats(link)
+                       for link in self.topo.priced}
 
     @staticmethod
     def sleep_until(when_ns):

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -105,7 +106,8 @@ class HostPlace:
         """What the results of this place depend on."""
         config = Path(f"/boot/config-{platform.release()}")
         text = config.read_bytes() if config.exists() else b""
+        hz = re.search(rb"^CONFIG_HZ=(\d+)$", text, re.MULTILINE)
         return {"place": "host", "kernel": platform.release(),
                 "config_sha256": hashlib.sha256(text).hexdigest(),
-                "patches": [], "hz": os.sysconf("SC_CLK_TCK"),
+                "patches": [], "hz": int(hz.group(1)) if hz else None,
                 "modules": {}, "tools": tool_versions()}

@@ -702,8 +702,14 @@ METRICS = {
 }
 
 
+# Judged by aggregate() alone, on the class means over all seeds.
+OVER_SEEDS = "classes.max_abs_error_over_seeds"
+
+
 def _measure(bound, run, result):
     metric = _get(bound, "metric", "bounds")
+    if metric == OVER_SEEDS:
+        return OVER_SEEDS
     if metric not in METRICS:
         raise TollwayError(f"there is no metric {metric!r}; "
                            f"there are {', '.join(METRICS)}")
@@ -712,6 +718,10 @@ def _measure(bound, run, result):
 
 def _judge(bound, measured):
     value, op = _number(bound, "value", "bounds"), _get(bound, "op", "bounds")
+    if measured is OVER_SEEDS:
+        return {"name": _get(bound, "name", "bounds"), "metric": OVER_SEEDS,
+                "measured": None, "op": op, "bound": value,
+                "verdict": "needs seeds"}
     if op not in ("<=", ">="):
         raise TollwayError(f"a bound's op is <= or >=, not {op!r}")
     holds = measured is not None and (
@@ -723,7 +733,7 @@ def _judge(bound, measured):
 
 def all_hold(result):
     """True if no verdict of a result or aggregate is "fails" or "differs"."""
-    return all(entry["verdict"] in ("holds", "agrees", "better")
+    return all(entry["verdict"] in ("holds", "agrees", "better", "needs seeds")
                for entry in result["published"] + result["bounds"])
 
 
@@ -757,7 +767,8 @@ def aggregate(results):
     is half the 95 % confidence interval of the mean (Student's t), sd and
     ci95 are None for one seed. A class's `error` is the mean rate's, and
     `error_ci95` its half interval. A bound's `measured` is the worst seed's,
-    but for classes.max_abs_error, which is of the mean rates.
+    but for classes.max_abs_error_over_seeds, which is of the mean rates and
+    has no verdict in a single run.
     """
     _check_same(results)
     first = results[0]
@@ -862,7 +873,7 @@ def _aggregate_bound(same, whole):
     bound = {"name": same[0]["name"], "metric": same[0]["metric"],
              "op": same[0]["op"], "value": same[0]["bound"]}
     measured = [entry["measured"] for entry in same]
-    if bound["metric"] == "classes.max_abs_error":
+    if bound["metric"] == OVER_SEEDS:
         return _judge(bound, _max_abs_error(None, whole))
     if None in measured:
         return _judge(bound, None)
@@ -980,7 +991,7 @@ _PUBLISHED_ENTRY = {"name": _is_text, "value": _is_number, "paper": _is_text,
                     "verdict": _one_of("agrees", "better", "differs")}
 _BOUND = {"name": _is_text, "metric": METRICS.__contains__,
           "measured": _or_null(_is_number), "op": _one_of("<=", ">="),
-          "bound": _is_number, "verdict": _one_of("holds", "fails")}
+          "bound": _is_number, "verdict": _one_of("holds", "fails", "needs seeds")}
 _INTERVAL_LINK = {"utilization": _is_share, "utilization_after_2s": _is_share,
                   "queue_mean_pkts": _at_least_zero, "drops": _is_count,
                   "drops_after_2s": _is_count}
@@ -991,7 +1002,7 @@ _INTERVAL = {"start_s": _at_least_zero, "stop_s": _is_positive,
              "max_convergence_s": _or_null(_at_least_zero)}
 _PROVENANCE = {"kernel": _is_text, "config_sha256": _is_text,
                "patches": lambda value: isinstance(value, list),
-               "hz": _is_positive,
+               "hz": _or_null(_is_positive),
                "modules": lambda value: isinstance(value, dict),
                "sysctls": lambda value: isinstance(value, dict),
                "qdiscs": lambda value: isinstance(value, (list, dict)),

@@ -112,9 +112,12 @@ def _show(line, job, progress):
 def checkout():
     """What was run: the commit and whether the tree differs from it."""
     def git(*words):
-        return subprocess.run(
-            ["git", "-C", str(TOP), *words], text=True, check=False,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.strip()
+        with contextlib.suppress(OSError):
+            return subprocess.run(
+                ["git", "-C", str(TOP), *words], text=True, check=False,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL).stdout.strip()
+        return ""
     return {"commit": git("rev-parse", "HEAD") or None,
             "changed": bool(git("status", "--porcelain"))}
 

@@ -14,6 +14,7 @@ one netem at each end: nothing is expected to queue there.
 """
 
 import itertools
+import re
 import shlex
 
 from mininet.link import Intf, Link
@@ -37,23 +38,35 @@ def shell(node, *commands):
     """
     for command in commands:
         debug(f"{node.name}# {command}\n")
-    pieces = []
+    groups = []
     for program, group in itertools.groupby(
             commands, key=lambda command: command.split()[0]):
-        lines = list(group)
-        if program in ("ip", "tc") and len(lines) > 1:
-            words = " ".join(shlex.quote(line.split(None, 1)[1])
-                             for line in lines)
-            pieces.append(f"printf '%s\\n' {words} | {program} -batch -")
+        group = list(group)
+        if program in ("ip", "tc") and len(group) > 1:
+            groups.append(group)
         else:
-            pieces += lines
-    script = " && ".join(f"{{ {piece}; }}" for piece in pieces)
-    output = node.cmd(f"{script}; echo \"exit:$?\"").strip()
-    text, _, status = output.rpartition("exit:")
-    if status.strip() != "0":
-        raise TollwayError(f"in node {node.name}: {text.strip() or output} "
-                           f"(from: {'; '.join(commands)})")
-    return text
+            groups += [[command] for command in group]
+    script = " && ".join(f"piece={index}; {{ {_one_process(group)}; }}"
+                         for index, group in enumerate(groups))
+    output = node.cmd(f"{script}; echo \"exit:$?:$piece\"").strip()
+    text, _, end = output.rpartition("exit:")
+    status, _, piece = end.strip().partition(":")
+    if status == "0":
+        return text
+    group = groups[int(piece)] if piece.isdigit() else commands
+    line = re.search(r"Command failed -:(\d+)", text)
+    failed = group[int(line.group(1)) - 1] if line else "; ".join(group)
+    reason = (text or output).strip().partition("\n")[0]
+    raise TollwayError(f"in node {node.name}: {reason} (from: {failed})")
+
+
+def _one_process(group):
+    """Shell words that run commands of one program by one process."""
+    if len(group) == 1:
+        return group[0]
+    words = " ".join(shlex.quote(line.split(None, 1)[1]) for line in group)
+    return (f"printf '%s\\n' {words} | "
+            f"{group[0].split()[0]} -batch -")
 
 
 class PlainNode(Node):

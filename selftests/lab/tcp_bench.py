@@ -218,20 +218,22 @@ def bleach(left, right):
     for name in (left, right):
         raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         raw.setsockopt(263, 23, 1)
+        # With a virtio header: checksums may still have to be computed.
+        raw.setsockopt(263, 15, 1)
         raw.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)
         raw.bind((name, 0x0800))
         ends.append(raw)
     source, sink = ends
+    addresses = bytes.fromhex((mac(6) + mac(5)).replace(":", ""))
     while True:
         frame = bytearray(source.recv(1 << 17))
-        if frame[0] & 1:
-            continue
-        frame[0:12] = bytes.fromhex((mac(6) + mac(5)).replace(":", ""))
-        if frame[15] & 3 == 3:
-            frame[15] ^= 1
-            total = struct.unpack_from(">H", frame, 24)[0] + 1
-            struct.pack_into(">H", frame, 24, (total + (total >> 16)) & 0xFFFF)
-        sink.send(frame)
+        head, packet = frame[:10], frame[24:]
+        if packet[1] & 3 == 3:
+            packet[1] ^= 1
+            total = struct.unpack_from(">H", packet, 10)[0] + 1
+            struct.pack_into(">H", packet, 10, (total + (total >> 16)) & 0xFFFF)
+        # What the first header says of the checksum lies at the same offsets.
+        sink.send(head + addresses + b"\x08\x00" + packet)
 
 
 if __name__ == "__main__":

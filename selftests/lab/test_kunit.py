@@ -13,6 +13,9 @@ def GUEST_FILES(lab):
             *sorted((lab.modules / "selftests/kunit").glob("*.ko"))]
 
 
+pytestmark = pytest.mark.lab
+
+
 @pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
 def test_kunit(guest, check):
     run_check(guest, check)

@@ -6,6 +6,8 @@ from conftest import checks_of, run_check
 
 GUEST_SCRIPT = "guest_qdisc.py"
 
+pytestmark = pytest.mark.lab
+
 
 @pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
 def test_qdisc(guest, check):
