@@ -68,6 +68,9 @@
 /* The estimate of m stays below 1 - 2^-16: prices stay below 11.1. */
 #define SBRM_MARK_MAX	(U32_MAX - 65535)
 
+/* Mean gaps are in 2^-4 us: 2^26 us still fit. */
+#define SBRM_GAP_SHIFT	4
+
 /* Odds of e^12 convict a peer of repeating ECE, see sbrm_echo_watch(). */
 #define SBRM_LATCHED_ODDS	12
 
@@ -99,6 +102,7 @@ enum sbrm_echo {
  * @rtt_last_us: last sample of it; 0 before the first
  * @acked_us: low word of the time of the last ACK
  * @waited_us: time before it that no segment has stood for yet
+ * @gap: mean time between segments, in 2^-4 us, for the AIMD forms
  * @born: tcp_jiffies32 when the connection was made
  * @cut_end: TCP/RM: no second cut until this sequence number is acknowledged
  * @acked_total: segments acknowledged, for ss; wraps
@@ -127,6 +131,7 @@ struct sbrm {
 	u32	rtt_last_us;
 	u32	acked_us;
 	u32	waited_us;
+	u32	gap;
 	u32	born;
 	u32	cut_end;
 	u32	acked_total;
@@ -175,43 +180,25 @@ static void sbrm_rtt_update(struct sbrm *ca, const struct tcp_sock *tp,
 	ca->rtt_us = last_us ? min(last_us, ca->rtt_last_us) : ca->rtt_last_us;
 }
 
-static u32 sbrm_wtp(const struct sock *sk, const struct sbrm_net *net)
+/**
+ * sbrm_paid() - what a flow pays in some time
+ * @sk: socket
+ * @net: settings
+ * @time: in 2^-@shift us, below 2^30
+ * @shift: fractional bits of @time
+ *
+ * Return: segments times price in Q32, below 2^62 for 2^26 us.
+ */
+static s64 sbrm_paid(const struct sock *sk, const struct sbrm_net *net,
+		     u32 time, unsigned int shift)
 {
 	u32 priority = min_t(u32, READ_ONCE(sk->sk_priority),
 			     SBRM_WTP_CLASSES - 1);
+	u64 wtp = READ_ONCE(net->wtp[priority]);
 
-	return READ_ONCE(net->wtp[priority]);
-}
-
-/**
- * sbrm_paid() - what a flow pays in some time
- * @wtp: willingness to pay, packets/s, below 2^24
- * @time_us: us, below 2^26
- *
- * Return: segments times price in Q32, below 2^63.
- */
-static u64 sbrm_paid(u32 wtp, u32 time_us)
-{
-	/* 2251799814 is 2^51 / 10^6. */
-	return mul_u64_u32_shr((u64)wtp * time_us, 2251799814U,
-			       51 - FIXP_SHIFT);
-}
-
-/**
- * sbrm_demand() - the price the flow is willing to pay for its present rate
- * @sk: socket
- * @ca: its private area, window not 0
- * @net: settings
- *
- * Return: w RTT / cwnd in Q32.
- */
-static s64 sbrm_demand(const struct sock *sk, const struct sbrm *ca,
-		       const struct sbrm_net *net)
-{
-	u64 demand = fixp_mul_div(sbrm_paid(sbrm_wtp(sk, net), ca->rtt_us),
-				  FIXP_ONE, ca->cwnd);
-
-	return min_t(u64, demand, S64_MAX);
+	/* 2251799814 is 2^51 / 10^6, and w below 2^24 packets/s. */
+	return mul_u64_u32_shr(wtp * time, 2251799814U,
+			       51 - FIXP_SHIFT + shift);
 }
 
 /**
@@ -335,6 +322,30 @@ static u32 sbrm_time_us(struct sbrm *ca, const struct sbrm_ack *ack, u32 now_us)
 }
 
 /**
+ * sbrm_demand() - what the flow is willing to pay for one segment
+ * @sk: socket
+ * @ca: its private area
+ * @ack: what the ACK brought
+ *
+ * The RTT / cwnd of CP05 (5.1.2), as the mean time between segments: the time
+ * of a single ACK is not the same for marked and unmarked ones, as a receiver
+ * that sees the mark change sends the ACK it held back first.
+ *
+ * Return: w T in Q32, below 2^57.
+ */
+static s64 sbrm_demand(const struct sock *sk, struct sbrm *ca,
+		       const struct sbrm_ack *ack)
+{
+	u32 time_us = sbrm_time_us(ca, ack, tcp_sk(sk)->tcp_mstamp);
+	u64 gap = div_u64((u64)time_us << SBRM_GAP_SHIFT, ack->acked);
+
+	if (!ca->gap)
+		ca->gap = gap;
+	ca->gap = (ca->gap * 15ULL + gap) >> 4;
+	return sbrm_paid(sk, ack->net, ca->gap, SBRM_GAP_SHIFT);
+}
+
+/**
  * sbrm_direct() - direct window update, CP05 (4.2.1)
  * @sk: socket
  * @ca: its private area
@@ -352,7 +363,7 @@ static s64 sbrm_direct(const struct sock *sk, struct sbrm *ca,
 		       const struct sbrm_ack *ack, s64 price, u32 kappa)
 {
 	u32 time_us = sbrm_time_us(ca, ack, tcp_sk(sk)->tcp_mstamp);
-	u64 room = sbrm_paid(sbrm_wtp(sk, ack->net), time_us);
+	s64 room = sbrm_paid(sk, ack->net, time_us, 0);
 	s64 cost = price * ack->acked;
 
 	if (READ_ONCE(ack->net->estimator) == SBRM_ESTIMATOR_RAW)
@@ -511,10 +522,10 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 	}
 
 	if (sbrm_is_rm(ca))
-		change = sbrm_rm(sk, ca, ack, sbrm_demand(sk, ca, ack->net),
+		change = sbrm_rm(sk, ca, ack, sbrm_demand(sk, ca, ack),
 				 kappa);
 	else if (READ_ONCE(ack->net->source) == SBRM_SOURCE_AIMD)
-		change = sbrm_aimd(ack, sbrm_demand(sk, ca, ack->net), kappa);
+		change = sbrm_aimd(ack, sbrm_demand(sk, ca, ack), kappa);
 	else
 		change = sbrm_direct(sk, ca, ack, price, kappa);
 

@@ -422,14 +422,16 @@ static void sampler_run(struct sampler *sampler)
 
 /* The report. */
 
-#define REPORT_COLUMN(json, device, name) do {				\
+#define REPORT_COLUMN(to, from, name) do {				\
+	const struct device *column_of = (from);			\
+	struct json *column_to = (to);					\
 	size_t row;							\
 									\
-	json_begin(json, #name, '[');					\
-	for (row = 0; row < (device)->count; row++)			\
-		json_integer(json, NULL,				\
-			     (device)->samples[row].statistics.name);	\
-	json_end(json, ']');						\
+	json_begin(column_to, #name, '[');				\
+	for (row = 0; row < column_of->count; row++)			\
+		json_integer(column_to, NULL,				\
+			     column_of->samples[row].statistics.name);	\
+	json_end(column_to, ']');					\
 } while (0)
 
 static void report_device(struct json *json, const struct sampler *sampler,
@@ -611,9 +613,12 @@ int main(int argc, char **argv)
 	check_choice(&sampler);
 	sampler.ticks = (sampler.stop_ns - sampler.start_ns) /
 			sampler.interval_ns + 1;
-	for (i = 0; i < sampler.device_count; i++)
-		sampler.devices[i].samples = checked_alloc(
-			calloc(sampler.ticks, sizeof(struct sample)));
+	for (i = 0; i < sampler.device_count; i++) {
+		struct device *device = &sampler.devices[i];
+
+		device->samples = checked_alloc(calloc(sampler.ticks,
+						       sizeof(struct sample)));
+	}
 	json_open(&json, json_path);
 	if (sampler.epoch_ns == TIME_UNSET)
 		sampler.epoch_ns = clock_ns();

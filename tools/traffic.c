@@ -119,9 +119,9 @@ static void parse_ports(struct sink_options *options, char *text)
 	char *word;
 
 	while ((word = strtok_r(text, ",", &text))) {
-		options->ports = checked_alloc(
-			reallocarray(options->ports, options->port_count + 1,
-				     sizeof(*options->ports)));
+		options->ports = checked_reallocarray(options->ports,
+						      options->port_count + 1,
+						      sizeof(*options->ports));
 		options->ports[options->port_count++] =
 			option_integer("--port", word, 1, UINT16_MAX);
 	}

@@ -72,6 +72,12 @@ static inline void *checked_alloc(void *memory)
 	return memory;
 }
 
+static inline void *checked_reallocarray(void *memory, size_t count,
+					 size_t size)
+{
+	return checked_alloc(reallocarray(memory, count, size));
+}
+
 /*
  * Read a non-negative decimal number, times @scale, as an exact integer.
  * With @suffixes, k, m and g multiply by 10^3, 10^6 and 10^9. False when the

@@ -301,9 +301,9 @@ void flow_file_read(struct flow_file *file, const char *path)
 
 		if (file->count == room) {
 			room = room ? 2 * room : 64;
-			file->flows = checked_alloc(
-				reallocarray(file->flows, room,
-					     sizeof(*file->flows)));
+			file->flows =
+				checked_reallocarray(file->flows, room,
+						     sizeof(*file->flows));
 		}
 		flow = &file->flows[file->count];
 		*flow = (struct flow_config){

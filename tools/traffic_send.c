@@ -180,9 +180,9 @@ static void timer_push(struct sender *sender, int64_t at_ns,
 
 	if (slot == sender->timer_room) {
 		sender->timer_room = slot ? 2 * slot : 64;
-		sender->timers = checked_alloc(
-			reallocarray(sender->timers, sender->timer_room,
-				     sizeof(timer)));
+		sender->timers = checked_reallocarray(sender->timers,
+						      sender->timer_room,
+						      sizeof(timer));
 	}
 	while (slot && timer_before(&timer, &sender->timers[(slot - 1) / 2])) {
 		sender->timers[slot] = sender->timers[(slot - 1) / 2];
@@ -358,7 +358,7 @@ static void udp_next_packet(struct sender *sender, struct flow *flow,
 						  config->rate_bps);
 	else	/* from the beginning: rounding must not add up */
 		next_ns = flow->phase_ns +
-			  (int64_t)((unsigned __int128)bits_ns *
+			  (int64_t)((__uint128_t)bits_ns *
 				    flow->phase_packets / config->rate_bps);
 	if (next_ns < flow->stop_ns)
 		timer_push(sender, next_ns, TIMER_PACKET, flow);
@@ -462,9 +462,9 @@ static void tcp_add_sample(struct sender *sender, struct flow *flow,
 	if (flow->sample_count == flow->sample_room) {
 		flow->sample_room = flow->sample_room ?
 				    2 * flow->sample_room : 64;
-		flow->samples = checked_alloc(
-			reallocarray(flow->samples, flow->sample_room,
-				     sizeof(*sample)));
+		flow->samples = checked_reallocarray(flow->samples,
+						     flow->sample_room,
+						     sizeof(*sample));
 	}
 	sample = &flow->samples[flow->sample_count++];
 	*sample = (struct sample){
@@ -596,10 +596,10 @@ static void tcp_connect(struct sender *sender, struct flow *flow)
 		if (flow->transfer_count == flow->transfer_room) {
 			flow->transfer_room = flow->transfer_room ?
 					      2 * flow->transfer_room : 1;
-			flow->transfers = checked_alloc(
-				reallocarray(flow->transfers,
-					     flow->transfer_room,
-					     sizeof(*flow->transfers)));
+			flow->transfers =
+				checked_reallocarray(flow->transfers,
+						     flow->transfer_room,
+						     sizeof(*flow->transfers));
 		}
 		flow->transfers[flow->transfer_count++] = (struct transfer){
 			.start_ns = sender_now(sender),
@@ -689,13 +689,12 @@ static void tcp_on_event(struct sender *sender, struct flow *flow,
 			 "connect to" : "send to", socket_error(flow->fd));
 		return;
 	}
-	if (flow->state == FLOW_CONNECTING) {
+	if (flow->state == FLOW_CONNECTING)
 		tcp_on_connected(sender, flow);
-	} else if (events & EPOLLRDHUP) {
+	else if (events & EPOLLRDHUP)
 		tcp_fail(sender, flow, "closed early by", EPIPE);
-	} else if (flow->state == FLOW_SENDING) {
+	else if (flow->state == FLOW_SENDING)
 		tcp_pump(sender, flow);
-	}
 }
 
 /* What the timers do. */
@@ -944,13 +943,16 @@ static int64_t since_epoch(const struct sender *sender, int64_t at_ns)
 	return at_ns == TIME_UNSET ? TIME_UNSET : at_ns - sender->epoch_ns;
 }
 
-#define REPORT_COLUMN(json, flow, name) do {				\
+#define REPORT_COLUMN(to, from, name) do {				\
+	const struct flow *column_of = (from);				\
+	struct json *column_to = (to);					\
 	size_t row;							\
 									\
-	json_begin(json, #name, '[');					\
-	for (row = 0; row < (flow)->sample_count; row++)		\
-		json_integer(json, NULL, (flow)->samples[row].name);	\
-	json_end(json, ']');						\
+	json_begin(column_to, #name, '[');				\
+	for (row = 0; row < column_of->sample_count; row++)		\
+		json_integer(column_to, NULL,				\
+			     column_of->samples[row].name);		\
+	json_end(column_to, ']');					\
 } while (0)
 
 static void report_samples(struct json *json, const struct sender *sender,

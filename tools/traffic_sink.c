@@ -94,9 +94,10 @@ static struct endpoint *sink_add_endpoint(struct sink *sink,
 	if (sink->endpoint_count == sink->endpoint_room) {
 		sink->endpoint_room = sink->endpoint_room ?
 				      2 * sink->endpoint_room : 64;
-		sink->endpoints = checked_alloc(
-			reallocarray(sink->endpoints, sink->endpoint_room,
-				     sizeof(*sink->endpoints)));
+		sink->endpoints =
+			checked_reallocarray(sink->endpoints,
+					     sink->endpoint_room,
+					     sizeof(*sink->endpoints));
 	}
 	sink->endpoints[sink->endpoint_count++] = endpoint;
 	endpoint->kind = kind;
@@ -232,9 +233,8 @@ static struct peer *sink_find_peer(struct sink *sink,
 	*bucket = peer;
 	if (sink->peer_count == sink->peer_room) {
 		sink->peer_room = sink->peer_room ? 2 * sink->peer_room : 64;
-		sink->peers = checked_alloc(
-			reallocarray(sink->peers, sink->peer_room,
-				     sizeof(*sink->peers)));
+		sink->peers = checked_reallocarray(sink->peers, sink->peer_room,
+						   sizeof(*sink->peers));
 	}
 	sink->peers[sink->peer_count++] = peer;
 	return peer;

@@ -16,8 +16,15 @@ def _built(folder, sources, command, name):
     digest = digest_of(*(part for path in sources for part in
                          (str(path.relative_to(TOP)), path)))
     stamp = folder / "sources.sha256"
+
+    def is_built():
+        return stamp.exists() and stamp.read_text() == digest
+
+    # A cache that is complete may belong to someone else.
+    if is_built():
+        return folder
     with locked(folder):
-        if stamp.exists() and stamp.read_text() == digest:
+        if is_built():
             return folder
         folder.mkdir(parents=True, exist_ok=True)
         log = folder / "build.log"
@@ -37,7 +44,8 @@ def tools():
     key = digest_of(*(part for path in sources for part in
                       (str(path.relative_to(TOP)), path)))[:12]
     folder = cache_dir() / f"build-tools-{key}" / "tools"
-    folder.parent.mkdir(exist_ok=True)
+    if not folder.parent.exists():
+        folder.parent.mkdir(exist_ok=True)
     return _built(folder, sources,
                   ["make", "-s", "-C", str(TOP / "tools"), f"O={folder}"],
                   "tools")

@@ -16,7 +16,7 @@ from pathlib import Path
 from . import build
 from .errors import TollwayError
 from .labkernel import kernel as lab_kernel
-from .paths import LAB_FILES, TOP
+from .paths import TOP
 
 OUT, SRC, BUILD = "/run/tollway/out", "/run/tollway/src", "/run/tollway/build"
 MEMORY = "768M"
@@ -65,8 +65,9 @@ class Lab:
             "virtual_s": virtual_s,
             "environment": environment or {},
             "modules": [f"{BUILD}/modules/{name}" for name in modules]}))
-        # UML keeps a control socket there, whose name must stay short.
-        uml_dir = tempfile.mkdtemp(prefix="tollway-")
+        # UML keeps its pid and a control socket there.
+        uml_dir = out_dir / ".uml"
+        uml_dir.mkdir(exist_ok=True)
         try:
             text = self._boot(out_dir, uml_dir, seed, wall_s, core, interactive,
                               on_line)
@@ -75,25 +76,40 @@ class Lab:
         return self._status(out_dir, text)
 
     def command(self, out_dir, uml_dir, seed, core, interactive):
-        """The command line that boots the lab."""
+        """The command line that boots the lab.
+
+        The kernel mixes its command line into its random numbers: nothing that
+        differs from one run or checkout to the next may stand there. The
+        directories are open file descriptors, whose host names hostfs finds
+        in /proc/self/fd.
+        """
         if core is None:
             core = min(os.sched_getaffinity(0))
+        fds = dict(zip("45678", (out_dir, TOP, self.tools, self.modules,
+                                   uml_dir)))
+        opened = " ".join(f'{fd}<"${index}"' for index, fd in
+                          enumerate(fds, start=1))
         words = [
+            "sh", "-c", f'exec {opened}; shift {len(fds)}; exec "$@"', "lab",
+            *map(str, fds.values()),
+            # However this process ends, the kernel ends with it.
+            "setpriv", "--pdeathsig", "KILL",
             "taskset", "-c", str(core), "setarch", "-R",
             str(self.kernel.image), f"mem={MEMORY}", "umid=lab",
-            f"uml_dir={uml_dir}/", "time-travel=inf-cpu",
+            "uml_dir=/proc/self/fd/8/", "time-travel=inf-cpu",
             f"time-travel-start={START_NS}", f"seed={seed}",
-            "rootfstype=hostfs", "rootflags=/", "ro", "quiet", "oops=panic",
-            "con=null", "con0=fd:0,fd:1", f"init={LAB_FILES / 'init'}",
-            f"tollway_out={out_dir}", f"tollway_src={TOP}",
-            f"tollway_tools={self.tools}", f"tollway_modules={self.modules}"]
-        if interactive:
-            words[words.index("quiet")] = "loglevel=4"
+            "rootfstype=hostfs", "rootflags=/", "ro",
+            "loglevel=4" if interactive else "quiet", "oops=panic",
+            "con=null", "con0=fd:0,fd:1"]
         if self.kernel.has_seccomp:
             words.append("seccomp=on")
         if self.kernel.flavour == "debug":
             words += ["panic_on_warn=1", "kmemleak=on"]
-        return words
+        # The checkout lies where it lies: mount it, then run its init.
+        first = (f"mount -t tmpfs tmpfs /run; mkdir -p {SRC}; "
+                 f"mount -t hostfs -o /proc/self/fd/5 hostfs {SRC}; "
+                 f"mount -o remount,bind,ro {SRC}; exec {SRC}/scripts/lab/init")
+        return words + ["init=/bin/sh", "--", "-c", f'"{first}"']
 
     def _boot(self, out_dir, uml_dir, seed, wall_s, core, interactive,
               on_line):

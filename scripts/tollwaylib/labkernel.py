@@ -79,12 +79,14 @@ def kernel(flavour="plain", progress=None):
                     *patches())[:12]
     tree = cache_dir() / f"linux-{key}"
     build = cache_dir() / f"lab-{flavour}-{digest_of(key, *configs)[:12]}"
-    with locked(build):
-        if not (build / "built").exists():
-            with locked(tree):
-                if not (tree / "patched").exists():
-                    unpack(source, tree, progress)
-            compile_kernel(tree, build, configs, progress)
+    # A cache that is complete may belong to someone else.
+    if not (build / "built").exists():
+        with locked(build):
+            if not (build / "built").exists():
+                with locked(tree):
+                    if not (tree / "patched").exists():
+                        unpack(source, tree, progress)
+                compile_kernel(tree, build, configs, progress)
     return LabKernel((build / "include/config/kernel.release")
                      .read_text().strip(), flavour, build,
                      digest_of(build / ".config"),

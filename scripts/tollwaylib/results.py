@@ -989,7 +989,7 @@ _CLASS = {"path": _is_text, "wtp": _or_null(_is_positive),
 _PUBLISHED_ENTRY = {"name": _is_text, "value": _is_number, "paper": _is_text,
                     "measured": _is_number,
                     "verdict": _one_of("agrees", "better", "differs")}
-_BOUND = {"name": _is_text, "metric": METRICS.__contains__,
+_BOUND = {"name": _is_text, "metric": _one_of(OVER_SEEDS, *METRICS),
           "measured": _or_null(_is_number), "op": _one_of("<=", ">="),
           "bound": _is_number, "verdict": _one_of("holds", "fails", "needs seeds")}
 _INTERVAL_LINK = {"utilization": _is_share, "utilization_after_2s": _is_share,

@@ -159,7 +159,7 @@ def check_bleaching_path():
     time.sleep(1)
     raw = path.sniffer()
     flow = path.connect()
-    pump([flow], 10)
+    pump([flow], 4)
     last = settle(flow)
     frames = sniffed(raw)
     stats = path.stats()
@@ -168,7 +168,7 @@ def check_bleaching_path():
     assert stats.x.marks > 100 and last.delivered_ce == 0
     assert not any(one.ecn == 3 for one in frames)
     assert stats.x.full_drops > 0, "without marks only a full queue stops it"
-    assert last.bytes_acked > 0.9 * 10e6 / 8 * 10
+    assert last.bytes_acked > 0.9 * 10e6 / 8 * 4
 
 
 def check_slow_start():
@@ -181,9 +181,9 @@ def check_slow_start():
                  if one.delivered_ce)
     at_mark = samples[first][1].cwnd
     for _, one in samples[:first]:
-        # One segment for each delivered one (SYN and the spare one apart).
-        assert 0.7 * (10 + one.delivered) <= one.cwnd <= \
-            13 + one.delivered, one
+        # One segment for each delivered one; the SYN, the spare one and what
+        # ACKs bring at once apart. 6.1 calls the first flight app-limited.
+        assert one.delivered - 2 <= one.cwnd <= 13 + one.delivered, one
     after = [one.cwnd for _, one in samples[first:]]
     note(f"window {at_mark} at the first mark, then {after[20]}, {after[-1]}, "
          f"at most {max(after)}")

@@ -221,13 +221,16 @@ def bleach(left, right):
         # With a virtio header: checksums may still have to be computed.
         raw.setsockopt(263, 15, 1)
         raw.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)
-        raw.bind((name, 0x0800))
+        # All protocols: only those taps come before the ingress filter.
+        raw.bind((name, 3))
         ends.append(raw)
     source, sink = ends
     addresses = bytes.fromhex((mac(6) + mac(5)).replace(":", ""))
     while True:
         frame = bytearray(source.recv(1 << 17))
         head, packet = frame[:10], frame[24:]
+        if frame[22:24] != b"\x08\x00":
+            continue
         if packet[1] & 3 == 3:
             packet[1] ^= 1
             total = struct.unpack_from(">H", packet, 10)[0] + 1

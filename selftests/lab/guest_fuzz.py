@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Random messages and random settings: all from one seed, see checks.json."""
+
+import os
+import random
+import socket
+import struct
+import threading
+from pathlib import Path as File
+
+import guest_base
+from bench import CHILD, NOT_ECT, QDISC, Bench, Model, ipv4, ipv6, other
+from guest_base import Namespace, note
+from rtnl import (FLAGS, GAMMA, GAMMA_AUTO, GAMMA_ONE, LAW, LIMIT,
+                  RESET_STATS, SETTABLE, TARGET, Refused, Rtnl, attr, bitfield,
+                  options, u32, u64)
+from tcp_bench import Path, info, pump, settle
+
+MESSAGES = 3000
+WRITES = 3000
+EDGES = (0, 1, 2, 9, 10, 11, 99, 100, 999, 1000, 1001, 2**15, 2**16, 2**24,
+         2**31 - 2, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1)
+
+
+def number(rng, bits=32):
+    """An integer that is likely to be near an edge."""
+    return rng.choice((lambda: rng.choice(EDGES), lambda: rng.getrandbits(bits),
+                       lambda: rng.getrandbits(rng.randrange(1, bits + 1)),
+                       lambda: rng.randrange(1, 2000)))()
+
+
+def payload(rng):
+    """Bytes of a length that may be wrong."""
+    return bytes(rng.getrandbits(8) for _ in
+                 range(rng.choice((0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 40))))
+
+
+def good(rng):
+    """Options of the right form, with any values."""
+    data = b""
+    for make in rng.sample((
+            lambda: u32(LAW, rng.choice((0, 0, 0, 1, number(rng)))),
+            lambda: u32(LIMIT, number(rng)), lambda: u32(TARGET, number(rng)),
+            lambda: u64(GAMMA, rng.choice((0, 1, GAMMA_ONE, GAMMA_ONE + 1,
+                                           rng.getrandbits(49), number(rng),
+                                           2**64 - 1))),
+            lambda: bitfield(FLAGS, rng.getrandbits(5),
+                             rng.choice((SETTABLE, rng.getrandbits(5)))),
+            lambda: bitfield(FLAGS, number(rng), number(rng)),
+            lambda: attr(RESET_STATS)), rng.randrange(7)):
+        data += make()
+    return data
+
+
+def junk(rng):
+    """Options of a wrong form."""
+    data = b""
+    for _ in range(rng.randrange(1, 6)):
+        kind = rng.choice((*range(12), 0x7FFF, 0x8000 | rng.randrange(9),
+                           0x4000 | rng.randrange(9), rng.getrandbits(16)))
+        part = rng.choice((
+            lambda: attr(kind, payload(rng)),
+            lambda: attr(kind, good(rng)),
+            lambda: attr(kind, payload(rng),
+                         rng.choice((0, 1, 3, 4, 5, 8, 100, 65535))),
+            lambda: good(rng)))()
+        data += part[:rng.randrange(len(part) + 1)] if \
+            rng.random() < 0.2 else part
+    return data
+
+
+def refused_by_us(settings, data):
+    """Must options of the right form be refused? None if it is not sure.
+
+    An independent model of pkt_sbrm.h: (refused, new settings).
+    """
+    law, limit, target, gamma, flags = settings
+    values = {}
+    while data:
+        length, kind = struct.unpack_from("=HH", data)
+        values[kind] = data[4:length]
+        data = data[(length + 3) & ~3:]
+        # Each is looked at, the last one of a kind counts.
+        if kind == FLAGS:
+            value, selector = struct.unpack("=II", values[FLAGS])
+            if (value | selector) & ~SETTABLE or value & ~selector:
+                return True, settings
+    if FLAGS in values:
+        was = flags
+        flags = flags & ~selector | value
+        if (flags ^ was) & 1:
+            limit, target = (1514000, 15140) if flags & 1 else (1000, 10)
+    if flags & 4 and not flags & 2:
+        return True, settings
+    if LAW in values:
+        law = struct.unpack("=I", values[LAW])[0]
+    if LIMIT in values:
+        limit = struct.unpack("=I", values[LIMIT])[0]
+    if TARGET in values:
+        target = struct.unpack("=I", values[TARGET])[0]
+    if law or not 1 <= limit < 2**31 or target >= limit:
+        return True, settings
+    if GAMMA in values:
+        gamma = struct.unpack("=Q", values[GAMMA])[0]
+        if gamma > GAMMA_ONE:
+            return True, settings
+        flags = flags & ~GAMMA_AUTO if gamma else flags | GAMMA_AUTO
+    if flags & GAMMA_AUTO:
+        gamma = max(1, min(1296235041853473 // (limit - target), GAMMA_ONE))
+    return False, (law, limit, target, gamma, flags)
+
+
+def traffic(bench, rng):
+    """Some packets of all kinds."""
+    for _ in range(rng.randrange(4)):
+        bench.send(rng.randrange(70, 1500), rng.randrange(4),
+                   rng.choice((ipv4, ipv6, other)))
+
+
+def fuzz_change(bench, rng):
+    """Options of the right form: accepted or refused as the model says."""
+    accepted = 0
+    for turn in range(MESSAGES):
+        traffic(bench, rng)
+        before = bench.stats().settings
+        data = good(rng)
+        wrong, expected = refused_by_us(before, data)
+        try:
+            with bench.a:
+                bench.rtnl.sbrm("va", data, QDISC, CHILD, flags=0)
+        except Refused as answer:
+            assert wrong, f"turn {turn}: {before} {data.hex()}: {answer}"
+            assert answer.message, f"turn {turn}: no message: {data.hex()}"
+        else:
+            assert not wrong, f"turn {turn}: {before} took {data.hex()}"
+            accepted += 1
+        stats = bench.stats()
+        assert stats.settings == expected, \
+            f"turn {turn}: {before} {data.hex()}: {stats.settings}"
+        assert stats.qlen <= max(stats.limit, 1) or stats.flags & 1
+        if turn % 50 == 0:
+            bench.drain(rng.random())
+            parent = bench.parent()
+            stats = bench.stats()
+            assert (stats.qlen, stats.backlog) == (parent.qlen, parent.backlog)
+    note(f"{accepted} of {MESSAGES} changes accepted")
+    assert MESSAGES / 20 < accepted < MESSAGES
+
+
+def usable(bench):
+    """After all that, the queue still does what it should."""
+    bench.drain(1000)
+    with bench.a:
+        bench.rtnl.sbrm("va", options(law=0, limit=1000, target=0, gamma=1,
+                                      flags=10, reset=True), QDISC, CHILD,
+                        flags=0)
+    stats = bench.stats()
+    assert stats.qlen == stats.backlog == bench.parent().qlen == 0
+    assert bench.parent().backlog == 0
+    model = Model(bench)
+    model.run(100, 50)
+    assert model.draws[-1] == (50, 1)
+    model.agrees(after_reset=True)
+
+
+def check_change():
+    """Random options to a queue below HTB, under traffic."""
+    rng = random.Random(guest_base.SETTINGS["seed"])
+    bench = Bench()
+    bench.htb(40000, 1514, None)
+    fuzz_change(bench, rng)
+    usable(bench)
+
+
+def check_junk():
+    """Malformed options: an error or success, never harm."""
+    rng = random.Random(guest_base.SETTINGS["seed"] + 1)
+    bench = Bench()
+    bench.htb(40000, 1514, None)
+    outcomes = {}
+    for turn in range(MESSAGES):
+        traffic(bench, rng)
+        data = junk(rng)
+        before = bench.stats().settings
+        try:
+            with bench.a:
+                bench.rtnl.sbrm("va", data, QDISC, CHILD, flags=0)
+            outcome = "accepted"
+        except Refused as answer:
+            outcome = answer.errno
+            assert answer.message, f"turn {turn}: no message: {data.hex()}"
+            assert bench.stats().settings == before, data.hex()
+        outcomes[outcome] = outcomes.get(outcome, 0) + 1
+        _, limit, target, gamma, flags = bench.stats().settings
+        assert target < limit < 2**31 and 1 <= gamma <= GAMMA_ONE
+        assert not flags & ~(SETTABLE | GAMMA_AUTO)
+        assert flags & 2 or not flags & 4
+        if turn % 100 == 0:
+            bench.drain(0.2)
+    note(f"outcomes {outcomes}")
+    usable(bench)
+
+
+def check_create():
+    """Random options at creation and replacement, as root of a device."""
+    rng = random.Random(guest_base.SETTINGS["seed"] + 2)
+    bench = Bench()
+    made = 0
+    for _ in range(MESSAGES // 4):
+        data = rng.choice((good, junk, lambda _: None))(rng)
+        try:
+            with bench.a:
+                # NLM_F_CREATE | NLM_F_REPLACE, with one of two handles.
+                bench.rtnl.sbrm("va", data, rng.choice((0x10, 0x20)) << 16,
+                                flags=0x500)
+            made += 1
+        except Refused as answer:
+            assert answer.errno in (22, 34, 95), answer
+        traffic(bench, rng)
+        if rng.random() < 0.1:
+            try:
+                with bench.a:
+                    bench.rtnl.delete("va", 0)
+            except Refused:
+                pass
+    note(f"{made} accepted")
+    bench.drain()
+    with bench.a:
+        bench.rtnl.sbrm("va", options(limit=10, target=5), 0x300000, flags=0x500)
+    bench.send()
+    assert len(bench.drain()) == 1
+
+
+NAMES = ("wtp", "kappa", "kappa_young", "young_ms", "history_gain", "source",
+         "estimator")
+
+
+def word(rng, name):
+    """Something to write into a setting."""
+    plain = (
+        lambda: str(number(rng)), lambda: str(-number(rng)),
+        lambda: f"{rng.random() * rng.choice((1e-7, 1e-5, 1, 10, 1e4)):.7f}",
+        lambda: f"{rng.randrange(10)}.{rng.randrange(10**6):06}",
+        lambda: f"{rng.random():.3f}",
+        lambda: rng.choice(("direct", "aimd", "raw", "log", "auto", "", ".",
+                            "1e5", "0x10", "nan", "+1", "1.2.3", "\0", "\x80")),
+        lambda: " ".join(str(number(rng)) for _ in range(rng.randrange(1, 17))),
+        lambda: " ".join(str(rng.randrange(1, 10**6))
+                         for _ in range(rng.randrange(1, 17))),
+        lambda: "".join(chr(rng.randrange(1, 128))
+                        for _ in range(rng.randrange(1, 14))))
+    if name in ("source", "estimator") and rng.random() < 0.5:
+        return rng.choice(("direct", "aimd", "raw", "log"))
+    return rng.choice(plain)()
+
+
+def c_integer(text):
+    """As the kernel's own handlers read it: 0x10 and 010 are 16 and 8."""
+    digits = text.lstrip("+-")
+    if digits[:2] in ("0x", "0X"):
+        return int(text, 16)
+    return int(text, 8 if digits[0] == "0" else 10)
+
+
+def means(name, text):
+    """The list of numbers that an accepted text stands for, or its words."""
+    text = text.split("\n")[0].split("\0")[0]
+    if name in ("source", "estimator"):
+        return text.strip()
+    if name == "wtp":
+        return [c_integer(part) for part in text.split()]
+    if name == "young_ms":
+        # The kernel's own handler takes the first and says so by a short count.
+        return [c_integer(text.split()[0])]
+    return [float(text)]
+
+
+RANGES = {"wtp": (1, 10**7), "kappa": (1e-6, 10), "kappa_young": (0, 10),
+          "young_ms": (1, 3600000), "history_gain": (1e-6, 1)}
+
+
+def check_sysctls():
+    """Random writes under traffic: stored exactly, or refused and kept."""
+    rng = random.Random(guest_base.SETTINGS["seed"] + 3)
+    path = Path(aqm=options(limit=500, target=5, gamma=0.01))
+    flows = [path.connect(priority=turn) for turn in range(3)]
+    stored = 0
+    for turn in range(WRITES):
+        name = rng.choice(NAMES)
+        text = word(rng, name)
+        setting = "net.ipv4.tcp_sbrm." + name
+        before = path.s.sysctl(setting)
+        try:
+            path.s.sysctl(setting, text.encode("latin-1"))
+        except OSError as error:
+            assert error.errno in (22, 34), error
+            assert path.s.sysctl(setting) == before, f"{name}: {text!r}"
+        else:
+            after = path.s.sysctl(setting)
+            if not text:
+                assert after == before
+                continue
+            stored += 1
+            want = means(name, text)
+            if isinstance(want, str):
+                assert after == want, f"{name}: {text!r} gave {after}"
+            else:
+                got = [float(part) for part in after.split()]
+                low, high = RANGES[name]
+                assert all(low <= one <= high for one in got), after
+                assert got[:len(want)] == want, f"{name}: {text!r}: {after}"
+        if turn % 25 == 0:
+            pump(flows, 0.2)
+            for flow in flows:
+                last = info(flow)
+                assert 1 <= last.cwnd <= 1 << 24 and last.pacing_rate
+    note(f"{stored} of {WRITES} writes accepted")
+    assert stored > WRITES / 10
+    # It still works.
+    path.s.sysctl("net.ipv4.tcp_sbrm.kappa", "0.1")
+    path.s.sysctl("net.ipv4.tcp_sbrm.wtp", " ".join(["100"] * 16))
+    before = info(flows[0]).bytes_acked
+    pump(flows, 5)
+    assert info(flows[0]).bytes_acked > before
+    for flow in flows:
+        settle(flow)
+
+
+def check_failing_allocations():
+    """Queues and namespaces while allocations fail: errors, no leaks."""
+    knob = File("/sys/kernel/debug/failslab")
+    if not knob.exists():
+        raise guest_base.Skip("only the debug flavour can make them fail")
+    rng = random.Random(guest_base.SETTINGS["seed"] + 4)
+    bench = Bench()
+    failures = 0
+    for name, value in (("task-filter", "Y"), ("verbose", "0"),
+                        ("probability", "5"), ("times", "-1"),
+                        ("ignore-gfp-wait", "N")):
+        (knob / name).write_text(value)
+    myself = File(f"/proc/self/task/{threading.get_native_id()}/make-it-fail")
+    for _ in range(400):
+        with bench.a:
+            device = socket.if_nametoindex("va")
+            myself.write_text("1")
+            try:
+                bench.rtnl.qdisc(36, 0x500, device, 0x100000, 0xFFFFFFFF,
+                                 attr(1, b"sbrm\0") +
+                                 attr(2 | 0x8000, options(limit=100)))
+                if rng.random() < 0.3:
+                    bench.rtnl.qdisc(37, 0, device, 0, 0xFFFFFFFF, b"")
+            except (OSError, Refused):
+                failures += 1
+            finally:
+                myself.write_text("0")
+        bench.rtnl.socket.close()
+        with bench.a:
+            bench.rtnl = Rtnl()
+        bench.send(100, NOT_ECT)
+    # A namespace whose settings cannot be allocated.
+    home = Namespace("home")
+    outside = os.open("/proc/self/ns/net", os.O_RDONLY)
+    for _ in range(100):
+        myself.write_text("1")
+        try:
+            if guest_base.LIBC.unshare(guest_base.CLONE_NEWNET):
+                failures += 1
+        finally:
+            myself.write_text("0")
+    (knob / "probability").write_text("0")
+    home.move(outside)
+    os.close(outside)
+    note(f"{failures} operations failed")
+    assert failures
+
+
+if __name__ == "__main__":
+    guest_base.main(globals())

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`tollway run` and the lab from outside: same bytes, bad input, bad ends."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parent.parent
+TOLLWAY = TOP / "scripts/tollway"
+SHORT = ["run", "double-bottleneck", "--duration", "3", "--set", "warmup_s=1",
+         "--trace", "hash"]
+NOBODY = 65534
+
+
+def tollway(*words, top=TOP, prefix=(), **keywords):
+    """Run the command; returns the finished process."""
+    keywords.setdefault("timeout", 240)
+    return subprocess.run(
+        [*prefix, str(top / "scripts/tollway"), *map(str, words)], text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL, check=False, **keywords)
+
+
+def last_line(done):
+    """What the command said last on standard error."""
+    return done.stderr.strip().splitlines()[-1]
+
+
+def kernels():
+    """Process ids of the lab's kernels and their guests, of any run."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                exe = os.readlink(entry / "exe")
+            except OSError:
+                continue
+            if "/lab-" in exe and exe.endswith("/linux"):
+                found.append(int(entry.name))
+    return found
+
+
+@pytest.fixture
+def no_traces():
+    """Fail if a test leaves a kernel or a control directory behind."""
+    def left():
+        return set(kernels()), {path for path in
+                                Path(tempfile.gettempdir()).glob("tollway-*")}
+
+    before = left()
+    yield
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline and (left()[0] - before[0]):
+        time.sleep(0.1)
+    after = left()
+    assert not after[0] - before[0]
+    assert not after[1] - before[1]
+
+
+# --- same seed, same bytes -------------------------------------------------
+
+def digest(out_dir, *words, **keywords):
+    """Digest of a short run, packets and samples included."""
+    done = tollway(*SHORT, *words, "--json", "-", "--out", out_dir, **keywords)
+    assert done.returncode in (0, 1), done.stderr
+    return json.loads(done.stdout)["digest"]
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    """Digest of seed 1."""
+    return digest(tmp_path_factory.mktemp("reference"))
+
+
+def test_two_runs_have_equal_digests(reference, tmp_path):
+    assert digest(tmp_path) == reference
+
+
+def test_another_seed_has_another_digest(reference, tmp_path):
+    assert digest(tmp_path, "--seed", 2) != reference
+
+
+def test_load_of_the_host_does_not_show(reference, tmp_path):
+    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+               for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        assert digest(tmp_path) == reference
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.wait()
+
+
+@pytest.fixture(scope="module")
+def elsewhere():
+    """A copy of checkout and cache that anybody can read, in another place."""
+    from tollwaylib import build
+    from tollwaylib.labkernel import kernel
+    from tollwaylib.paths import cache_dir
+
+    built = kernel()
+    parts = {built.build, build.modules(built), build.tools().parent}
+    with tempfile.TemporaryDirectory(prefix="other-place-", dir=cache_dir()) \
+            as name:
+        # Not below the cache: its parents may be closed to others.
+        root = Path(tempfile.mkdtemp(prefix="other-place-", dir="/var/tmp"))
+        try:
+            root.chmod(0o755)
+            cache, top = root / "a-cache-of-another-name", root / "checkout-2"
+            cache.mkdir()
+            for part in parts:
+                shutil.copytree(part, cache / part.name, symlinks=True,
+                                copy_function=_link_or_copy)
+            listed = subprocess.run(
+                ["git", "-C", str(TOP), "ls-files", "-co",
+                 "--exclude-standard"], text=True, check=True,
+                stdout=subprocess.PIPE).stdout.splitlines()
+            for line in listed:
+                if (TOP / line).is_file():
+                    (top / line).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(TOP / line, top / line)
+            subprocess.run(["chmod", "-R", "a+rX", str(root)], check=True)
+            yield top, cache
+        finally:
+            shutil.rmtree(root, ignore_errors=True)
+            del name
+
+
+def _link_or_copy(source, target):
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def test_another_checkout_has_the_same_digest(reference, elsewhere, tmp_path):
+    top, cache = elsewhere
+    assert digest(tmp_path, top=top, env=dict(
+        os.environ, TOLLWAY_CACHE=str(cache))) == reference
+
+
+def test_an_unprivileged_user_has_the_same_digest(reference, elsewhere):
+    top, cache = elsewhere
+    if os.geteuid() != 0:
+        pytest.skip("not root: every other digest here is an unprivileged "
+                    "user's already")
+    out_dir = Path(tempfile.mkdtemp(prefix="nobody-", dir="/var/tmp"))
+    try:
+        os.chown(out_dir, NOBODY, NOBODY)
+        assert digest(
+            out_dir, top=top, cwd="/",
+            prefix=("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}",
+                    "--clear-groups"),
+            env=dict(os.environ, HOME=str(out_dir), MPLCONFIGDIR=str(out_dir),
+                     TOLLWAY_CACHE=str(cache))) == reference
+    finally:
+        shutil.rmtree(out_dir, ignore_errors=True)
+
+
+# --- bad input -------------------------------------------------------------
+
+@pytest.mark.parametrize("words, says", [
+    (["run", "nosuch"], "there is no experiment nosuch"),
+    (["run", "double-bottleneck", "--duration", "0"], "argument --duration"),
+    (["run", "double-bottleneck", "--duration", "nan"], "argument --duration"),
+    (["run", "double-bottleneck", "--duration", "4"], "--duration 4"),
+    (["run", "double-bottleneck", "--seed", "x"], "argument --seed"),
+    (["run", "double-bottleneck", "--repeat", "0"], "argument --repeat"),
+    (["run", "double-bottleneck", "--set", "gamma"], "--set gamma"),
+    (["run", "double-bottleneck", "--set", "gamma=zero"], "--set gamma=zero"),
+    (["run", "double-bottleneck", "--set", "gamma=2"], "--set gamma=2"),
+    (["run", "double-bottleneck", "--set", "kappa=nan"], "--set kappa=nan"),
+    (["run", "double-bottleneck", "--set", "limit=1.5"], "--set limit=1.5"),
+    (["run", "double-bottleneck", "--set", "source=x"], "--set source=x"),
+    (["run", "double-bottleneck", "--set", "nope=1"], "no such parameter"),
+    (["run", "double-bottleneck", "--set", "target=1000"],
+     "must be below limit"),
+    (["run", "double-bottleneck", "--aqm", ""], "--aqm needs"),
+    (["run", "double-bottleneck", "--aqm", "red '"], "--aqm"),
+    (["run", "double-bottleneck", "--frobnicate"], "--frobnicate"),
+    (["run", "double-bottleneck", "--on", "moon"], "argument --on"),
+    (["report", "/nonexistent"], "/nonexistent"),
+    (["lab", "exec"], "needs a command"),
+    (["frobnicate"], "frobnicate"),
+])
+def test_bad_words_end_in_one_sentence(words, says, tmp_path):
+    done = tollway(*words, cwd=tmp_path)
+    assert done.returncode == 2 and done.stdout == ""
+    assert says in last_line(done)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("words, says", [
+    (["--cc", "nosuch"], "--cc nosuch: this kernel has no such"),
+    (["--aqm", "nosuch"], "Specified qdisc kind is unknown"),
+    (["--aqm", "sbrm gamma 2"], "gamma"),
+    (["--aqm", "codel target never"], "target"),
+])
+def test_what_the_kernel_does_not_know(words, says, tmp_path, no_traces):
+    done = tollway("run", "double-bottleneck", "--duration", "7", *words,
+                   "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert says in last_line(done)
+    assert not list(tmp_path.rglob("result.json"))
+
+
+def test_host_says_what_is_missing(tmp_path):
+    done = tollway("run", "double-bottleneck", "--on", "host", "--cc",
+                   "nosuch", "--out", tmp_path / "out")
+    assert done.returncode == 2
+    if os.geteuid() == 0:
+        assert "there is no congestion control nosuch" in last_line(done) or \
+            "namespaces cannot be made" in last_line(done)
+    else:
+        assert "needs root" in last_line(done)
+
+
+# --- bad ends --------------------------------------------------------------
+
+def test_panic_keeps_the_log(tmp_path, no_traces):
+    done = tollway(
+        "lab", "exec", "--out", tmp_path, "--", "sh", "-c",
+        "sysctl -qw vm.panic_on_oom=1; tail -c 4G /dev/zero")
+    assert done.returncode == 2
+    assert "Kernel panic" in last_line(done)
+    log = tmp_path / "kernel.log"
+    assert str(log) in last_line(done)
+    assert "panic_on_oom" in log.read_text()
+
+
+def test_watchdog_of_real_time(tmp_path, no_traces):
+    done = tollway("lab", "exec", "--wall", "3", "--out", tmp_path, "--", "sh",
+                   "-c", "while :; do :; done")
+    assert done.returncode == 2
+    assert "within 3 s of real time" in last_line(done)
+
+
+def test_limit_of_virtual_time(tmp_path, no_traces):
+    done = tollway("lab", "exec", "--virtual", "1000", "--out", tmp_path, "--",
+                   "sleep", "1001", timeout=60)
+    assert done.returncode == 2
+    assert "not finished after 1000" in done.stdout
+    assert tollway("lab", "exec", "--virtual", "1000", "--", "sleep",
+                   "999").returncode == 0
+
+
+def test_status_and_one_writable_directory(tmp_path, no_traces):
+    done = tollway("lab", "exec", "--out", tmp_path, "--", "sh", "-c",
+                   "echo inside > mark; touch /etc/mark /run/tollway/src/mark; "
+                   "exit 7")
+    assert done.returncode == 7
+    assert (tmp_path / "mark").read_text() == "inside\n"
+    assert done.stdout.count("Read-only file system") == 2
+
+
+def test_module_that_does_not_load(tmp_path, no_traces):
+    from tollwaylib.errors import TollwayError  # noqa: F401
+    from tollwaylib.lab import Lab
+
+    lines = []
+    status = Lab().run(["true"], tmp_path, modules=("tcp_sbrm/sbrm.o",),
+                       on_line=lines.append)
+    assert status == 2
+    assert any("the module sbrm.o does not load" in line for line in lines)
+
+
+def start(out_dir, *words):
+    """Start a long run and wait until its flows send."""
+    process = subprocess.Popen(
+        [str(TOLLWAY), "run", "double-bottleneck", *words, "--out",
+         str(out_dir)], text=True, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE)
+    for line in process.stderr:
+        if " of 60" in line:
+            return process
+    process.wait()
+    raise AssertionError("the run ended before it began")
+
+
+@pytest.mark.parametrize("number, status", [
+    (signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)])
+def test_interrupted_run_leaves_nothing(number, status, tmp_path):
+    before = set(kernels())
+    process = start(tmp_path / "out")
+    assert set(kernels()) - before
+    process.send_signal(number)
+    errors = process.stderr.read()
+    assert process.wait(timeout=30) == status
+    if number != signal.SIGKILL:
+        assert errors.strip().splitlines()[-1] == "tollway: interrupted"
+    deadline = time.monotonic() + 10
+    while set(kernels()) - before and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not set(kernels()) - before
+    assert not list(tmp_path.rglob("result.json"))
+    assert not list(tmp_path.rglob("raw.json"))
+
+
+def test_two_runs_at_once(tmp_path):
+    first = start(tmp_path / "out")
+    try:
+        second = tollway(*SHORT, "--out", tmp_path / "out")
+        assert second.returncode == 2
+        assert "another run writes to" in last_line(second)
+        assert tollway(*SHORT, "--out", tmp_path / "other").returncode in (0, 1)
+    finally:
+        first.send_signal(signal.SIGINT)
+        first.stderr.read()
+        first.wait()
+
+
+def test_full_disk(tmp_path, no_traces):
+    if os.geteuid() != 0:
+        pytest.skip("not root: no small file system can be mounted")
+    done = tollway(
+        *SHORT, "--out", tmp_path / "small", prefix=(
+            "unshare", "-m", "sh", "-c",
+            f"mkdir {tmp_path}/small && mount -t tmpfs -o size=200k tmpfs "
+            f"{tmp_path}/small && \"$@\"; status=$?; "
+            f"ls {tmp_path}/small/seed-1 >&2; exit $status", "sh"))
+    listing, said = done.stderr.splitlines(), done.stderr
+    assert done.returncode == 2, said
+    assert "No space left on device" in said
+    assert "result.json" not in listing and "raw.json" not in listing
