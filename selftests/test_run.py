@@ -262,7 +262,6 @@ def test_status_and_one_writable_directory(tmp_path, no_traces):
 
 
 def test_module_that_does_not_load(tmp_path, no_traces):
-    from tollwaylib.errors import TollwayError  # noqa: F401
     from tollwaylib.lab import Lab
 
     lines = []

@@ -2,7 +2,8 @@
 """tollway-traffic and tollway-qsample, on the loopback of a namespace.
 
 Nothing here measures how fast this machine is: schedules are checked by what
-they send, which is the same on every machine, and times only roughly.
+they send, which is the same on every machine, and times only roughly. Before
+a signal, or anything else that comes from outside, we wait for what it needs.
 """
 
 import json
@@ -19,6 +20,8 @@ import pytest
 
 TOOLS = Path(__file__).resolve().parent.parent / "tools"
 TIMEOUT_S = 20
+# Within this, something that was due has been done, however busy the machine.
+LATE_S = 5
 
 
 @pytest.fixture(scope="session")
@@ -74,11 +77,45 @@ def namespace():
     made.close()
 
 
-def is_listening(pid, port):
-    """Whether a TCP socket listens on the port in the process's namespace."""
-    lines = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
-    return any(line.split()[1].endswith(f":{port:04X}") and
-               line.split()[3] == "0A" for line in lines)
+def wait_until(condition, process, what):
+    """Return when condition() holds; the process must live until then."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while not condition():
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline, what
+        time.sleep(0.01)
+
+
+def wait_for_timer(process):
+    """Return when the program has made its timer, that is, is about to run."""
+    def has_timer():
+        links = []
+        for link in Path(f"/proc/{process.pid}/fd").iterdir():
+            try:
+                links.append(os.readlink(link))
+            except FileNotFoundError:
+                pass
+        return "anon_inode:[timerfd]" in links
+
+    wait_until(has_timer, process, "the program does not begin")
+    time.sleep(0.05)  # the handlers of its signals are set just after it
+
+
+LISTEN = "0A"
+# The peer is not done with these, or our process is not.
+UNFINISHED = {"01", "03", "08"}  # ESTABLISHED, SYN_RECV, CLOSE_WAIT
+
+
+def tcp_sockets(pid, port):
+    """State and unread bytes (a listener's: connections not yet accepted) of
+    the TCP sockets with this local port in the process's namespace."""
+    for table in (Path(f"/proc/{pid}/net/{name}") for name in ("tcp", "tcp6")):
+        if not table.exists():
+            continue
+        for line in table.read_text().splitlines()[1:]:
+            words = line.split()
+            if words[1].endswith(f":{port:04X}"):
+                yield words[3], int(words[4].split(":")[1], 16)
 
 
 class Sink:
@@ -87,13 +124,25 @@ class Sink:
     def __init__(self, namespace, tools, *arguments, port=5001):
         self.process = namespace.start(tools / "tollway-traffic", "sink",
                                        "--port", port, *arguments)
-        deadline = time.monotonic() + TIMEOUT_S
-        while not is_listening(self.process.pid, int(str(port).split(",")[0])):
-            assert self.process.poll() is None, self.process.stderr.read()
-            assert time.monotonic() < deadline, "the sink does not listen"
-            time.sleep(0.01)
+        self.port = int(str(port).split(",")[0])
+        wait_until(lambda: LISTEN in dict(self.sockets()), self.process,
+                   "the sink does not listen")
 
-    def stop(self):
+    def sockets(self):
+        return tcp_sockets(self.process.pid, self.port)
+
+    def is_idle(self):
+        """Whether all connections are accepted, and closed on both sides."""
+        return not any(state in UNFINISHED or state == LISTEN and waiting
+                       for state, waiting in self.sockets())
+
+    def wait_for_connection(self):
+        wait_until(lambda: "01" in dict(self.sockets()), self.process,
+                   "no connection to the sink")
+
+    def stop(self, when_idle=True):
+        if when_idle:
+            wait_until(self.is_idle, self.process, "connections stay open")
         # The last packets and resets are on their way through loopback.
         time.sleep(0.1)
         self.process.send_signal(signal.SIGTERM)
@@ -144,19 +193,20 @@ def test_finite_transfers_arrive_whole(namespace, tools, sink):
         assert flow["bytes_acked"] == transfer["bytes"] == size
         assert flow["samples"]["bytes_acked"][-1] == size
         assert not connection["reset"] and connection["closed_s"] is not None
-        assert 0.05 <= transfer["start_s"] < transfer["end_s"] < 5
+        assert 0.05 <= transfer["start_s"] < transfer["end_s"] < LATE_S
         assert flow["error"] is None
 
 
 def test_greedy_flows_stop_with_a_reset(namespace, tools, sink):
     sent, _ = send(namespace, tools,
                    "id=1 dst=127.0.0.1 port=5001 cc=reno prio=3\n"
-                   "id=2 dst=127.0.0.1 port=5001 start=0.1 stop=0.2\n",
-                   "--duration", "0.3", "--sample-ms", "20")
+                   "id=2 dst=127.0.0.1 port=5001 start=0.1 stop=0.4\n",
+                   "--duration", "0.5", "--sample-ms", "20")
     received = sink.stop()
     first, second = sent["flows"]
     assert first["cc"] == "reno" and first["prio"] == 3
-    assert 0.3 <= first["stop_s"] < 1 and 0.2 <= second["stop_s"] < 1
+    assert 0.5 <= first["stop_s"] < LATE_S
+    assert 0.4 <= second["stop_s"] < LATE_S
     assert 0.1 <= second["connected_s"] < second["stop_s"]
     for flow in sent["flows"]:
         (connection,) = by_peer(received, flow)
@@ -195,8 +245,7 @@ def test_repeated_transfers(namespace, tools, sink):
                    "id=1 dst=127.0.0.1 port=5001 bytes=3000 repeat=5 off=0.03\n"
                    "id=2 dst=127.0.0.1 port=5001 bytes=1 repeat=7 off=0\n"
                    "id=3 dst=127.0.0.1 port=5001 bytes=10 repeat=0 "
-                   "off=exp:0.02\n",
-                   "--duration", "0.6")
+                   "off=exp:0.02 stop=0.8\n")
     received = sink.stop()
     fixed, at_once, until_stop = (flow["transfers"] for flow in sent["flows"])
     assert len(fixed) == 5 and len(at_once) == 7 and len(until_stop) > 5
@@ -212,20 +261,26 @@ def test_repeated_transfers(namespace, tools, sink):
 
 
 def test_on_off_is_silent_during_off(namespace, tools, sink):
+    on_s, off_s = 0.05, 0.6
     sent, _ = send(namespace, tools,
-                   "id=1 dst=127.0.0.1 port=5001 on=0.05 off=0.15\n",
-                   "--duration", "0.55", "--sample-ms", "10")
+                   f"id=1 dst=127.0.0.1 port=5001 on={on_s} off={off_s}\n",
+                   "--duration", "1.5", "--sample-ms", "10")
     received = sink.stop()
     assert len(received["connections"]) == 1
     samples = sent["flows"][0]["samples"]
     acked = list(zip(samples["t_s"], samples["bytes_acked"]))
-    for off in ((0.05, 0.2), (0.25, 0.4)):
-        # The unsent bytes of the socket may still leave: wait a little.
+    levels = []
+    for period in range(2):
+        off = period * (on_s + off_s) + on_s
+        # The unsent bytes of the socket may still leave, and the last
+        # segment's acknowledgement is delayed: by 40 ms, at most by 200 ms.
         during = [count for at, count in acked
-                  if off[0] + 0.05 < at < off[1] - 0.005]
+                  if off + 0.35 < at < off + off_s]
         assert len(during) > 1 and len(set(during)) == 1
-        after = [count for at, count in acked if at > off[1] + 0.02]
-        assert after[0] > during[0]
+        levels.append(during[0])
+    # And each on sends again.
+    levels.append(samples["bytes_acked"][-1])
+    assert 0 < levels[0] < levels[1] < levels[2]
 
 
 def test_many_flows_at_once(namespace, tools, sink):
@@ -386,8 +441,9 @@ def test_sink_that_goes_away(namespace, tools, sink):
     sender.stdin.write("id=1 dst=127.0.0.1 port=5001 on=0.01 off=0.05\n")
     sender.stdin.close()
     sender.stdin = None
+    sink.wait_for_connection()
     time.sleep(0.2)
-    sink.stop()
+    sink.stop(when_idle=False)
     out, complaint = sender.communicate(timeout=TIMEOUT_S)
     assert sender.returncode == 1
     assert complaint.count("\n") == 1 and "127.0.0.1:5001" in complaint
@@ -403,6 +459,7 @@ def test_interrupted_sender_reports(namespace, tools, sink, tmp_path, number):
                      "id=2 dst=127.0.0.1 port=5001 bytes=1 start=100\n")
     sender = namespace.start(tools / "tollway-traffic", "send",
                              "--flows", flows, "--json", report)
+    sink.wait_for_connection()
     time.sleep(0.3)
     assert not report.exists()
     sender.send_signal(number)
@@ -422,6 +479,7 @@ def test_interrupted_udp_sender_reports(namespace, tools, sink):
     sender.stdin.write("id=1 dst=127.0.0.1 port=5001 proto=udp rate=80k\n")
     sender.stdin.close()
     sender.stdin = None
+    wait_for_timer(sender)
     time.sleep(0.3)
     sender.send_signal(signal.SIGTERM)
     out, _ = sender.communicate(timeout=TIMEOUT_S)
@@ -448,7 +506,7 @@ def test_shared_epoch(namespace, tools, sink):
     now_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     assert sent["epoch_ns"] == epoch_ns
     assert now_ns >= epoch_ns + 100_000_000
-    assert 0.1 <= sent["flows"][0]["transfers"][0]["start_s"] < 1
+    assert 0.1 <= sent["flows"][0]["transfers"][0]["start_s"] < LATE_S
 
 
 @pytest.mark.parametrize("program", ["traffic", "qsample"])
@@ -498,12 +556,16 @@ def slow_link(namespace):
 
 
 def test_qsample_follows_a_queue(namespace, tools, slow_link):
+    # Both programs have begun by then.
+    epoch_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 500_000_000
     sampler = namespace.start(tools / "tollway-qsample", "--dev", slow_link,
                               "--kind", "pfifo", "--interval-us", "10000",
-                              "--start", "0.1", "--stop", "0.6")
+                              "--start", "0.1", "--stop", "0.6",
+                              "--epoch-ns", epoch_ns)
     # 4 Mb/s into 1 Mb/s: the queue is full after some 0.14 s.
     send(namespace, tools,
-         "id=1 dst=10.9.0.2 port=9 proto=udp rate=4m\n", "--duration", "0.4")
+         "id=1 dst=10.9.0.2 port=9 proto=udp rate=4m\n", "--duration", "0.4",
+         "--epoch-ns", epoch_ns)
     out, error = sampler.communicate(timeout=TIMEOUT_S)
     assert sampler.returncode == 0, error
     report = json.loads(out)
@@ -513,8 +575,9 @@ def test_qsample_follows_a_queue(namespace, tools, slow_link):
     ticks = [round(100 * at) for at in device["t_s"]]
     assert [f"{at:.9f}" for at in device["t_s"]] == \
         [f"{tick / 100:.9f}" for tick in ticks]
-    assert sorted(set(ticks)) == ticks and ticks[0] >= 10 and ticks[-1] == 60
-    assert len(ticks) + report["missed"] == 51
+    # A busy machine misses ticks, the last one too, but counts them all.
+    assert sorted(set(ticks)) == ticks and ticks[0] >= 10 and ticks[-1] <= 60
+    assert len(ticks) + report["missed"] == 51 and len(ticks) > 25
     columns = ("backlog_pkts", "backlog_bytes", "drops", "packets", "bytes",
                "overlimits")
     assert {len(device[name]) for name in columns} == {len(ticks)}
@@ -544,6 +607,7 @@ def test_qsample_interrupted(namespace, tools, tmp_path):
     sampler = namespace.start(tools / "tollway-qsample", "--dev", "lo",
                               "--interval-us", "10000", "--start", "100",
                               "--stop", "200", "--json", report)
+    wait_for_timer(sampler)
     time.sleep(0.2)
     sampler.send_signal(signal.SIGTERM)
     sampler.communicate(timeout=TIMEOUT_S)
@@ -556,6 +620,7 @@ def test_qsample_interrupted(namespace, tools, tmp_path):
 def test_qsample_notices_a_qdisc_that_goes(namespace, tools, slow_link):
     sampler = namespace.start(tools / "tollway-qsample", "--dev", slow_link,
                               "--interval-us", "10000", "--stop", "10")
+    wait_for_timer(sampler)
     time.sleep(0.2)
     namespace.run("tc", "qdisc", "del", "dev", slow_link, "root")
     out, complaint = sampler.communicate(timeout=TIMEOUT_S)

@@ -10,6 +10,7 @@
 
 /**
  * enum sbrm_attr - options of the qdisc, nested in %TCA_OPTIONS
+ * @TCA_SBRM_UNSPEC: unused
  * @TCA_SBRM_PAD: alignment of 64-bit attributes
  * @TCA_SBRM_LAW: u32, an &enum sbrm_law
  * @TCA_SBRM_LIMIT: u32, room of the queue in the unit of the backlog, 1 and up
@@ -21,6 +22,7 @@
  *	selector keep their value
  * @TCA_SBRM_RESET_STATS: flag, start the statistics of &struct tc_sbrm_xstats
  *	again from zero; never dumped
+ * @__TCA_SBRM_MAX: number of attributes, this one left out
  *
  * Attributes that are absent keep their value on change, and take their
  * default on creation: law sbrm, limit 1000, target 10 (packets; as many full
@@ -29,9 +31,7 @@
  * was computed when %SBRM_F_GAMMA_AUTO is set in the dumped flags.
  */
 enum sbrm_attr {
-	/* private: */
 	TCA_SBRM_UNSPEC,
-	/* public: */
 	TCA_SBRM_PAD,
 	TCA_SBRM_LAW,
 	TCA_SBRM_LIMIT,
@@ -39,7 +39,6 @@ enum sbrm_attr {
 	TCA_SBRM_GAMMA,
 	TCA_SBRM_FLAGS,
 	TCA_SBRM_RESET_STATS,
-	/* private: */
 	__TCA_SBRM_MAX
 };
 
@@ -48,10 +47,10 @@ enum sbrm_attr {
 /**
  * enum sbrm_law - how the backlog becomes a marking probability
  * @SBRM_LAW_SBRM: m = 1 - exp(-gamma [b - target]+), CP05 (5.4.1)
+ * @__SBRM_LAW_MAX: number of laws
  */
 enum sbrm_law {
 	SBRM_LAW_SBRM,
-	/* private: */
 	__SBRM_LAW_MAX
 };
 

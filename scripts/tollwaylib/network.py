@@ -305,7 +305,11 @@ class Run:
         parameters, seed = self.parameters, self.job["seed"]
         duration_s, warmup_s = parameters["duration_s"], parameters["warmup_s"]
         phases = random.Random(seed)
-        epoch_ns = time.monotonic_ns() + int(SETTLE_S * 1e9)
+        # On a whole second, so that the phase of the kernel's ticks does not
+        # depend on how long the building took.
+        second_ns = 10**9
+        epoch_ns = (time.monotonic_ns() + int(SETTLE_S * 1e9)) \
+            // second_ns * second_ns + second_ns
 
         flows = [dict(flow,
                       start_s=flow["start_s"] + phases.uniform(

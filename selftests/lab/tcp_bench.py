@@ -100,6 +100,8 @@ class Path:
             else:
                 with self.r1:
                     self.rtnl.sbrm("right", aqm or options(), parent=0x10001)
+        # Here from the start: adding it resets the root qdisc of the device.
+        self.r2.run("tc qdisc add dev left clsact")
         if rtt_ms:
             self.r2.batch("tc", [f"qdisc add dev left root netem "
                                  f"delay {rtt_ms}ms limit 1000000"])
@@ -119,12 +121,9 @@ class Path:
 
     def black_hole(self, on):
         """Drop everything that comes to r2 from r1."""
-        if on:
-            self.r2.batch("tc", [
-                "qdisc add dev left clsact",
-                "filter add dev left ingress matchall action drop"])
-        else:
-            self.r2.run("tc qdisc del dev left clsact")
+        self.r2.run("tc filter add dev left ingress prio 9 matchall "
+                    "action drop" if on else
+                    "tc filter del dev left ingress prio 9")
 
     def stats(self):
         """Of the sbrm at r1."""
