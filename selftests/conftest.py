@@ -32,7 +32,8 @@ KERNEL_TROUBLE = re.compile(
 HARMLESS = re.compile(
     r"Lock dependency validator|Kernel memory leak detector initialized|"
     r"KernelAddressSanitizer initialized|lockdep selftests|"
-    r"\.\.\. (MAX_LOCK|CLASSHASH)|MAX_LOCKDEP|per task-struct")
+    r"\.\.\. (MAX_LOCK|CLASSHASH)|MAX_LOCKDEP|per task-struct|"
+    r"\[<[0-9a-f]+>\]")
 # User mode 6.1 walks the address space at fork without its lock: PROVE_RCU
 # says so, of lib/maple_tree.c, and it is no business of ours.
 KNOWN_TRACE = "force_flush_all"
@@ -130,6 +131,9 @@ def trouble_in(log):
         if not KERNEL_TROUBLE.search(line) or HARMLESS.search(line):
             continue
         report = lines[index:index + 60]
+        # check_failing_allocations asks for these.
+        if "Call Trace" in line and "Mem-Info" in "\n".join(report):
+            continue
         if KNOWN_TRACE in "\n".join(report) and "RCU" in line:
             known_until = index + len(report)
         if index >= known_until:

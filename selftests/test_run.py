@@ -34,35 +34,42 @@ def last_line(done):
     return done.stderr.strip().splitlines()[-1]
 
 
-def kernels():
-    """Process ids of the lab's kernels and their guests, of any run."""
+def kernels(below):
+    """Process ids of the lab's kernels whose run writes below a directory, and
+    of kernels and guests that have lost their parent."""
     found = []
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                exe = os.readlink(entry / "exe")
-            except OSError:
+        if not entry.name.isdigit():
+            continue
+        try:
+            exe = os.readlink(entry / "exe")
+            if "/lab-" not in exe or not exe.endswith("/linux"):
                 continue
-            if "/lab-" in exe and exe.endswith("/linux"):
+            fields = (entry / "stat").read_text().rpartition(") ")[2].split()
+            if int(fields[1]) == 1 or os.readlink(
+                    entry / "fd/4").startswith(f"{below}/"):
                 found.append(int(entry.name))
+        except OSError:
+            continue
     return found
 
 
-@pytest.fixture
-def no_traces():
-    """Fail if a test leaves a kernel or a control directory behind."""
-    def left():
-        return set(kernels()), {path for path in
-                                Path(tempfile.gettempdir()).glob("tollway-*")}
-
-    before = left()
-    yield
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline and (left()[0] - before[0]):
+def gone(below, seconds=10):
+    """Wait until no kernel of a directory is left; False if one stays."""
+    deadline = time.monotonic() + seconds
+    while kernels(below):
+        if time.monotonic() > deadline:
+            return False
         time.sleep(0.1)
-    after = left()
-    assert not after[0] - before[0]
-    assert not after[1] - before[1]
+    return True
+
+
+@pytest.fixture
+def no_traces(tmp_path):
+    """Fail if a test leaves a kernel or what it keeps its sockets in."""
+    yield
+    assert gone(tmp_path)
+    assert not list(tmp_path.rglob(".uml"))
 
 
 # --- same seed, same bytes -------------------------------------------------
@@ -228,7 +235,8 @@ def test_host_says_what_is_missing(tmp_path):
 def test_panic_keeps_the_log(tmp_path, no_traces):
     done = tollway(
         "lab", "exec", "--out", tmp_path, "--", "sh", "-c",
-        "sysctl -qw vm.panic_on_oom=1; tail -c 4G /dev/zero")
+        "sysctl -qw vm.panic_on_oom=1; "
+        "/usr/bin/python3 -c \"x = b'1' * (2 << 30)\"")
     assert done.returncode == 2
     assert "Kernel panic" in last_line(done)
     log = tmp_path / "kernel.log"
@@ -287,18 +295,14 @@ def start(out_dir, *words):
 @pytest.mark.parametrize("number, status", [
     (signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)])
 def test_interrupted_run_leaves_nothing(number, status, tmp_path):
-    before = set(kernels())
     process = start(tmp_path / "out")
-    assert set(kernels()) - before
+    assert kernels(tmp_path)
     process.send_signal(number)
     errors = process.stderr.read()
     assert process.wait(timeout=30) == status
     if number != signal.SIGKILL:
         assert errors.strip().splitlines()[-1] == "tollway: interrupted"
-    deadline = time.monotonic() + 10
-    while set(kernels()) - before and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not set(kernels()) - before
+    assert gone(tmp_path)
     assert not list(tmp_path.rglob("result.json"))
     assert not list(tmp_path.rglob("raw.json"))
 

@@ -225,10 +225,12 @@ def main(checks):
     todo += [("no_memory_leaks", no_memory_leaks),
              ("modules_unload", modules_unload)]
     results = {}
+    Path("dmesg").unlink(missing_ok=True)
     for name, function in todo:
         results[name] = guarded(function)
         Path("results.json").write_text(json.dumps(results, indent=1))
-        # Kept up to date: a later check may panic.
-        Path("dmesg").write_text(run("dmesg"))
+        # Kept up to date: a later check may panic. Cleared, as it is a ring.
+        with open("dmesg", "a", encoding="utf-8") as log:
+            log.write(run("dmesg --read-clear"))
         print(f"done: {name}", flush=True)
     sys.exit(0)

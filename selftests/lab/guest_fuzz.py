@@ -338,38 +338,49 @@ def check_failing_allocations():
                         ("probability", "5"), ("times", "-1"),
                         ("ignore-gfp-wait", "N")):
         (knob / name).write_text(value)
-    myself = File(f"/proc/self/task/{threading.get_native_id()}/make-it-fail")
-    for _ in range(400):
-        with bench.a:
-            device = socket.if_nametoindex("va")
-            myself.write_text("1")
-            try:
-                bench.rtnl.qdisc(36, 0x500, device, 0x100000, 0xFFFFFFFF,
-                                 attr(1, b"sbrm\0") +
-                                 attr(2 | 0x8000, options(limit=100)))
-                if rng.random() < 0.3:
-                    bench.rtnl.qdisc(37, 0, device, 0, 0xFFFFFFFF, b"")
-            except (OSError, Refused):
-                failures += 1
-            finally:
-                myself.write_text("0")
-        bench.rtnl.socket.close()
-        with bench.a:
-            bench.rtnl = Rtnl()
-        bench.send(100, NOT_ECT)
-    # A namespace whose settings cannot be allocated.
-    home = Namespace("home")
-    outside = os.open("/proc/self/ns/net", os.O_RDONLY)
-    for _ in range(100):
-        myself.write_text("1")
+    # Opened before: opening could fail.
+    myself = os.open(f"/proc/self/task/{threading.get_native_id()}/make-it-fail",
+                     os.O_RDWR)
+
+    def failing(function):
+        """1 if it failed for want of memory, or was refused."""
+        os.pwrite(myself, b"1", 0)
         try:
-            if guest_base.LIBC.unshare(guest_base.CLONE_NEWNET):
-                failures += 1
+            function()
+        except (OSError, Refused):
+            return 1
         finally:
-            myself.write_text("0")
-    (knob / "probability").write_text("0")
-    home.move(outside)
-    os.close(outside)
+            os.pwrite(myself, b"0", 0)
+        return 0
+
+    def new_namespace():
+        if guest_base.LIBC.unshare(guest_base.CLONE_NEWNET):
+            raise OSError
+
+    with bench.a:
+        device = socket.if_nametoindex("va")
+    create = (attr(1, b"sbrm\0") + attr(2 | 0x8000, options(limit=100)))
+    outside = os.open("/proc/self/ns/net", os.O_RDONLY)
+    try:
+        for _ in range(400):
+            failures += failing(lambda: bench.rtnl.qdisc(
+                36, 0x500, device, 0x100000, 0xFFFFFFFF, create))
+            if rng.random() < 0.3:
+                failures += failing(lambda: bench.rtnl.qdisc(
+                    37, 0, device, 0, 0xFFFFFFFF, b""))
+            # An answer may be left over from a failure.
+            bench.rtnl.socket.close()
+            with bench.a:
+                bench.rtnl = Rtnl()
+            bench.send(100, NOT_ECT)
+        # Namespaces whose settings cannot be allocated.
+        for _ in range(100):
+            failures += failing(new_namespace)
+    finally:
+        Namespace.move(outside)
+        os.close(outside)
+        os.close(myself)
+        (knob / "probability").write_text("0")
     note(f"{failures} operations failed")
     assert failures
 
