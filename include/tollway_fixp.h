@@ -121,7 +121,7 @@ static inline s64 fixp_ln(u64 x)
  * @base: Q32, less than 1.0
  * @n: exponent
  *
- * Return: @base^@n in Q32, at most 2^-17 from the true value (2^-28 for
+ * Return: @base^@n in Q32, at most 2^-16 below the true value (2^-26 for
  * @n up to 64); one (2^32) for @n of 0. At most 32 rounds.
  */
 static inline u64 fixp_pow(u32 base, u32 n)

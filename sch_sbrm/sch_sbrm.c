@@ -39,6 +39,8 @@
 #include <linux/errno.h>
 #include <linux/random.h>
 #include <linux/skbuff.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
 #include <net/inet_ecn.h>
 #include <net/netlink.h>
 #include <net/pkt_sched.h>
@@ -97,9 +99,31 @@ struct sbrm_sched_data {
 	struct tc_sbrm_xstats	stats;
 };
 
+/* Segments of a super-packet that came from outside: nobody counted them. */
+static u32 sbrm_count_segments(const struct sk_buff *skb)
+{
+	const struct skb_shared_info *shinfo = skb_shinfo(skb);
+	u32 header = skb_transport_offset(skb);
+	const struct tcphdr *th;
+	struct tcphdr copy;
+
+	if (shinfo->gso_type & (SKB_GSO_TCPV4 | SKB_GSO_TCPV6)) {
+		th = skb_header_pointer(skb, header, sizeof(copy), &copy);
+		header += th ? __tcp_hdrlen(th) : 0;
+	} else {
+		header += sizeof(struct udphdr);
+	}
+
+	return skb->len <= header ? 1 :
+	       DIV_ROUND_UP(skb->len - header, shinfo->gso_size);
+}
+
 static u32 sbrm_segments(const struct sk_buff *skb)
 {
-	return skb_is_gso(skb) ? max_t(u32, skb_shinfo(skb)->gso_segs, 1) : 1;
+	if (!skb_is_gso(skb))
+		return 1;
+
+	return skb_shinfo(skb)->gso_segs ?: sbrm_count_segments(skb);
 }
 
 /* Backlog in the unit of limit and target. */
@@ -278,8 +302,8 @@ static bool sbrm_charge(struct sbrm_sched_data *q, struct sk_buff *skb,
 static struct sk_buff *sbrm_dequeue(struct Qdisc *sch)
 {
 	struct sbrm_sched_data *q = qdisc_priv(sch);
-	u32 drops = 0, drop_len = 0;
 	struct sk_buff *skb;
+	u32 drops = 0;
 
 	for (;;) {
 		/* The packet that leaves is still part of the backlog. */
@@ -308,13 +332,12 @@ static struct sk_buff *sbrm_dequeue(struct Qdisc *sch)
 			break;
 		}
 		drops++;
-		drop_len += qdisc_pkt_len(skb);
+		/* At once, while another packet keeps the class active. */
+		qdisc_tree_reduce_backlog(sch, 1, qdisc_pkt_len(skb));
 		kfree_skb(skb);
 		qdisc_qstats_drop(sch);
 	}
 
-	if (drops)
-		qdisc_tree_reduce_backlog(sch, drops, drop_len);
 	return skb;
 }
 

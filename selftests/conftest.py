@@ -25,7 +25,7 @@ sys.path.insert(0, str(HERE.parent / "scripts"))
 
 SCRIPTS = "/run/tollway/src/selftests/lab"
 KERNEL_TROUBLE = re.compile(
-    r"WARNING|\bBUG\b|KASAN|UBSAN|INFO: |Oops|Call Trace|kmemleak: \d+ new|"
+    r"WARNING|\bBUG\b|KASAN|UBSAN|INFO: |Oops|kmemleak: \d+ new|"
     r"suspicious RCU|refcount_t|unreferenced object|lockdep|"
     r"unregister_netdevice: waiting")
 # Lines of a healthy kernel that would match.
@@ -131,9 +131,6 @@ def trouble_in(log):
         if not KERNEL_TROUBLE.search(line) or HARMLESS.search(line):
             continue
         report = lines[index:index + 60]
-        # check_failing_allocations asks for these.
-        if "Call Trace" in line and "Mem-Info" in "\n".join(report):
-            continue
         if KNOWN_TRACE in "\n".join(report) and "RCU" in line:
             known_until = index + len(report)
         if index >= known_until:

@@ -31,7 +31,9 @@
  * - the peer runs this module (or dctcp): it echoes the mark of each packet,
  *   found out by watching, see sbrm_echo_watch();
  * - the kernel negotiated AccECN: any receiver counts the marks;
- * - neither: the connection behaves as TCP/RM, one cut per round trip.
+ * - neither: the connection behaves as TCP/RM, one cut per round trip. Stock
+ *   Linux receivers without this module refuse ECN to a SYN that is ECT itself,
+ *   which TCP_CONG_NEEDS_ECN makes it: losses alone are left then.
  * ss -ti shows which: dctcp:fallback_mode is TCP/RM.
  *
  * Notable differences from the paper:
@@ -513,7 +515,7 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 
 	if (ca->slow_start) {
 		if (!ack->ece && tcp_in_slow_start(tp)) {
-			if (!ack->app_limited)
+			if (tcp_is_cwnd_limited(sk))
 				sbrm_cwnd_set(sk, ca, ca->cwnd +
 					((u64)ack->acked << FIXP_SHIFT));
 			return;
@@ -662,6 +664,8 @@ static u32 sbrm_tso_segs(COMPAT_TSO_SEGS_ARGS)
 	return 1;
 }
 
+static struct tcp_congestion_ops sbrm_no_ecn_ops;
+
 static void sbrm_init(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -683,7 +687,11 @@ static void sbrm_init(struct sock *sk)
 	} else if (!compat_tcp_ecn_negotiated(tp) &&
 		   sk->sk_state != TCP_LISTEN && sk->sk_state != TCP_CLOSE) {
 		ca->echo = SBRM_ECHO_NONE;
-		/* Marks would go unseen: let routers drop instead. */
+		/*
+		 * Marks would go unseen: let routers drop instead. Operations
+		 * that need ECN would have it switched on again after this.
+		 */
+		inet_csk(sk)->icsk_ca_ops = &sbrm_no_ecn_ops;
 		INET_ECN_dontxmit(sk);
 		pr_info_once("ECN was not negotiated with a peer: such connections use TCP/RM on losses alone\n");
 	}
@@ -718,18 +726,27 @@ static size_t sbrm_get_info(struct sock *sk, u32 ext, int *attr,
 	return sizeof(info->dctcp);
 }
 
+#define SBRM_OPS						\
+	.name		= "sbrm",				\
+	.owner		= THIS_MODULE,				\
+	.init		= sbrm_init,				\
+	.cong_control	= sbrm_cong_control,			\
+	.ssthresh	= sbrm_ssthresh,			\
+	.undo_cwnd	= sbrm_undo_cwnd,			\
+	.set_state	= sbrm_set_state,			\
+	.cwnd_event	= sbrm_cwnd_event,			\
+	.COMPAT_TSO_SEGS_OP = sbrm_tso_segs,			\
+	.get_info	= sbrm_get_info
+
 static struct tcp_congestion_ops sbrm_ops __read_mostly = {
-	.name		= "sbrm",
-	.owner		= THIS_MODULE,
+	SBRM_OPS,
 	.flags		= TCP_CONG_NEEDS_ECN | TCP_CONG_NON_RESTRICTED,
-	.init		= sbrm_init,
-	.cong_control	= sbrm_cong_control,
-	.ssthresh	= sbrm_ssthresh,
-	.undo_cwnd	= sbrm_undo_cwnd,
-	.set_state	= sbrm_set_state,
-	.cwnd_event	= sbrm_cwnd_event,
-	.COMPAT_TSO_SEGS_OP = sbrm_tso_segs,
-	.get_info	= sbrm_get_info,
+};
+
+/* Never registered: sbrm_init() gives it to connections without ECN. */
+static struct tcp_congestion_ops sbrm_no_ecn_ops __read_mostly = {
+	SBRM_OPS,
+	.flags		= TCP_CONG_NON_RESTRICTED,
 };
 
 static int __init sbrm_module_init(void)

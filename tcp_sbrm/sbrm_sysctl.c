@@ -102,8 +102,12 @@ static int sbrm_proc_text(COMPAT_CTL_CONST struct ctl_table *ctl, int write,
 		.maxlen = 16,
 		.mode = ctl->mode,
 	};
+	int err = proc_dostring(&fake, write, buffer, lenp, ppos);
 
-	return proc_dostring(&fake, write, buffer, lenp, ppos);
+	/* What does not fit is cut off silently. */
+	if (!err && write && strlen(text) == fake.maxlen - 1)
+		return -EINVAL;
+	return err;
 }
 
 static int sbrm_proc_fraction(COMPAT_CTL_CONST struct ctl_table *ctl, int write,
@@ -150,12 +154,16 @@ static int sbrm_proc_wtp(COMPAT_CTL_CONST struct ctl_table *ctl, int write,
 		.extra2 = (void *)&max,
 	};
 	u32 *wtp = ctl->data;
+	size_t given = *lenp;
 	int err, i;
 
 	memcpy(values, wtp, sizeof(values));
 	err = proc_dointvec_minmax(&fake, write, buffer, lenp, ppos);
 	if (err || !write)
 		return err;
+	/* More values than classes stay unread. */
+	if (*lenp < given)
+		return -EINVAL;
 
 	for (i = 0; i < SBRM_WTP_CLASSES; i++)
 		WRITE_ONCE(wtp[i], values[i]);

@@ -60,7 +60,9 @@ def modules(kernel):
     folder = cache_dir() / f"modules-{kernel.build.name}-{key}"
     return _built(folder, sources,
                   [str(TOP / "scripts/build-modules.sh"), str(kernel.build),
-                   str(folder), "ARCH=um", "SUBARCH=x86_64"],
+                   str(folder), "ARCH=um", "SUBARCH=x86_64",
+                   # Only heard where the kernel has UBSAN.
+                   "UBSAN_SANITIZE=y"],
                   f"the modules for {kernel.version}")
 
 

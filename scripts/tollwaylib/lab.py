@@ -89,10 +89,15 @@ class Lab:
                                    uml_dir)))
         opened = " ".join(f'{fd}<"${index}"' for index, fd in
                           enumerate(fds, start=1))
+        # However this process ends, the kernel ends with it, and its guests
+        # with the kernel: without the one that traces them they would go on.
+        guard = "" if interactive else (
+            "setpriv --pdeathsig TERM sh -c 'trap \"kill -KILL 0\" TERM; "
+            "while :; do sleep 86400 & wait \"$!\"; done' "
+            "< /dev/null > /dev/null 2>&1 & ")
         words = [
-            "sh", "-c", f'exec {opened}; shift {len(fds)}; exec "$@"', "lab",
-            *map(str, fds.values()),
-            # However this process ends, the kernel ends with it.
+            "sh", "-c", f'{guard}exec {opened}; shift {len(fds)}; exec "$@"',
+            "lab", *map(str, fds.values()),
             "setpriv", "--pdeathsig", "KILL",
             "taskset", "-c", str(core), "setarch", "-R",
             str(self.kernel.image), f"mem={MEMORY}", "umid=lab",

@@ -77,15 +77,15 @@ static void fixp_pow_test(struct kunit *test)
 		u64 error = distance(fixp_pow(base, n) << TO_REFERENCE,
 				     pow_reference[i].power);
 
-		KUNIT_EXPECT_LE_MSG(test, error, n <= 64 ? BOUND(28) : BOUND(17),
+		KUNIT_EXPECT_LE_MSG(test, error, n <= 64 ? BOUND(26) : BOUND(16),
 				    "base = %u, n = %u", base, n);
 		if (n <= 64)
 			worst_short = max(worst_short, error);
 		else
 			worst_long = max(worst_long, error);
 	}
-	report_worst(test, worst_short, BOUND(28));
-	report_worst(test, worst_long, BOUND(17));
+	report_worst(test, worst_short, BOUND(26));
+	report_worst(test, worst_long, BOUND(16));
 }
 
 /* The price laws live by it: exp(ln x) must come back. */

@@ -116,14 +116,17 @@ def check_old_receiver():
 
 
 def check_old_receiver_from_the_start():
-    """ECN is negotiated with an RFC 3168 receiver too."""
-    path = Path(aqm=options(limit=1000, target=5, gamma=0.005), sink="reno")
+    """A stock Linux receiver refuses ECN to an ECT SYN: TCP/RM on losses."""
+    path = Path(aqm=options(limit=200, target=5, gamma=0.001), sink="reno")
+    raw = path.sniffer()
     flow = path.connect()
-    pump([flow], 1)
+    assert not info(flow).options & 8, "TCPI_OPT_ECN is set"
+    assert not cc_info(flow).enabled
+    pump([flow], 2)
     with path.s:
-        shown = run("ss -Htin dport = :5000")
-    note(shown)
-    assert info(flow).options & 8, "no ECN: TCPI_OPT_ECN is not set"
+        assert "dctcp:fallback_mode" in run("ss -Htin dport = :5000")
+    data = [one for one in sniffed(raw) if one.payload]
+    assert data and all(one.ecn == 0 for one in data)
 
 
 def check_no_ecn():
