@@ -60,8 +60,12 @@
 #include "tollway_fixp.h"
 #include "sbrm_sysctl.h"
 
-/* Windows are segments in Q32; 2^24 segments keep every product in 64 bits. */
-#define SBRM_CWND_MIN	FIXP_ONE
+/*
+ * Windows are segments in Q32. As the window sets the rate, it may be below one
+ * segment: a packet every other round trip. 2^24 segments keep every product in
+ * 64 bits.
+ */
+#define SBRM_CWND_MIN	(FIXP_ONE / 4)
 #define SBRM_CWND_MAX	((u64)1 << (24 + FIXP_SHIFT))
 
 /* Round-trip times are taken as 1 us .. 16 s. */
@@ -72,6 +76,9 @@
 
 /* Mean gaps are in 2^-4 us: 2^26 us still fit. */
 #define SBRM_GAP_SHIFT	4
+
+/* The estimate at the end of slow start counts as so many packets. */
+#define SBRM_HISTORY_START	4
 
 /* Odds of e^12 convict a peer of repeating ECE, see sbrm_echo_watch(). */
 #define SBRM_LATCHED_ODDS	12
@@ -110,6 +117,7 @@ enum sbrm_echo {
  * @acked_total: segments acknowledged, for ss; wraps
  * @marked_total: of those, marked
  * @epoch_end: snd_nxt when the open ECE epoch began, see sbrm_echo_watch()
+ * @history: packets in the plain average of marks, U16_MAX when it is over
  * @epochs: ECE epochs so far; this and the next two saturate
  * @latched: ACKs with ECE inside of epochs
  * @clear: ACKs without ECE outside of epochs, after the first
@@ -139,6 +147,7 @@ struct sbrm {
 	u32	acked_total;
 	u32	marked_total;
 	u32	epoch_end;
+	u16	history;
 	u16	epochs;
 	u16	latched;
 	u16	clear;
@@ -242,15 +251,29 @@ static u32 sbrm_kappa(struct sbrm *ca, const struct sbrm_net *net)
  * @gain: weight of one packet, Q32
  *
  * With n segments of which k are marked, m = m (1 - g)^n + (1 - (1 - g)^n) k/n,
- * which for n = 1 is the exponential average.
+ * which for n = 1 is the exponential average. What slow start saw says little
+ * of the price after it: from there on the average is a plain one, until it
+ * holds as many packets as the exponential one remembers.
  */
 static void sbrm_mark_update(struct sbrm *ca, const struct sbrm_ack *ack,
 			     u32 gain)
 {
-	u64 keep = FIXP_ONE - gain;
 	u64 seen = ack->marked ? FIXP_ONE : 0;
-	u64 mark;
+	u64 keep, mark;
 
+	if (ca->history < U16_MAX) {
+		u32 plain = U32_MAX / (ca->history + SBRM_HISTORY_START);
+
+		if (plain > gain) {
+			gain = plain;
+			ca->history = min_t(u32, ca->history + ack->acked,
+					    U16_MAX);
+		} else {
+			ca->history = U16_MAX;
+		}
+	}
+
+	keep = FIXP_ONE - gain;
 	if (ack->acked > 1) {
 		keep = gain ? fixp_pow(U32_MAX - gain + 1, ack->acked) : 0;
 		seen = div_u64((u64)ack->marked << FIXP_SHIFT, ack->acked);
@@ -520,7 +543,11 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 					((u64)ack->acked << FIXP_SHIFT));
 			return;
 		}
+		/* The window has doubled since the marked packet was sent. */
+		if (ack->ece)
+			sbrm_cwnd_set(sk, ca, ca->cwnd / 2);
 		ca->slow_start = 0;
+		ca->history = 0;
 	}
 
 	if (sbrm_is_rm(ca))
@@ -606,7 +633,7 @@ static void sbrm_set_state(struct sock *sk, u8 new_state)
 	/* After a timeout, up to there in slow start. */
 	ca->slow_start = new_state == TCP_CA_Loss;
 	if (new_state == TCP_CA_Loss && old_state != TCP_CA_Loss)
-		sbrm_cwnd_set(sk, ca, SBRM_CWND_MIN);
+		sbrm_cwnd_set(sk, ca, FIXP_ONE);
 }
 
 static u32 sbrm_undo_cwnd(struct sock *sk)
