@@ -23,6 +23,8 @@ MEMORY = "768M"
 # Boot date: a fixed one, 2005-01-01, the year of CP05.
 START_NS = 1104537600 * 10**9
 DEFAULT_WALL_S = 3600
+# How often the console is looked at, s.
+POLL_S = 0.1
 DEFAULT_VIRTUAL_S = 24 * 3600
 
 
@@ -122,11 +124,15 @@ class Lab:
         if interactive:
             subprocess.run(command, check=False)
             return ""
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, start_new_session=True,
-            env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"),
-                 "TMPDIR": os.environ.get("TMPDIR", "/tmp")})
+        # The console is a file, and read from there: on a pipe the kernel gets
+        # SIGIO when the reader reads, which is real time inside of the lab.
+        console = out_dir / "console.log"
+        with open(console, "wb") as output:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT, start_new_session=True,
+                env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+                     "TMPDIR": os.environ.get("TMPDIR", "/tmp")})
         expired = threading.Event()
 
         def expire():
@@ -138,14 +144,15 @@ class Lab:
         watchdog.start()
         lines = []
         try:
-            with open(out_dir / "console.log", "w", encoding="utf-8") as log:
-                for raw in process.stdout:
-                    line = raw.decode(errors="replace").rstrip("\r\n")
-                    lines.append(line)
-                    log.write(line + "\n")
-                    if on_line:
-                        on_line(line)
-            process.wait()
+            with open(console, encoding="utf-8", errors="replace") as log:
+                running = True
+                while running:
+                    try:
+                        process.wait(POLL_S)
+                        running = False
+                    except subprocess.TimeoutExpired:
+                        pass
+                    self._read_lines(log, lines, on_line, not running)
         finally:
             watchdog.cancel()
             end_session(process.pid)
@@ -157,6 +164,19 @@ class Lab:
                 f"the lab did not finish within {wall_s:g} s of real time and "
                 f"was stopped: see {out_dir / 'kernel.log'}")
         return "\n".join(lines)
+
+    @staticmethod
+    def _read_lines(log, lines, on_line, at_end):
+        """Take what the console has said since, in whole lines."""
+        while True:
+            start = log.tell()
+            line = log.readline()
+            if not line.endswith("\n") and not (at_end and line):
+                log.seek(start)
+                return
+            lines.append(line.rstrip("\r\n"))
+            if on_line:
+                on_line(lines[-1])
 
     @staticmethod
     def _keep_log(out_dir, lines):
