@@ -240,9 +240,10 @@ def sysctls(cc, values, wtps):
     """{name: value} to set on every host."""
     # ECN is asked for by everyone: CP05 4.3.1 compares with an ECN NewReno.
     # The rest keeps one connection from learning of another.
-    settings = {"net.ipv4.tcp_ecn": 1, "net.ipv4.tcp_no_metrics_save": 1,
-                "net.ipv4.tcp_congestion_control": cc}
+    settings = {"net.ipv4.tcp_ecn": 1, "net.ipv4.tcp_no_metrics_save": 1}
     if cc == "sbrm":
+        # For receivers that cannot be told (iperf3): they echo the marks.
+        settings["net.ipv4.tcp_congestion_control"] = cc
         base = "net.ipv4.tcp_sbrm"
         table = [wtps[0]] * 16
         for priority, wtp in zip(sorted(PRIORITIES), wtps):
