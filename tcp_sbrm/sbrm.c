@@ -40,6 +40,9 @@
  * - the window is a fixed-point number and paced at cwnd / RTT: at 6 ms and
  *   w = 100 the fair window is 2.4 segments, which no integer expresses. What
  *   the kernel and ss know as cwnd is a cap, rounded up, plus one segment;
+ * - the time itself takes the place of RTT / cwnd, see sbrm_direct(), and the
+ *   gaps between packets vary, see sbrm_pace();
+ * - slow start ends with half of its window at the first mark;
  * - m is an exponential average with history_gain per packet, not the last
  *   50 packets, and a step is at most one segment per acknowledged segment;
  * - loss detection and repair are Linux's own (SACK, RACK, TLP); the window is
