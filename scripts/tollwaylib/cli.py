@@ -182,8 +182,10 @@ def main(words=None):
     """Entry point; returns the exit status."""
     words = sys.argv[1:] if words is None else words
     arguments = parser().parse_args(words)
-    # A killed run must clean up like an interrupted one.
+    # A killed run must clean up like an interrupted one, and a run in the
+    # background, where shells ignore SIGINT, be interrupted like any other.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         if arguments.command == "list":
             return command_list()

@@ -39,7 +39,10 @@ def main():
         print(f"tollway: {error}", file=sys.stderr)
     finally:
         sys.stdout.flush()
-        (OUT / "status").write_text(f"{status}\n")
+        try:
+            (OUT / "status").write_text(f"{status}\n")
+        except OSError as error:
+            print(f"tollway: {error}", file=sys.stderr)
         os.sync()
         ctypes.CDLL(None).reboot(POWER_OFF)
 

@@ -184,9 +184,13 @@ class Lab:
 
     def _status(self, out_dir, text):
         status = out_dir / "status"
+        space = os.statvfs(out_dir)
+        if "No space left on device" in text or \
+                space.f_bavail * space.f_frsize < 1 << 16:
+            raise TollwayError(f"{out_dir}: No space left on device")
         trouble = re.search(r"Kernel panic[^\n]*|BUG: [^\n]*|"
                             r"sleep forever[^\n]*", text)
-        if status.exists() and not trouble:
+        if status.exists() and status.read_text().strip() and not trouble:
             return int(status.read_text())
         self._keep_log(out_dir, text.splitlines())
         reason = trouble.group(0) if trouble else "it ended early"

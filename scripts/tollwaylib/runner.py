@@ -98,7 +98,7 @@ def run_seed(place, job, folder, core, command, progress):
         raise TollwayError(f"{folder}: {error.strerror}") from error
     finally:
         if not complete:
-            for name in ("raw.json", "result.json"):
+            for name in ("raw.json", "raw.json.new", "result.json"):
                 (folder / name).unlink(missing_ok=True)
 
 

@@ -192,7 +192,8 @@ def bounds_table(result):
     if not result["bounds"]:
         return None
     rows = [[bound["name"], bound["verdict"],
-             "never" if bound["measured"] is None
+             "-" if bound["verdict"] == "needs seeds"
+             else "never" if bound["measured"] is None
              else f"{bound['measured']:.4g}",
              f"{bound['op']} {bound['bound']:g}"]
             for bound in result["bounds"]]
