@@ -9,6 +9,8 @@
  *	traffic.c		arguments, addresses
  *	traffic_flows.c		the flow file
  *	traffic_loop.c		epoll, timer, signals
+ *	traffic_pages.h		the HTTP model
+ *	traffic_network.c	counters of the network namespace
  *	traffic_send.c		the sender
  *	traffic_sink.c		the receiver
  */

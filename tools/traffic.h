@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "traffic_common.h"
+#include "traffic_pages.h"
 
 #define CONGESTION_NAME_MAX	16	/* TCP_CA_NAME_MAX */
 
@@ -69,6 +70,9 @@ struct flow_config {
 	struct span on;				/* ns 0: always on */
 	struct span off;
 	int64_t repeat;				/* 0: until stop */
+	bool http;				/* pages= */
+	bool per_object;			/* connections= */
+	struct pages pages;
 	int64_t rate_bps;
 	bool poisson;
 	int64_t size_bytes;
@@ -111,5 +115,24 @@ int traffic_send(const struct send_options *options);
 int traffic_sink(const struct sink_options *options);
 
 int64_t tcp_memory_low_bytes(void);
+
+/* traffic_network.c: what the kernel counts in our network namespace. */
+enum network_counter {
+	NETWORK_TIMEOUTS,
+	NETWORK_FAST_RETRANSMITS,
+	NETWORK_SLOW_START_RETRANSMITS,
+	NETWORK_LOST_RETRANSMITS,
+	NETWORK_RETRANSMITS,
+	NETWORK_COUNTERS
+};
+
+struct network {
+	bool known;
+	int64_t counters[NETWORK_COUNTERS];
+};
+
+extern const char * const network_names[NETWORK_COUNTERS];
+
+void network_read(struct network *network);
 
 #endif

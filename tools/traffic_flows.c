@@ -9,6 +9,12 @@
 #define UDP_SIZE_DEFAULT	972	/* 1000 bytes with UDP and IPv4 headers */
 #define UDP_SIZE_MIN		16	/* our sequence header */
 #define UDP_SIZE_MAX		65507
+/* The HTTP model of CP05 5.6.4. */
+#define HTTP_OBJECTS		6550000	/* millionths */
+#define HTTP_MEAN_BYTES		10000
+#define HTTP_MIN_BYTES		100
+#define HTTP_MAX_BYTES		10000000
+#define HTTP_OFF_NS		(500 * NSEC_PER_MSEC)
 
 #define bad_line(file, number, ...) do {				\
 	fprintf(stderr, "%s: %s:%u: ", program_invocation_short_name,	\
@@ -21,7 +27,9 @@
 enum flow_key {
 	KEY_ID, KEY_DST, KEY_PORT, KEY_PROTO, KEY_CC, KEY_PRIO, KEY_MARK,
 	KEY_START, KEY_STOP, KEY_BYTES, KEY_ON, KEY_OFF, KEY_REPEAT,
-	KEY_RATE, KEY_ARRIVAL, KEY_SIZE, KEY_OVERHEAD, KEY_UNSENT, KEY_SEED,
+	KEY_PAGES, KEY_OBJECTS, KEY_OBJECT_MEAN, KEY_OBJECT_MIN, KEY_OBJECT_MAX,
+	KEY_CONNECTIONS, KEY_RATE, KEY_ARRIVAL, KEY_SIZE, KEY_OVERHEAD,
+	KEY_UNSENT, KEY_SEED,
 	KEY_COUNT
 };
 
@@ -39,6 +47,12 @@ static const char * const key_names[KEY_COUNT] = {
 	[KEY_ON] = "on",
 	[KEY_OFF] = "off",
 	[KEY_REPEAT] = "repeat",
+	[KEY_PAGES] = "pages",
+	[KEY_OBJECTS] = "objects",
+	[KEY_OBJECT_MEAN] = "object-mean",
+	[KEY_OBJECT_MIN] = "object-min",
+	[KEY_OBJECT_MAX] = "object-max",
+	[KEY_CONNECTIONS] = "connections",
 	[KEY_RATE] = "rate",
 	[KEY_ARRIVAL] = "arrival",
 	[KEY_SIZE] = "size",
@@ -76,6 +90,16 @@ static const char *key_expects(enum flow_key key)
 	case KEY_REPEAT:
 	case KEY_SEED:
 		return "a whole number";
+	case KEY_PAGES:
+		return "http";
+	case KEY_OBJECTS:
+		return "a number from 1 to 1000";
+	case KEY_OBJECT_MEAN:
+	case KEY_OBJECT_MIN:
+	case KEY_OBJECT_MAX:
+		return "a number of bytes from 1 to 1000g";
+	case KEY_CONNECTIONS:
+		return "page or object";
 	case KEY_RATE:
 		return "a number of bits per second above 0";
 	case KEY_ARRIVAL:
@@ -111,6 +135,12 @@ static bool parse_name(const char *text, char *name)
 		return false;
 	strcpy(name, text);
 	return true;
+}
+
+static bool parse_object_bytes(const char *text, int64_t *bytes)
+{
+	return parse_quantity(text, bytes) && *bytes > 0 &&
+	       *bytes <= PAGES_BYTES_MAX;
 }
 
 static bool parse_value(struct flow_config *flow, enum flow_key key,
@@ -161,6 +191,22 @@ static bool parse_value(struct flow_config *flow, enum flow_key key,
 		return parse_span(text, &flow->off);
 	case KEY_REPEAT:
 		return parse_integer(text, 0, INT32_MAX, &flow->repeat);
+	case KEY_PAGES:
+		flow->http = !strcmp(text, "http");
+		return flow->http;
+	case KEY_OBJECTS:
+		return parse_decimal(text, PAGES_MILLION, false,
+				     &flow->pages.objects) &&
+		       flow->pages.objects >= PAGES_MILLION &&
+		       flow->pages.objects <= PAGES_OBJECTS_MAX;
+	case KEY_OBJECT_MEAN:
+		return parse_object_bytes(text, &flow->pages.mean_bytes);
+	case KEY_OBJECT_MIN:
+		return parse_object_bytes(text, &flow->pages.min_bytes);
+	case KEY_OBJECT_MAX:
+		return parse_object_bytes(text, &flow->pages.max_bytes);
+	case KEY_CONNECTIONS:
+		return parse_choice(text, "page", "object", &flow->per_object);
 	case KEY_RATE:
 		return parse_quantity(text, &flow->rate_bps) &&
 		       flow->rate_bps > 0;
@@ -191,8 +237,13 @@ static void check_flow(const struct flow_file *file,
 		       const struct flow_config *flow, uint32_t given)
 {
 	static const enum flow_key required[] = { KEY_ID, KEY_DST, KEY_PORT };
+	const uint32_t http_only = 1U << KEY_OBJECTS | 1U << KEY_OBJECT_MEAN |
+				   1U << KEY_OBJECT_MIN |
+				   1U << KEY_OBJECT_MAX |
+				   1U << KEY_CONNECTIONS;
 	const uint32_t tcp_only = 1U << KEY_CC | 1U << KEY_BYTES |
-				  1U << KEY_REPEAT | 1U << KEY_UNSENT;
+				  1U << KEY_REPEAT | 1U << KEY_UNSENT |
+				  1U << KEY_PAGES | http_only;
 	const uint32_t udp_only = 1U << KEY_RATE | 1U << KEY_ARRIVAL |
 				  1U << KEY_SIZE | 1U << KEY_OVERHEAD;
 	uint32_t wrong = given & (flow->udp ? tcp_only : udp_only);
@@ -211,15 +262,41 @@ static void check_flow(const struct flow_file *file,
 	if (flow->bytes && flow->on.ns)
 		bad_line(file, flow->line,
 			 "on= and bytes= exclude each other");
-	if (given & 1U << KEY_REPEAT && !flow->bytes)
-		bad_line(file, flow->line, "repeat= needs bytes=");
-	if (given & 1U << KEY_OFF && !flow->on.ns &&
+	if (flow->http && (flow->bytes || flow->on.ns))
+		bad_line(file, flow->line, "%s= and pages= exclude each other",
+			 flow->bytes ? "bytes" : "on");
+	if (!flow->http && given & http_only)
+		bad_line(file, flow->line, "%s= needs pages=",
+			 key_names[__builtin_ctz(given & http_only)]);
+	if (given & 1U << KEY_REPEAT && !flow->bytes && !flow->http)
+		bad_line(file, flow->line, "repeat= needs bytes= or pages=");
+	if (given & 1U << KEY_OFF && !flow->on.ns && !flow->http &&
 	    !(given & 1U << KEY_REPEAT))
-		bad_line(file, flow->line, "off= needs on= or repeat=");
+		bad_line(file, flow->line,
+			 "off= needs on=, repeat= or pages=");
 	if (flow->on.ns && !(given & 1U << KEY_OFF))
 		bad_line(file, flow->line, "on= needs off=");
 	if (flow->stop_ns <= flow->start_ns)
 		bad_line(file, flow->line, "stop= is not after start=");
+}
+
+/* What pages= makes of what was not said. */
+static void complete_http(const struct flow_file *file,
+			  struct flow_config *flow, uint32_t given)
+{
+	if (!(given & 1U << KEY_REPEAT))
+		flow->repeat = 0;
+	if (!(given & 1U << KEY_OFF))
+		flow->off = (struct span){
+			.ns = HTTP_OFF_NS,
+			.exponential = true,
+		};
+	if (!pages_solve(&flow->pages))
+		bad_line(file, flow->line,
+			 "object-mean=%lld: no power tail from object-min=%lld to object-max=%lld has this mean",
+			 (long long)flow->pages.mean_bytes,
+			 (long long)flow->pages.min_bytes,
+			 (long long)flow->pages.max_bytes);
 }
 
 /* False when the line holds no flow. */
@@ -252,6 +329,8 @@ static bool parse_line(const struct flow_file *file, char *text,
 	if (!given)
 		return false;
 	check_flow(file, flow, given);
+	if (flow->http)
+		complete_http(file, flow, given);
 	if (!(given & 1U << KEY_SEED))
 		flow->seed = flow->id;
 	return true;
@@ -313,6 +392,12 @@ void flow_file_read(struct flow_file *file, const char *path)
 			.stop_ns = TIME_NEVER,
 			.repeat = 1,
 			.size_bytes = UDP_SIZE_DEFAULT,
+			.pages = {
+				.objects = HTTP_OBJECTS,
+				.mean_bytes = HTTP_MEAN_BYTES,
+				.min_bytes = HTTP_MIN_BYTES,
+				.max_bytes = HTTP_MAX_BYTES,
+			},
 		};
 		if (parse_line(file, text, flow))
 			file->count++;

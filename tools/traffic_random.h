@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Exponential variates from integers alone. The logarithm of the C library is
+ * Random variates from integers alone. The logarithm of the C library is
  * not the same function on every machine (it is chosen by the processor's
  * features), and a schedule of packets must be.
  */
@@ -23,13 +23,12 @@ static inline uint64_t random_next(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-/* -ln(uniform / 2^64) in units of 2^-40; at most 44.4, so below 2^46. */
-static inline uint64_t random_exponential(uint64_t *state)
+/* The binary logarithm of a number from 1 in units of 2^-40. */
+static inline uint64_t random_log2(uint64_t number)
 {
-	uint64_t uniform = random_next(state) | 1;
-	unsigned int zeros = __builtin_clzll(uniform);
-	uint64_t mantissa = uniform << zeros;	/* in [2^63, 2^64) is [1, 2) */
-	uint64_t log2 = 0;
+	unsigned int zeros = __builtin_clzll(number);
+	uint64_t mantissa = number << zeros;	/* in [2^63, 2^64) is [1, 2) */
+	uint64_t log2 = 63 - zeros;
 	int bit;
 
 	/* Squaring doubles the logarithm: its next bit is the carry. */
@@ -45,9 +44,20 @@ static inline uint64_t random_exponential(uint64_t *state)
 			mantissa = square >> 63;
 		}
 	}
-	/* uniform / 2^64 = mantissa * 2^(-zeros - 1) */
-	log2 = ((uint64_t)(zeros + 1) << RANDOM_FRACTION_BITS) - log2;
+	return log2;
+}
+
+/* A binary as a natural logarithm, both in units of 2^-40. */
+static inline uint64_t random_natural(uint64_t log2)
+{
 	return ((unsigned __int128)log2 * RANDOM_LN2) >> RANDOM_FRACTION_BITS;
+}
+
+/* -ln(uniform / 2^64) in units of 2^-40; at most 44.4, so below 2^46. */
+static inline uint64_t random_exponential(uint64_t *state)
+{
+	return random_natural((64ULL << RANDOM_FRACTION_BITS) -
+			      random_log2(random_next(state) | 1));
 }
 
 /*

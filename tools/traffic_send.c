@@ -13,6 +13,9 @@
  *	   | off=                            v
  *	   +----------------------------- CLOSING --> DONE
  *
+ * With pages=, a transfer is a page, or with connections=object an object of it,
+ * of which the next begins at once.
+ *
  * stop= and errors lead to DONE from anywhere. A connection that is still
  * sending at its stop is aborted with a reset: what lies in its send buffer
  * does not go on loading the link, as when a simulator stops a flow.
@@ -75,6 +78,13 @@ struct transfer {
 	int64_t bytes;
 };
 
+struct page {
+	int64_t start_ns;
+	int64_t duration_ns;	/* TIME_UNSET: not finished */
+	int64_t bytes;
+	uint32_t objects;
+};
+
 /* Counters that add up over the successive connections of a flow. */
 struct totals {
 	uint64_t bytes_acked, bytes_sent;
@@ -98,6 +108,7 @@ struct flow {
 	char *error;
 
 	/* tcp */
+	int64_t size;			/* of this transfer; 0: no end */
 	int64_t remaining;		/* of this transfer */
 	int64_t written;		/* on this connection */
 	struct totals earlier;		/* connections that are closed */
@@ -105,6 +116,10 @@ struct flow {
 	uint32_t lost;
 	struct transfer *transfers;
 	size_t transfer_count, transfer_room;
+	uint32_t objects;		/* of this or the next page */
+	uint32_t objects_left;		/* of it, for other connections */
+	struct page *pages;
+	size_t page_count, page_room;
 	struct sample *samples;
 	size_t sample_count, sample_room;
 
@@ -146,6 +161,7 @@ struct sender {
 	struct timer *timers;	/* a binary heap */
 	size_t timer_count, timer_room;
 	uint64_t timer_order;
+	struct network before;	/* the counters when the run began */
 };
 
 /* Never written to, so every page of it is the same page of zeros. */
@@ -318,7 +334,7 @@ static void flow_open_socket(struct sender *sender, struct flow *flow)
 	}
 	if (config->udp) {
 		flow_set_buffer(sender, fd, UDP_BUFFER_BYTES);
-	} else if (!config->bytes || config->bytes > SHORT_TRANSFER_BYTES) {
+	} else if (!flow->size || flow->size > SHORT_TRANSFER_BYTES) {
 		flow_set_buffer(sender, fd, TCP_BUFFER_BYTES);
 		setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent,
 			   sizeof(unsent));
@@ -526,6 +542,12 @@ static void tcp_abort(struct sender *sender, struct flow *flow)
 		if (transfer->end_ns == TIME_UNSET)
 			transfer->bytes = flow->current.bytes_acked;
 	}
+	if (flow->page_count) {
+		struct page *page = &flow->pages[flow->page_count - 1];
+
+		if (page->duration_ns == TIME_UNSET)
+			page->bytes += flow->current.bytes_acked;
+	}
 	setsockopt(flow->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 	tcp_end_connection(sender, flow);
 	flow_finish(sender, flow);
@@ -550,7 +572,7 @@ static int socket_error(int fd)
 /* Fill the socket. */
 static void tcp_pump(struct sender *sender, struct flow *flow)
 {
-	bool finite = flow->config->bytes;
+	bool finite = flow->size;
 	int writes;
 
 	for (writes = 0; writes < WRITES_PER_TURN; writes++) {
@@ -586,27 +608,60 @@ static void tcp_pump(struct sender *sender, struct flow *flow)
 		    EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, flow);
 }
 
+/* Choose what the next page is, and so what its first connection carries. */
+static void http_choose_page(struct flow *flow)
+{
+	const struct flow_config *config = flow->config;
+	uint32_t i;
+
+	flow->objects = pages_objects(&config->pages, &flow->random);
+	flow->objects_left = flow->objects - 1;
+	flow->size = pages_bytes(&config->pages, &flow->random);
+	if (config->per_object)
+		return;
+	for (i = 0; i < flow->objects_left; i++)
+		flow->size += pages_bytes(&config->pages, &flow->random);
+	flow->objects_left = 0;
+}
+
+static void http_begin_page(struct sender *sender, struct flow *flow)
+{
+	if (flow->page_count == flow->page_room) {
+		flow->page_room = flow->page_room ? 2 * flow->page_room : 16;
+		flow->pages = checked_reallocarray(flow->pages,
+						   flow->page_room,
+						   sizeof(*flow->pages));
+	}
+	flow->pages[flow->page_count++] = (struct page){
+		.start_ns = sender_now(sender),
+		.duration_ns = TIME_UNSET,
+		.objects = flow->objects,
+	};
+}
+
+static void tcp_begin_transfer(struct sender *sender, struct flow *flow)
+{
+	if (flow->transfer_count == flow->transfer_room) {
+		flow->transfer_room = flow->transfer_room ?
+				      2 * flow->transfer_room : 1;
+		flow->transfers =
+			checked_reallocarray(flow->transfers,
+					     flow->transfer_room,
+					     sizeof(*flow->transfers));
+	}
+	flow->transfers[flow->transfer_count++] = (struct transfer){
+		.start_ns = sender_now(sender),
+		.end_ns = TIME_UNSET,
+	};
+}
+
 static void tcp_connect(struct sender *sender, struct flow *flow)
 {
 	const struct flow_config *config = flow->config;
 
 	if (flow->fd < 0)
 		flow_open_socket(sender, flow);
-	if (config->bytes) {
-		if (flow->transfer_count == flow->transfer_room) {
-			flow->transfer_room = flow->transfer_room ?
-					      2 * flow->transfer_room : 1;
-			flow->transfers =
-				checked_reallocarray(flow->transfers,
-						     flow->transfer_room,
-						     sizeof(*flow->transfers));
-		}
-		flow->transfers[flow->transfer_count++] = (struct transfer){
-			.start_ns = sender_now(sender),
-			.end_ns = TIME_UNSET,
-		};
-		flow->remaining = config->bytes;
-	}
+	flow->remaining = flow->size;
 	flow->state = FLOW_CONNECTING;
 	if (connect(flow->fd, &config->dst.any,
 		    address_length(&config->dst)) && errno != EINPROGRESS) {
@@ -634,20 +689,46 @@ static void tcp_on_connected(struct sender *sender, struct flow *flow)
 		tcp_pump(sender, flow);
 }
 
+/* Note that this transfer is done. Returns how many are. */
+static size_t tcp_end_transfer(struct sender *sender, struct flow *flow)
+{
+	struct transfer *transfer;
+	struct page *page;
+
+	if (flow->config->http) {
+		page = &flow->pages[flow->page_count - 1];
+		page->bytes += flow->size;
+		if (!flow->objects_left)
+			page->duration_ns = sender_now(sender) -
+					    page->start_ns;
+		return flow->page_count;
+	}
+	transfer = &flow->transfers[flow->transfer_count - 1];
+	transfer->end_ns = sender_now(sender);
+	transfer->bytes = flow->size;
+	return flow->transfer_count;
+}
+
 /* All of a transfer is acknowledged. */
 static void tcp_on_completed(struct sender *sender, struct flow *flow,
 			     const struct tcp_info *info)
 {
 	const struct flow_config *config = flow->config;
-	struct transfer *transfer = &flow->transfers[flow->transfer_count - 1];
+	size_t done = tcp_end_transfer(sender, flow);
 	int64_t next_ns;
 
-	transfer->end_ns = sender_now(sender);
-	transfer->bytes = config->bytes;
 	tcp_add_sample(sender, flow, info);
 	tcp_end_connection(sender, flow);
-	next_ns = transfer->end_ns + span_length(flow, &config->off);
-	if ((config->repeat && flow->transfer_count == (size_t)config->repeat) ||
+	if (flow->objects_left) {
+		flow->objects_left--;
+		flow->size = pages_bytes(&config->pages, &flow->random);
+		tcp_connect(sender, flow);
+		return;
+	}
+	next_ns = sender_now(sender) + span_length(flow, &config->off);
+	if (config->http)
+		http_choose_page(flow);
+	if ((config->repeat && done == (size_t)config->repeat) ||
 	    next_ns >= flow->stop_ns) {
 		flow_finish(sender, flow);
 		return;
@@ -668,7 +749,7 @@ static void tcp_on_closing(struct sender *sender, struct flow *flow)
 	case STATE_FIN_WAIT2:
 	case STATE_TIME_WAIT:
 	case STATE_CLOSE:
-		if (flow->current.bytes_acked == (uint64_t)flow->config->bytes)
+		if (flow->current.bytes_acked == (uint64_t)flow->size)
 			tcp_on_completed(sender, flow, &info);
 		else
 			tcp_fail(sender, flow, "send to",
@@ -736,10 +817,15 @@ static void flow_start(struct sender *sender, struct flow *flow, int64_t at_ns)
 {
 	if (flow->state != FLOW_WAITING)
 		return;
-	if (flow->config->udp)
+	if (flow->config->udp) {
 		udp_start(sender, flow);
-	else
+	} else {
+		if (flow->config->http)
+			http_begin_page(sender, flow);
+		else if (flow->config->bytes)
+			tcp_begin_transfer(sender, flow);
 		tcp_connect(sender, flow);
+	}
 	if (flow->state == FLOW_DONE || flow->on)
 		return;
 	flow_turn_on(sender, flow, at_ns);
@@ -755,8 +841,11 @@ static void flow_stop(struct sender *sender, struct flow *flow)
 	case FLOW_DONE:
 		return;
 	case FLOW_CONNECTING:
-		/* The user's impatience is not the network's fault. */
-		if (sender->interrupted)
+		/*
+		 * The user's impatience is not the network's fault, and some
+		 * user of many is always asking for a page.
+		 */
+		if (sender->interrupted || flow->config->http)
 			tcp_abort(sender, flow);
 		else
 			tcp_fail(sender, flow, "connect to", ETIMEDOUT);
@@ -899,6 +988,9 @@ static void sender_set_up(struct sender *sender)
 		flow->random = flow->config->seed;
 		flow->connected_ns = TIME_UNSET;
 		flow->stopped_ns = TIME_UNSET;
+		flow->size = flow->config->bytes;
+		if (flow->config->http)
+			http_choose_page(flow);
 		flow_open_socket(sender, flow);
 	}
 }
@@ -980,22 +1072,43 @@ static void report_samples(struct json *json, const struct sender *sender,
 	json_end(json, '}');
 }
 
-static void report_tcp(struct json *json, const struct sender *sender,
-		       const struct flow *flow)
+#define REPORT_PAGES(to, from, name) do {					\
+	const struct flow *pages_of = (from);				\
+	struct json *pages_to = (to);					\
+	size_t row;							\
+									\
+	json_begin(pages_to, #name, '[');				\
+	for (row = 0; row < pages_of->page_count; row++)		\
+		json_integer(pages_to, NULL,				\
+			     pages_of->pages[row].name);		\
+	json_end(pages_to, ']');					\
+} while (0)
+
+static void report_pages(struct json *json, const struct sender *sender,
+			 const struct flow *flow)
 {
-	const struct totals *sum = &flow->earlier;
 	size_t i;
 
-	json_integer(json, "bytes_acked", sum->bytes_acked);
-	json_integer(json, "bytes_sent", sum->bytes_sent);
-	json_integer(json, "segs_out", sum->segs_out);
-	json_integer(json, "retransmits", sum->retransmits);
-	json_integer(json, "lost", flow->lost);
-	json_integer(json, "delivered", sum->delivered);
-	json_integer(json, "delivered_ce", sum->delivered_ce);
-	json_integer(json, "busy_us", sum->busy_us);
-	json_integer(json, "rwnd_limited_us", sum->rwnd_limited_us);
-	json_integer(json, "sndbuf_limited_us", sum->sndbuf_limited_us);
+	json_begin(json, "pages", '{');
+	json_begin(json, "start_s", '[');
+	for (i = 0; i < flow->page_count; i++)
+		json_seconds(json, NULL,
+			     since_epoch(sender, flow->pages[i].start_ns));
+	json_end(json, ']');
+	json_begin(json, "duration_s", '[');
+	for (i = 0; i < flow->page_count; i++)
+		json_seconds(json, NULL, flow->pages[i].duration_ns);
+	json_end(json, ']');
+	REPORT_PAGES(json, flow, bytes);
+	REPORT_PAGES(json, flow, objects);
+	json_end(json, '}');
+}
+
+static void report_transfers(struct json *json, const struct sender *sender,
+			     const struct flow *flow)
+{
+	size_t i;
+
 	json_begin(json, "transfers", '[');
 	for (i = 0; i < flow->transfer_count; i++) {
 		const struct transfer *transfer = &flow->transfers[i];
@@ -1009,6 +1122,27 @@ static void report_tcp(struct json *json, const struct sender *sender,
 		json_end(json, '}');
 	}
 	json_end(json, ']');
+}
+
+static void report_tcp(struct json *json, const struct sender *sender,
+		       const struct flow *flow)
+{
+	const struct totals *sum = &flow->earlier;
+
+	json_integer(json, "bytes_acked", sum->bytes_acked);
+	json_integer(json, "bytes_sent", sum->bytes_sent);
+	json_integer(json, "segs_out", sum->segs_out);
+	json_integer(json, "retransmits", sum->retransmits);
+	json_integer(json, "lost", flow->lost);
+	json_integer(json, "delivered", sum->delivered);
+	json_integer(json, "delivered_ce", sum->delivered_ce);
+	json_integer(json, "busy_us", sum->busy_us);
+	json_integer(json, "rwnd_limited_us", sum->rwnd_limited_us);
+	json_integer(json, "sndbuf_limited_us", sum->sndbuf_limited_us);
+	if (flow->config->http)
+		report_pages(json, sender, flow);
+	else
+		report_transfers(json, sender, flow);
 	report_samples(json, sender, flow);
 }
 
@@ -1047,6 +1181,24 @@ static void report_flow(struct json *json, const struct sender *sender,
 	json_end(json, '}');
 }
 
+/* What was counted since the run began. */
+static void report_network(struct json *json, const struct network *before)
+{
+	struct network now;
+	int i;
+
+	network_read(&now);
+	if (!now.known || !before->known) {
+		json_null(json, "network");
+		return;
+	}
+	json_begin(json, "network", '{');
+	for (i = 0; i < NETWORK_COUNTERS; i++)
+		json_integer(json, network_names[i],
+			     now.counters[i] - before->counters[i]);
+	json_end(json, '}');
+}
+
 static bool report(struct json *json, const struct sender *sender)
 {
 	size_t i;
@@ -1057,6 +1209,7 @@ static bool report(struct json *json, const struct sender *sender)
 	json_integer(json, "epoch_ns", sender->epoch_ns);
 	json_boolean(json, "interrupted", sender->interrupted);
 	json_integer(json, "unsent_bytes", sender->unsent_bytes);
+	report_network(json, &sender->before);
 	json_begin(json, "flows", '[');
 	for (i = 0; i < sender->file.count; i++)
 		report_flow(json, sender, &sender->flows[i]);
@@ -1076,6 +1229,7 @@ int traffic_send(const struct send_options *options)
 
 	sender_set_up(&sender);
 	json_open(&json, options->json);
+	network_read(&sender.before);
 	loop_open(&sender.loop);
 	sender_schedule(&sender);
 	sender_run(&sender);
