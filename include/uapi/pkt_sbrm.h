@@ -12,7 +12,8 @@
  * enum sbrm_attr - options of the qdisc, nested in %TCA_OPTIONS
  * @TCA_SBRM_UNSPEC: unused
  * @TCA_SBRM_PAD: alignment of 64-bit attributes
- * @TCA_SBRM_LAW: u32, an &enum sbrm_law
+ * @TCA_SBRM_LAW: u32, an &enum sbrm_law; a change of it starts the options of
+ *	the law (gamma, phi, alpha, interval, delta, scale) from their defaults
  * @TCA_SBRM_LIMIT: u32, room of the queue in the unit of the backlog, 1 and up
  * @TCA_SBRM_TARGET: u32, backlog up to which nothing is priced (CP05 b0), same
  *	unit; below the limit
@@ -22,13 +23,39 @@
  *	selector keep their value
  * @TCA_SBRM_RESET_STATS: flag, start the statistics of &struct tc_sbrm_xstats
  *	again from zero; never dumped
+ * @TCA_SBRM_FEEDBACK: u32, an &enum sbrm_feedback
+ * @TCA_SBRM_PHI: u64, base of the prices of the rem laws (CP05 phi), in 2^-32:
+ *	above 1.0 and at most 16.0
+ * @TCA_SBRM_ALPHA: u32, weight of the backlog in rem-pc3 (CP05 alpha), in
+ *	2^-24: above 0 and at most 16.0
+ * @TCA_SBRM_RATE: u64, rate of the link, bytes/s: 1 to 2^37
+ * @TCA_SBRM_AVPKT: u32, bytes that count as one packet where bytes are turned
+ *	into packets: 1 to 65535
+ * @TCA_SBRM_INTERVAL: u32, time between two updates of the price, us: 1 to
+ *	1000000
+ * @TCA_SBRM_DELTA: u32, weight of the last interval in the input rate (CP05
+ *	delta), in 2^-32: 0.001 to 1.0, for which 2^32 - 1 stands
+ * @TCA_SBRM_SCALE: u32, size of the virtual queue and its rate by those of the
+ *	real one (CP05 f_scale), in 2^-32: 0.01 to 1.0, for which 2^32 - 1 stands
  * @__TCA_SBRM_MAX: number of attributes, this one left out
  *
  * Attributes that are absent keep their value on change, and take their
  * default on creation: law sbrm, limit 1000, target 10 (packets; as many full
  * Ethernet frames in bytes), gamma auto, flags %SBRM_F_ECN |
- * %SBRM_F_SPLIT_GSO | %SBRM_F_DITHER. In a dump gamma is the value in force; it
- * was computed when %SBRM_F_GAMMA_AUTO is set in the dumped flags.
+ * %SBRM_F_SPLIT_GSO | %SBRM_F_DITHER, feedback mark, avpkt 1000; phi 1.06, alpha
+ * 0.1, interval 1 ms, delta 0.9, scale 0.9, and a gamma of 0.001 where it is not
+ * auto. There is no default of the rate. In a dump gamma is the value in force;
+ * it was computed when %SBRM_F_GAMMA_AUTO is set in the dumped flags.
+ *
+ * Which law takes what, besides limit and flags; all else is refused:
+ *
+ *	========  ==========================================================
+ *	sbrm      target, gamma (auto)
+ *	rem-pc1   gamma, phi, rate, avpkt, interval, delta
+ *	rem-pc2   target, gamma (auto), phi
+ *	rem-pc3   target, gamma, phi, alpha, rate, avpkt, interval, delta
+ *	vqm       scale, rate, avpkt
+ *	========  ==========================================================
  */
 enum sbrm_attr {
 	TCA_SBRM_UNSPEC,
@@ -39,22 +66,84 @@ enum sbrm_attr {
 	TCA_SBRM_GAMMA,
 	TCA_SBRM_FLAGS,
 	TCA_SBRM_RESET_STATS,
+	TCA_SBRM_FEEDBACK,
+	TCA_SBRM_PHI,
+	TCA_SBRM_ALPHA,
+	TCA_SBRM_RATE,
+	TCA_SBRM_AVPKT,
+	TCA_SBRM_INTERVAL,
+	TCA_SBRM_DELTA,
+	TCA_SBRM_SCALE,
 	__TCA_SBRM_MAX
 };
 
 #define TCA_SBRM_MAX	(__TCA_SBRM_MAX - 1)
 
 /**
- * enum sbrm_law - how the backlog becomes a marking probability
- * @SBRM_LAW_SBRM: m = 1 - exp(-gamma [b - target]+), CP05 (5.4.1)
+ * enum sbrm_law - what the price p of the link follows from
+ * @SBRM_LAW_SBRM: the backlog, p = gamma [b - target]+, CP05 (5.4.1)
+ * @SBRM_LAW_REM_PC1: the input rate y, in every interval
+ *	lambda = [lambda + gamma (y - rate)]+, CP05 (5.2.3)
+ * @SBRM_LAW_REM_PC2: the backlog, lambda = gamma [b - target]+, CP05 (5.2.4)
+ * @SBRM_LAW_REM_PC3: both, in every interval
+ *	lambda = [lambda + gamma (alpha (b - target) + y - rate)]+, CP05 (5.2.5)
+ * @SBRM_LAW_VQM: a virtual queue, slower and smaller by scale: p = 1 from its
+ *	overflow until it is empty, CP05 5.1.1
  * @__SBRM_LAW_MAX: number of laws
+ *
+ * A packet is marked with m = 1 - exp(-p), and for sure with vqm. REM states its
+ * prices in base phi, m = 1 - phi^-lambda, so p = lambda ln(phi). y and rate
+ * count packets (or bytes) per interval.
  */
 enum sbrm_law {
 	SBRM_LAW_SBRM,
+	SBRM_LAW_REM_PC1,
+	SBRM_LAW_REM_PC2,
+	SBRM_LAW_REM_PC3,
+	SBRM_LAW_VQM,
 	__SBRM_LAW_MAX
 };
 
 #define SBRM_LAW_MAX	(__SBRM_LAW_MAX - 1)
+
+/**
+ * enum sbrm_feedback - how a packet that leaves tells the price
+ * @SBRM_FEEDBACK_MARK: by an ECN mark, or by being dropped
+ * @SBRM_FEEDBACK_PRICE: the price is added to its IPv4 identification, CP05
+ *	4.2.3
+ * @SBRM_FEEDBACK_FOUR_BIT: bits 0 to 3 of its IPv4 identification are marks,
+ *	each with another base, CP05 5.2.3
+ * @__SBRM_FEEDBACK_MAX: number of feedbacks
+ *
+ * The identification is free where "don't fragment" is set. Packets without
+ * that, fragments and all that is not IPv4 pass and are counted.
+ */
+enum sbrm_feedback {
+	SBRM_FEEDBACK_MARK,
+	SBRM_FEEDBACK_PRICE,
+	SBRM_FEEDBACK_FOUR_BIT,
+	__SBRM_FEEDBACK_MAX
+};
+
+#define SBRM_FEEDBACK_MAX	(__SBRM_FEEDBACK_MAX - 1)
+
+/*
+ * The identification holds the price in 2^-12. Its sum stops at the largest
+ * value, one below the end: a receiver echoes it plus one, and 0 for none.
+ */
+#define PKT_SBRM_PRICE_SHIFT	12
+#define PKT_SBRM_PRICE_MAX	65534U
+
+/*
+ * Bit i is set with probability 1 - exp(-k_i p), k_i in 2^-16: ln(phi_i) /
+ * ln(1.007) for CP05's phi of 1.06, 1.007, 1.001 and 1.00015. Bit 1 is the mark
+ * that the price p would give by itself.
+ */
+#define PKT_SBRM_FOUR_BIT_SHIFT	16
+#define PKT_SBRM_FOUR_BIT_K0	547437U
+#define PKT_SBRM_FOUR_BIT_K1	65536U
+#define PKT_SBRM_FOUR_BIT_K2	9390U
+#define PKT_SBRM_FOUR_BIT_K3	1409U
 
 /* The backlog, limit and target count bytes, not packets. */
 #define SBRM_F_BYTES		(1U << 0)
@@ -76,6 +165,18 @@ enum sbrm_law {
 #define SBRM_GAMMA_SHIFT	48
 #define SBRM_GAMMA_ONE		(1ULL << SBRM_GAMMA_SHIFT)
 
+/* Phi, delta and scale travel in 2^-32, alpha in 2^-24. */
+#define SBRM_PHI_ONE		(1ULL << 32)
+#define SBRM_PHI_MAX		(16 * SBRM_PHI_ONE)
+#define SBRM_ALPHA_ONE		(1U << 24)
+#define SBRM_ALPHA_MAX		(16 * SBRM_ALPHA_ONE)
+#define SBRM_DELTA_MIN		4294967U
+#define SBRM_SCALE_MIN		42949673U
+
+#define SBRM_RATE_MAX		(1ULL << 37)
+#define SBRM_AVPKT_MAX		65535U
+#define SBRM_INTERVAL_MAX	1000000U
+
 /**
  * struct tc_sbrm_xstats - statistics of the qdisc (%TCA_XSTATS)
  * @packets: packets that left the queue, price drops included, GSO segments
@@ -88,6 +189,11 @@ enum sbrm_law {
  * @price: current price, in 2^-32
  * @backlog_max: largest backlog, in packets or bytes
  * @prob: current marking probability, in 2^-32, 2^32 - 1 stands for one
+ * @carried: packets that left with their price in the identification field
+ * @uncarried: packets that left without, as they cannot carry one
+ * @saturated: packets whose price did not fit the field, in @carried too
+ * @input: rem-pc1, rem-pc3: estimate of the input rate, bytes/s
+ * @virtual_backlog: vqm: backlog of the virtual queue, bytes
  */
 struct tc_sbrm_xstats {
 	__u64	packets;
@@ -98,6 +204,11 @@ struct tc_sbrm_xstats {
 	__u64	price;
 	__u32	backlog_max;
 	__u32	prob;
+	__u64	carried;
+	__u64	uncarried;
+	__u64	saturated;
+	__u64	input;
+	__u64	virtual_backlog;
 };
 
 #endif /* _UAPI_PKT_SBRM_H */

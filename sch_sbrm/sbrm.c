@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Single Bit Resource Marking: a FIFO that charges a price for its backlog
+ * Single Bit Resource Marking: a FIFO that charges a price for its use
  *
  * Principles:
  * - one FIFO, its backlog b counted in packets (or bytes) as a packet leaves;
@@ -14,7 +14,11 @@
  * - marking at dequeue shortens the feedback by the time spent in the queue
  *   and charges the head of a burst most;
  * - a source that keeps w / x = p, where p = -ln(1 - m), gets the weighted
- *   proportionally fair rate x: see tcp_sbrm.
+ *   proportionally fair rate x: see tcp_sbrm;
+ * - other laws give other prices: see sbrm_laws.c. This file knows the queue
+ *   and the packets, a law only numbers;
+ * - instead of a mark a packet can carry the price itself: see
+ *   sbrm_feedback.c.
  *
  * Source: S. Zimmermann, Congestion Pricing as Scalable, Efficient and Stable
  * Congestion Control for Future IP Networks, 2005 (CP05), section 5.4.
@@ -37,6 +41,8 @@
 #include <linux/types.h>
 #include <linux/kernel.h>
 #include <linux/errno.h>
+#include <linux/indirect_call_wrapper.h>
+#include <linux/ktime.h>
 #include <linux/random.h>
 #include <linux/skbuff.h>
 #include <linux/tcp.h>
@@ -47,6 +53,8 @@
 
 #include "compat.h"
 #include "pkt_sbrm.h"
+#include "sbrm_feedback.h"
+#include "sbrm_laws.h"
 #include "tollway_fixp.h"
 
 #define SBRM_DEFAULT_LIMIT	1000U	/* packets */
@@ -54,11 +62,15 @@
 #define SBRM_DEFAULT_TARGET	10U	/* packets */
 #define SBRM_DEFAULT_TARGET_BYTES (10U * 1514)
 
+#define SBRM_DEFAULT_PHI	4552665334ULL	/* 1.06 */
+#define SBRM_DEFAULT_ALPHA	1677722U	/* 0.1 */
+#define SBRM_DEFAULT_DELTA	3865470566U	/* 0.9 */
+#define SBRM_DEFAULT_SCALE	3865470566U	/* 0.9 */
+#define SBRM_DEFAULT_INTERVAL	1000U		/* us */
+#define SBRM_DEFAULT_AVPKT	1000U		/* bytes */
+
 /* Backlogs fit 31 bits, so that gamma * backlog fits 64 after the shift. */
 #define SBRM_LIMIT_MAX		((u32)S32_MAX)
-
-/* -ln(0.01) in Q48: the price at which 99 % are marked (CP05 5.4.2). */
-#define SBRM_PRICE_99_Q48	1296235041853473ULL
 
 /* Flows are told apart by hash, for dithering: 4 KB for each queue. */
 #define SBRM_FLOWS		1024
@@ -67,23 +79,10 @@
 #define SBRM_DROP_RUN		64
 
 /**
- * struct sbrm_params - what the user sets
- * @gamma: price per unit of backlog, Q48, 1 .. 2^48
- * @limit: room, packets or bytes, 1 .. %SBRM_LIMIT_MAX
- * @target: backlog without a price, packets or bytes, below @limit
- * @law: an &enum sbrm_law
- * @flags: %SBRM_F_ bits
- */
-struct sbrm_params {
-	u64	gamma;
-	u32	limit;
-	u32	target;
-	u32	law;
-	u32	flags;
-};
-
-/**
  * struct sbrm_sched_data - private data of one queue
+ * @law: functions of @params.law
+ * @coef: @params as the law needs them
+ * @state: what the law remembers
  * @params: what the user set
  * @packets: segments in the FIFO
  * @bytes: bytes in the FIFO; unlike qlen and qstats.backlog, neither counts a
@@ -92,6 +91,9 @@ struct sbrm_params {
  * @stats: counters as dumped; @stats.price and @stats.prob are filled in there
  */
 struct sbrm_sched_data {
+	const struct sbrm_law_ops	*law;
+	struct sbrm_coef	coef;
+	struct sbrm_state	state;
 	struct sbrm_params	params;
 	u32			packets;
 	u32			bytes;
@@ -133,26 +135,31 @@ static u32 sbrm_backlog(const struct sbrm_sched_data *q)
 						READ_ONCE(q->packets);
 }
 
-/**
- * sbrm_price() - shadow price of a backlog
- * @params: of the queue
- * @backlog: packets or bytes, below 2^31 and one packet
- *
- * Return: gamma [b - target]+ in Q32. gamma <= 2^48 and b < 2^32, so that the
- * price stays below 2^64.
- */
-static u64 sbrm_price(const struct sbrm_params *params, u32 backlog)
+/* Let a law with a clock see the time, before the backlog changes. */
+static void sbrm_advance(struct sbrm_sched_data *q)
 {
-	if (backlog <= params->target)
-		return 0;
-
-	return mul_u64_u32_shr(params->gamma, backlog - params->target,
-			       SBRM_GAMMA_SHIFT - FIXP_SHIFT);
+	if (q->law->advance)
+		q->law->advance(&q->coef, &q->state, ktime_get_ns(),
+				sbrm_backlog(q));
 }
 
-/* Probability m = 1 - exp(-price), Q32 in 32 bits: the top stands for one. */
-static u32 sbrm_probability(u64 price)
+/* Shadow price, Q32. */
+static u64 sbrm_price(const struct sbrm_law_ops *law, const struct sbrm_coef *coef,
+		      const struct sbrm_state *state, u32 backlog)
 {
+	return INDIRECT_CALL_1(law->price, sbrm_backlog_price, coef, state,
+			       backlog);
+}
+
+/*
+ * Probability m = 1 - exp(-price), Q32: at most 2^32 - 1, so that it is drawn
+ * in 32 bits, and 2^32 where there is nothing to draw.
+ */
+static u64 sbrm_probability(const struct sbrm_law_ops *law, u64 price)
+{
+	if (law->certain)
+		return price ? FIXP_ONE : 0;
+
 	return min_t(u64, FIXP_ONE - fixp_exp_neg(price), U32_MAX);
 }
 
@@ -213,6 +220,10 @@ static int sbrm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch,
 	u32 size = q->params.flags & SBRM_F_BYTES ? qdisc_pkt_len(skb) :
 						    segments;
 
+	sbrm_advance(q);
+	if (q->law->arrival)
+		q->law->arrival(&q->coef, &q->state, qdisc_pkt_len(skb));
+
 	/* A packet larger than the limit passes through an empty queue. */
 	if (unlikely(size > room && sch->q.qlen)) {
 		WRITE_ONCE(q->stats.full_drops,
@@ -233,7 +244,11 @@ static int sbrm_enqueue_split(struct sk_buff *skb, struct Qdisc *sch,
 {
 	netdev_features_t features = netif_skb_features(skb);
 	u32 len = qdisc_pkt_len(skb), queued_len = 0, queued = 0;
+	struct sbrm_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *segs, *next;
+
+	if (q->params.feedback != SBRM_FEEDBACK_MARK)
+		sbrm_feedback_fix_id(skb);
 
 	segs = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
 	if (IS_ERR_OR_NULL(segs))
@@ -273,14 +288,35 @@ static int sbrm_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	return sbrm_enqueue_one(skb, sch, to_free);
 }
 
+/* Let the packet carry the price: it always leaves. */
+static void sbrm_tell(struct sbrm_sched_data *q, struct sk_buff *skb,
+		      u64 price)
+{
+	u32 segments = sbrm_segments(skb);
+	enum sbrm_carry carry;
+
+	carry = q->params.feedback == SBRM_FEEDBACK_PRICE ?
+		sbrm_feedback_price(skb, price) :
+		sbrm_feedback_four_bit(skb, price);
+
+	if (carry == SBRM_UNCARRIED) {
+		WRITE_ONCE(q->stats.uncarried, q->stats.uncarried + segments);
+		return;
+	}
+	WRITE_ONCE(q->stats.carried, q->stats.carried + segments);
+	if (carry == SBRM_SATURATED)
+		WRITE_ONCE(q->stats.saturated, q->stats.saturated + segments);
+}
+
 /* Charge the price: true if the packet has paid and may leave. */
 static bool sbrm_charge(struct sbrm_sched_data *q, struct sk_buff *skb,
-			u32 prob, bool may_drop)
+			u64 price, bool may_drop)
 {
+	u64 prob = sbrm_probability(q->law, price);
 	u32 flags = q->params.flags;
 	u32 segments;
 
-	if (!prob || !sbrm_draw(q, skb, prob))
+	if (!prob || (prob < FIXP_ONE && !sbrm_draw(q, skb, prob)))
 		return true;
 
 	segments = sbrm_segments(skb);
@@ -305,16 +341,18 @@ static struct sk_buff *sbrm_dequeue(struct Qdisc *sch)
 	struct sk_buff *skb;
 	u32 drops = 0;
 
+	sbrm_advance(q);
 	for (;;) {
 		/* The packet that leaves is still part of the backlog. */
 		u32 backlog = sbrm_backlog(q);
-		u32 prob = sbrm_probability(sbrm_price(&q->params, backlog));
 		u32 segments;
+		u64 price;
 
 		skb = sbrm_take(sch);
 		if (!skb)
 			break;
 
+		price = sbrm_price(q->law, &q->coef, &q->state, backlog);
 		segments = sbrm_segments(skb);
 		WRITE_ONCE(q->stats.packets, q->stats.packets + segments);
 		WRITE_ONCE(q->stats.backlog_sum,
@@ -326,7 +364,12 @@ static struct sk_buff *sbrm_dequeue(struct Qdisc *sch)
 		 * a parent that is just serving it. With a target of one
 		 * packet and up it has no price anyway.
 		 */
-		if (sbrm_charge(q, skb, prob,
+		if (q->params.feedback != SBRM_FEEDBACK_MARK) {
+			sbrm_tell(q, skb, price);
+			qdisc_bstats_update(sch, skb);
+			break;
+		}
+		if (sbrm_charge(q, skb, price,
 				sch->q.qlen && drops < SBRM_DROP_RUN)) {
 			qdisc_bstats_update(sch, skb);
 			break;
@@ -347,10 +390,20 @@ static struct sk_buff *sbrm_peek(struct Qdisc *sch)
 	return qdisc_peek_dequeued(sch);
 }
 
+/* The law starts to remember, now. */
+static void sbrm_state_reset(struct sbrm_sched_data *q)
+{
+	WRITE_ONCE(q->state.price, 0);
+	WRITE_ONCE(q->state.input, 0);
+	WRITE_ONCE(q->state.pending, 0);
+	WRITE_ONCE(q->state.time, ktime_get_ns());
+}
+
 static void sbrm_reset(struct Qdisc *sch)
 {
 	struct sbrm_sched_data *q = qdisc_priv(sch);
 
+	sbrm_state_reset(q);
 	qdisc_reset_queue(sch);
 	WRITE_ONCE(q->packets, 0);
 	WRITE_ONCE(q->bytes, 0);
@@ -369,6 +422,41 @@ static struct netlink_range_validation sbrm_gamma_range = {
 	.max = SBRM_GAMMA_ONE,
 };
 
+static struct netlink_range_validation sbrm_phi_range = {
+	.min = SBRM_PHI_ONE + 1,
+	.max = SBRM_PHI_MAX,
+};
+
+static struct netlink_range_validation sbrm_alpha_range = {
+	.min = 1,
+	.max = SBRM_ALPHA_MAX,
+};
+
+static struct netlink_range_validation sbrm_rate_range = {
+	.min = 1,
+	.max = SBRM_RATE_MAX,
+};
+
+static struct netlink_range_validation sbrm_avpkt_range = {
+	.min = 1,
+	.max = SBRM_AVPKT_MAX,
+};
+
+static struct netlink_range_validation sbrm_interval_range = {
+	.min = 1,
+	.max = SBRM_INTERVAL_MAX,
+};
+
+static struct netlink_range_validation sbrm_delta_range = {
+	.min = SBRM_DELTA_MIN,
+	.max = U32_MAX,
+};
+
+static struct netlink_range_validation sbrm_scale_range = {
+	.min = SBRM_SCALE_MIN,
+	.max = U32_MAX,
+};
+
 static const struct nla_policy sbrm_policy[TCA_SBRM_MAX + 1] = {
 	[TCA_SBRM_LAW]		= NLA_POLICY_MAX(NLA_U32, SBRM_LAW_MAX),
 	[TCA_SBRM_LIMIT]	= NLA_POLICY_FULL_RANGE(NLA_U32,
@@ -379,13 +467,87 @@ static const struct nla_policy sbrm_policy[TCA_SBRM_MAX + 1] = {
 							&sbrm_gamma_range),
 	[TCA_SBRM_FLAGS]	= NLA_POLICY_BITFIELD32(SBRM_F_SETTABLE),
 	[TCA_SBRM_RESET_STATS]	= { .type = NLA_FLAG },
+	[TCA_SBRM_FEEDBACK]	= NLA_POLICY_MAX(NLA_U32, SBRM_FEEDBACK_MAX),
+	[TCA_SBRM_PHI]		= NLA_POLICY_FULL_RANGE(NLA_U64,
+							&sbrm_phi_range),
+	[TCA_SBRM_ALPHA]	= NLA_POLICY_FULL_RANGE(NLA_U32,
+							&sbrm_alpha_range),
+	[TCA_SBRM_RATE]		= NLA_POLICY_FULL_RANGE(NLA_U64,
+							&sbrm_rate_range),
+	[TCA_SBRM_AVPKT]	= NLA_POLICY_FULL_RANGE(NLA_U32,
+							&sbrm_avpkt_range),
+	[TCA_SBRM_INTERVAL]	= NLA_POLICY_FULL_RANGE(NLA_U32,
+							&sbrm_interval_range),
+	[TCA_SBRM_DELTA]	= NLA_POLICY_FULL_RANGE(NLA_U32,
+							&sbrm_delta_range),
+	[TCA_SBRM_SCALE]	= NLA_POLICY_FULL_RANGE(NLA_U32,
+							&sbrm_scale_range),
 };
 
-/* 99 % marking at the limit, CP05 5.4.2. */
-static u64 sbrm_gamma_auto(u32 limit, u32 target)
+/* Refuse an option that the law does not take, and say which laws do. */
+static int sbrm_options_check(u32 law, struct nlattr **tb,
+			      struct netlink_ext_ack *extack)
 {
-	return clamp_t(u64, div_u64(SBRM_PRICE_99_Q48, limit - target),
-		       1, SBRM_GAMMA_ONE);
+	u32 others = SBRM_LAW_OPTIONS & ~sbrm_laws[law].options;
+	int attr = TCA_SBRM_MAX;
+
+	while (attr && !(tb[attr] && others & BIT(attr)))
+		attr--;
+
+	switch (attr) {
+	case TCA_SBRM_TARGET:
+		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
+				    "target goes with mark sbrm, rem-pc2 and rem-pc3 only");
+		return -EINVAL;
+	case TCA_SBRM_GAMMA:
+		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
+				    "gamma does not go with mark vqm");
+		return -EINVAL;
+	case TCA_SBRM_PHI:
+		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
+				    "phi goes with mark rem-pc1, rem-pc2 and rem-pc3 only");
+		return -EINVAL;
+	case TCA_SBRM_ALPHA:
+		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
+				    "alpha goes with mark rem-pc3 only");
+		return -EINVAL;
+	case TCA_SBRM_RATE:
+		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
+				    "rate goes with mark rem-pc1, rem-pc3 and vqm only");
+		return -EINVAL;
+	case TCA_SBRM_AVPKT:
+		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
+				    "avpkt goes with mark rem-pc1, rem-pc3 and vqm only");
+		return -EINVAL;
+	case TCA_SBRM_INTERVAL:
+		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
+				    "interval goes with mark rem-pc1 and rem-pc3 only");
+		return -EINVAL;
+	case TCA_SBRM_DELTA:
+		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
+				    "delta goes with mark rem-pc1 and rem-pc3 only");
+		return -EINVAL;
+	case TCA_SBRM_SCALE:
+		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
+				    "scale goes with mark vqm only");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* What belongs to the law, as it is before anything is said. */
+static void sbrm_params_default(struct sbrm_params *params, u32 law)
+{
+	params->law = law;
+	params->gamma = sbrm_laws[law].gamma;
+	params->phi = SBRM_DEFAULT_PHI;
+	params->alpha = SBRM_DEFAULT_ALPHA;
+	params->interval = SBRM_DEFAULT_INTERVAL;
+	params->delta = SBRM_DEFAULT_DELTA;
+	params->scale = SBRM_DEFAULT_SCALE;
+	params->flags &= ~SBRM_F_GAMMA_AUTO;
+	if (!params->gamma)
+		params->flags |= SBRM_F_GAMMA_AUTO;
 }
 
 /**
@@ -400,9 +562,36 @@ static int sbrm_params_parse(struct sbrm_params *params, struct nlattr **tb,
 			     struct netlink_ext_ack *extack)
 {
 	struct sbrm_params new = *params;
+	int err;
 
-	if (tb[TCA_SBRM_LAW])
-		new.law = nla_get_u32(tb[TCA_SBRM_LAW]);
+	if (tb[TCA_SBRM_LAW] && nla_get_u32(tb[TCA_SBRM_LAW]) != new.law)
+		sbrm_params_default(&new, nla_get_u32(tb[TCA_SBRM_LAW]));
+
+	err = sbrm_options_check(new.law, tb, extack);
+	if (err)
+		return err;
+
+	if (tb[TCA_SBRM_FEEDBACK])
+		new.feedback = nla_get_u32(tb[TCA_SBRM_FEEDBACK]);
+	if (tb[TCA_SBRM_PHI])
+		new.phi = nla_get_u64(tb[TCA_SBRM_PHI]);
+	if (tb[TCA_SBRM_ALPHA])
+		new.alpha = nla_get_u32(tb[TCA_SBRM_ALPHA]);
+	if (tb[TCA_SBRM_RATE])
+		new.rate = nla_get_u64(tb[TCA_SBRM_RATE]);
+	if (tb[TCA_SBRM_AVPKT])
+		new.avpkt = nla_get_u32(tb[TCA_SBRM_AVPKT]);
+	if (tb[TCA_SBRM_INTERVAL])
+		new.interval = nla_get_u32(tb[TCA_SBRM_INTERVAL]);
+	if (tb[TCA_SBRM_DELTA])
+		new.delta = nla_get_u32(tb[TCA_SBRM_DELTA]);
+	if (tb[TCA_SBRM_SCALE])
+		new.scale = nla_get_u32(tb[TCA_SBRM_SCALE]);
+	if (sbrm_laws[new.law].required & BIT(TCA_SBRM_RATE) && !new.rate) {
+		NL_SET_ERR_MSG(extack,
+			       "mark rem-pc1, rem-pc3 and vqm need rate, that of the link");
+		return -EINVAL;
+	}
 
 	if (tb[TCA_SBRM_FLAGS]) {
 		struct nla_bitfield32 flags;
@@ -442,12 +631,51 @@ static int sbrm_params_parse(struct sbrm_params *params, struct nlattr **tb,
 			new.flags &= ~SBRM_F_GAMMA_AUTO;
 		else
 			new.flags |= SBRM_F_GAMMA_AUTO;
+		if (!new.gamma && sbrm_laws[new.law].gamma) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SBRM_GAMMA],
+					    "gamma auto goes with mark sbrm and rem-pc2 only");
+			return -EINVAL;
+		}
 	}
 	if (new.flags & SBRM_F_GAMMA_AUTO)
-		new.gamma = sbrm_gamma_auto(new.limit, new.target);
+		new.gamma = sbrm_gamma_auto(&new);
 
 	*params = new;
 	return 0;
+}
+
+/* Under the root lock, or before anyone else sees the queue. */
+static void sbrm_params_apply(struct sbrm_sched_data *q,
+			      const struct sbrm_params *params)
+{
+	bool other_law = params->law != q->params.law ||
+			 (params->flags ^ q->params.flags) & SBRM_F_BYTES;
+	struct sbrm_coef from = q->coef;
+
+	/* The time until now is charged by the old law. */
+	if (q->law)
+		sbrm_advance(q);
+
+	WRITE_ONCE(q->params.law, params->law);
+	WRITE_ONCE(q->params.feedback, params->feedback);
+	WRITE_ONCE(q->params.gamma, params->gamma);
+	WRITE_ONCE(q->params.phi, params->phi);
+	WRITE_ONCE(q->params.rate, params->rate);
+	WRITE_ONCE(q->params.limit, params->limit);
+	WRITE_ONCE(q->params.target, params->target);
+	WRITE_ONCE(q->params.alpha, params->alpha);
+	WRITE_ONCE(q->params.avpkt, params->avpkt);
+	WRITE_ONCE(q->params.interval, params->interval);
+	WRITE_ONCE(q->params.delta, params->delta);
+	WRITE_ONCE(q->params.scale, params->scale);
+	WRITE_ONCE(q->params.flags, params->flags);
+
+	sbrm_coef_set(&q->coef, params);
+	if (!q->law || other_law)
+		sbrm_state_reset(q);
+	WRITE_ONCE(q->law, &sbrm_laws[params->law]);
+	if (!other_law && q->law->rescale)
+		q->law->rescale(&from, &q->coef, &q->state);
 }
 
 static int sbrm_change(struct Qdisc *sch, struct nlattr *opt,
@@ -472,11 +700,7 @@ static int sbrm_change(struct Qdisc *sch, struct nlattr *opt,
 
 	sch_tree_lock(sch);
 
-	WRITE_ONCE(q->params.law, params.law);
-	WRITE_ONCE(q->params.gamma, params.gamma);
-	WRITE_ONCE(q->params.limit, params.limit);
-	WRITE_ONCE(q->params.target, params.target);
-	WRITE_ONCE(q->params.flags, params.flags);
+	sbrm_params_apply(q, &params);
 	if (tb[TCA_SBRM_RESET_STATS]) {
 		memset(&q->stats, 0, sizeof(q->stats));
 		q->stats.backlog_max = sbrm_backlog(q);
@@ -507,15 +731,46 @@ static int sbrm_init(struct Qdisc *sch, struct nlattr *opt,
 		     struct netlink_ext_ack *extack)
 {
 	struct sbrm_sched_data *q = qdisc_priv(sch);
+	struct sbrm_params params = {
+		.limit		= SBRM_DEFAULT_LIMIT,
+		.target		= SBRM_DEFAULT_TARGET,
+		.avpkt		= SBRM_DEFAULT_AVPKT,
+		.feedback	= SBRM_FEEDBACK_MARK,
+		.flags		= SBRM_F_ECN | SBRM_F_SPLIT_GSO | SBRM_F_DITHER,
+	};
 
-	q->params.law = SBRM_LAW_SBRM;
-	q->params.limit = SBRM_DEFAULT_LIMIT;
-	q->params.target = SBRM_DEFAULT_TARGET;
-	q->params.flags = SBRM_F_ECN | SBRM_F_SPLIT_GSO | SBRM_F_DITHER |
-			  SBRM_F_GAMMA_AUTO;
-	q->params.gamma = sbrm_gamma_auto(q->params.limit, q->params.target);
+	sbrm_params_default(&params, SBRM_LAW_SBRM);
+	params.gamma = sbrm_gamma_auto(&params);
+	sbrm_params_apply(q, &params);
 
 	return opt ? sbrm_change(sch, opt, extack) : 0;
+}
+
+/* The options of the law that is in force, and of no other. */
+static int sbrm_dump_law(struct sk_buff *skb, const struct sbrm_params *params)
+{
+	u32 options = sbrm_laws[READ_ONCE(params->law)].options;
+
+	if ((options & BIT(TCA_SBRM_PHI) &&
+	     nla_put_u64_64bit(skb, TCA_SBRM_PHI, READ_ONCE(params->phi),
+			       TCA_SBRM_PAD)) ||
+	    (options & BIT(TCA_SBRM_ALPHA) &&
+	     nla_put_u32(skb, TCA_SBRM_ALPHA, READ_ONCE(params->alpha))) ||
+	    (options & BIT(TCA_SBRM_RATE) &&
+	     nla_put_u64_64bit(skb, TCA_SBRM_RATE, READ_ONCE(params->rate),
+			       TCA_SBRM_PAD)) ||
+	    (options & BIT(TCA_SBRM_AVPKT) &&
+	     nla_put_u32(skb, TCA_SBRM_AVPKT, READ_ONCE(params->avpkt))) ||
+	    (options & BIT(TCA_SBRM_INTERVAL) &&
+	     nla_put_u32(skb, TCA_SBRM_INTERVAL,
+			 READ_ONCE(params->interval))) ||
+	    (options & BIT(TCA_SBRM_DELTA) &&
+	     nla_put_u32(skb, TCA_SBRM_DELTA, READ_ONCE(params->delta))) ||
+	    (options & BIT(TCA_SBRM_SCALE) &&
+	     nla_put_u32(skb, TCA_SBRM_SCALE, READ_ONCE(params->scale))))
+		return -EMSGSIZE;
+
+	return 0;
 }
 
 static int sbrm_dump(struct Qdisc *sch, struct sk_buff *skb)
@@ -534,7 +789,9 @@ static int sbrm_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u64_64bit(skb, TCA_SBRM_GAMMA, READ_ONCE(params->gamma),
 			      TCA_SBRM_PAD) ||
 	    nla_put_bitfield32(skb, TCA_SBRM_FLAGS, READ_ONCE(params->flags),
-			       SBRM_F_SETTABLE | SBRM_F_GAMMA_AUTO)) {
+			       SBRM_F_SETTABLE | SBRM_F_GAMMA_AUTO) ||
+	    nla_put_u32(skb, TCA_SBRM_FEEDBACK, READ_ONCE(params->feedback)) ||
+	    sbrm_dump_law(skb, params)) {
 		nla_nest_cancel(skb, opts);
 		return -EMSGSIZE;
 	}
@@ -545,17 +802,33 @@ static int sbrm_dump(struct Qdisc *sch, struct sk_buff *skb)
 static int sbrm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct sbrm_sched_data *q = qdisc_priv(sch);
+	const struct sbrm_law_ops *law = READ_ONCE(q->law);
+	struct sbrm_state state = {
+		.time		= READ_ONCE(q->state.time),
+		.price		= READ_ONCE(q->state.price),
+		.input		= READ_ONCE(q->state.input),
+		.pending	= READ_ONCE(q->state.pending),
+	};
+	u32 backlog = sbrm_backlog(q);
 	struct tc_sbrm_xstats st = {
 		.packets	= READ_ONCE(q->stats.packets),
 		.backlog_sum	= READ_ONCE(q->stats.backlog_sum),
 		.marks		= READ_ONCE(q->stats.marks),
 		.price_drops	= READ_ONCE(q->stats.price_drops),
 		.full_drops	= READ_ONCE(q->stats.full_drops),
-		.price		= sbrm_price(&q->params, sbrm_backlog(q)),
 		.backlog_max	= READ_ONCE(q->stats.backlog_max),
+		.carried	= READ_ONCE(q->stats.carried),
+		.uncarried	= READ_ONCE(q->stats.uncarried),
+		.saturated	= READ_ONCE(q->stats.saturated),
 	};
 
-	st.prob = sbrm_probability(st.price);
+	/* As the next packet will find it: only the copy sees the time. */
+	if (law->advance)
+		law->advance(&q->coef, &state, ktime_get_ns(), backlog);
+	if (law->fill_xstats)
+		law->fill_xstats(&q->coef, &state, &st);
+	st.price = sbrm_price(law, &q->coef, &state, backlog);
+	st.prob = min_t(u64, sbrm_probability(law, st.price), U32_MAX);
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The identification field of IPv4 as a carrier of prices. */
+#ifndef _SBRM_FEEDBACK_H
+#define _SBRM_FEEDBACK_H
+
+#include <linux/types.h>
+
+struct sk_buff;
+
+/**
+ * enum sbrm_carry - what became of a price
+ * @SBRM_UNCARRIED: the packet has no field for it
+ * @SBRM_CARRIED: the packet has it, all of it
+ * @SBRM_SATURATED: the packet has as much of it as fits
+ */
+enum sbrm_carry {
+	SBRM_UNCARRIED,
+	SBRM_CARRIED,
+	SBRM_SATURATED,
+};
+
+void sbrm_feedback_fix_id(struct sk_buff *skb);
+enum sbrm_carry sbrm_feedback_price(struct sk_buff *skb, u64 price);
+enum sbrm_carry sbrm_feedback_four_bit(struct sk_buff *skb, u64 price);
+
+#endif /* _SBRM_FEEDBACK_H */

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The price laws of sch_sbrm: SBRM, the three of REM, and VQM
+ *
+ * Sources: CP05 (see sbrm.c) 4.2.2, 5.1.1, 5.2.1 and 5.4.1; VQM is by
+ * R. Gibbens and F. Kelly, REM by S. Athuraliya and S. Low.
+ *
+ * Notable differences from the papers:
+ * - no timer: the intervals that have ended are accounted for as the next
+ *   packet comes or leaves, an idle time of any length at once;
+ * - phi is no part of the price: gamma is multiplied by ln(phi), once, and all
+ *   prices are those of base e;
+ * - the price of rem-pc1 and rem-pc3 stops at 2^13;
+ * - the virtual queue is a fluid that drains in bytes, and a packet that finds
+ *   no room takes none.
+ */
+
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/overflow.h>
+#include <linux/time64.h>
+
+#include "sbrm_laws.h"
+
+/* -ln(0.01) in Q48: the price at which 99 % are marked (CP05 5.4.2). */
+#define SBRM_PRICE_99_Q48	1296235041853473ULL
+
+/* Fractional bits of units of backlog, here. */
+#define REM_UNIT_SHIFT		24
+
+#define REM_PRICE_MAX		BIT_ULL(SBRM_GAMMA_SHIFT + 13)
+/* No device has more in a second: the rate of SBRM_RATE_MAX. */
+#define REM_BYTES_MAX		SBRM_RATE_MAX
+
+#define VQM_ROOM_MAX		BIT_ULL(62)
+
+/*
+ * ln(phi) in Q48. Near 1 fixp_ln() has few digits left: there
+ * ln(1 + t) = t (1 - t (1/2 - t (1/3 - t/4))), of which t^5 / 5 < 2^-32 is left.
+ */
+static u64 sbrm_ln_phi(u64 phi)
+{
+	u64 t = phi - FIXP_ONE, sum;
+
+	if (t >= FIXP_ONE >> 6)
+		return (u64)fixp_ln(phi) << (SBRM_GAMMA_SHIFT - FIXP_SHIFT);
+
+	sum = FIXP_ONE / 3 - t / 4;
+	sum = FIXP_ONE / 2 - fixp_mul(sum, t);
+	sum = FIXP_ONE - fixp_mul(sum, t);
+	/* sum <= 2^32 and t < 2^26. */
+	return sum * t >> (2 * FIXP_SHIFT - SBRM_GAMMA_SHIFT);
+}
+
+/* gamma in base e: with phi <= 16 below 2.78 * 2^48. */
+static u64 sbrm_gamma_base_e(const struct sbrm_params *params)
+{
+	if (!(sbrm_laws[params->law].options & BIT(TCA_SBRM_PHI)))
+		return params->gamma;
+
+	return mul_u64_u64_shr(params->gamma, sbrm_ln_phi(params->phi),
+			       SBRM_GAMMA_SHIFT);
+}
+
+/**
+ * sbrm_gamma_auto() - default gamma of the laws that price the backlog
+ * @params: of which law, phi, limit and target count
+ *
+ * Return: the gamma that marks 99 % at the limit (CP05 5.4.2), Q48, if it is at
+ * most 1.
+ */
+u64 sbrm_gamma_auto(const struct sbrm_params *params)
+{
+	u64 price = SBRM_PRICE_99_Q48;
+
+	if (sbrm_laws[params->law].options & BIT(TCA_SBRM_PHI))
+		price = fixp_mul_div(price, SBRM_GAMMA_ONE,
+				     sbrm_ln_phi(params->phi));
+
+	return clamp_t(u64, div_u64(price, params->limit - params->target),
+		       1, SBRM_GAMMA_ONE);
+}
+
+/* Units that a link serves in an interval, Q24, exact to one unit of that. */
+static u64 rem_capacity(const struct sbrm_params *params, u32 unit)
+{
+	u64 divisor = (u64)unit * USEC_PER_SEC;	/* below 2^36 */
+	u64 whole, rest;
+
+	/* rate * interval < 2^57 */
+	whole = div64_u64_rem(params->rate * params->interval, divisor, &rest);
+	return (whole << REM_UNIT_SHIFT) +
+	       div64_u64(rest << REM_UNIT_SHIFT, divisor);
+}
+
+/* Service time of a byte of the virtual queue, ns in Q32. */
+static u64 vqm_byte_ns(const struct sbrm_params *params)
+{
+	u64 rate = fixp_mul(params->rate, params->scale);
+
+	if (params->scale == U32_MAX)
+		rate = params->rate;
+
+	return div64_u64((u64)NSEC_PER_SEC << FIXP_SHIFT, max(rate, 1ULL));
+}
+
+static u64 vqm_room(const struct sbrm_params *params, u32 unit, u64 byte_ns)
+{
+	u64 bytes = (u64)params->limit * unit;	/* below 2^47 */
+
+	if (params->scale != U32_MAX)
+		bytes = fixp_mul(bytes, params->scale);
+
+	return min_t(u64, VQM_ROOM_MAX,
+		     fixp_mul_div(bytes, byte_ns, 1U << (FIXP_SHIFT - 16)));
+}
+
+/**
+ * sbrm_coef_set() - work out the coefficients
+ * @coef: where they go
+ * @params: from which, all within their ranges
+ */
+void sbrm_coef_set(struct sbrm_coef *coef, const struct sbrm_params *params)
+{
+	u32 options = sbrm_laws[params->law].options;
+	u32 unit = params->flags & SBRM_F_BYTES ? 1 : params->avpkt;
+
+	coef->gamma = sbrm_gamma_base_e(params);
+	coef->target = params->target;
+	coef->unit = unit;
+	coef->alpha = options & BIT(TCA_SBRM_ALPHA) ? params->alpha : 0;
+	coef->decay = params->delta == U32_MAX ? 0 : FIXP_ONE - params->delta;
+	coef->interval_ns = params->interval * NSEC_PER_USEC;
+	coef->capacity = rem_capacity(params, unit);
+	coef->byte_ns = vqm_byte_ns(params);
+	coef->room = vqm_room(params, unit, coef->byte_ns);
+}
+
+/*
+ * SBRM
+ */
+
+/**
+ * sbrm_backlog_price() - gamma [b - target]+
+ * @coef: of which gamma is at most 2^48
+ * @state: unused
+ * @backlog: packets or bytes, below 2^31 and one packet
+ *
+ * Return: price in Q32. gamma <= 2^48 and b < 2^32, so that it stays below
+ * 2^64.
+ */
+u64 sbrm_backlog_price(const struct sbrm_coef *coef,
+		       const struct sbrm_state *state, u32 backlog)
+{
+	if (backlog <= coef->target)
+		return 0;
+
+	return mul_u64_u32_shr(coef->gamma, backlog - coef->target,
+			       SBRM_GAMMA_SHIFT - FIXP_SHIFT);
+}
+
+/*
+ * REM
+ */
+
+/* The same with a gamma up to 2^49.5: the largest prices are cut off. */
+static u64 rem_pc2_price(const struct sbrm_coef *coef,
+			 const struct sbrm_state *state, u32 backlog)
+{
+	u64 price;
+
+	if (backlog <= coef->target)
+		return 0;
+
+	price = mul_u64_u32_shr(coef->gamma, backlog - coef->target,
+				SBRM_GAMMA_SHIFT - FIXP_SHIFT + 2);
+	return price >> 62 ? U64_MAX : price << 2;
+}
+
+/* gamma * @units, Q48, between -2^61 and 2^61: a price can move no further. */
+static s64 rem_step(u64 gamma, s64 units)
+{
+	u64 size = units < 0 ? -(u64)units : units;
+	u64 step = REM_PRICE_MAX;
+
+	if (fls64(gamma) + fls64(size) <= 61 + REM_UNIT_SHIFT)
+		step = mul_u64_u64_shr(gamma, size, REM_UNIT_SHIFT);
+
+	return units < 0 ? -(s64)step : (s64)step;
+}
+
+/*
+ * Every interval: y = (1 - delta) y + delta a with the units a that came, then
+ * lambda = [lambda + gamma (alpha (b - target) + y - c)]+.
+ *
+ * Of the n intervals that have ended, all arrivals belong to the first, and the
+ * backlog was the same in all. So y_k = y_1 (1 - delta)^(k-1), and the steps d_k
+ * of the price never grow. Where a sum of the last ones is positive, all before
+ * are too: the price cannot have been cut off at 0 before. Hence it is
+ * max(0, lambda + d_1 + .. + d_n), with the sum of y a geometric one.
+ */
+static void rem_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
+			u64 now, u32 backlog)
+{
+	u64 n, came, input, sum;
+	s64 each, units;
+	u32 many;
+
+	/* Signed: a dump may see a state from after it read the clock. */
+	if ((s64)(now - state->time) < (s64)coef->interval_ns)
+		return;
+
+	n = div_u64(now - state->time, coef->interval_ns);
+	many = min_t(u64, n, U32_MAX);
+
+	/* At most 2^37 bytes: 2^61. */
+	came = div_u64(state->pending << REM_UNIT_SHIFT, coef->unit);
+	input = came - fixp_mul(came, coef->decay) +
+		fixp_mul(state->input, coef->decay);
+	sum = input;
+	if (many > 1) {
+		sum = fixp_mul_div(input,
+				   FIXP_ONE - fixp_pow(coef->decay, many),
+				   FIXP_ONE - coef->decay);
+		sum = min_t(u64, sum, S64_MAX);
+		input = fixp_mul(input, fixp_pow(coef->decay, many - 1));
+	}
+
+	/* 2^28 * 2^32 and 2^61: no overflow before they are multiplied by n. */
+	each = (s64)coef->alpha * ((s64)backlog - coef->target) -
+	       (s64)coef->capacity;
+	if (check_mul_overflow(each, (s64)min_t(u64, n, S64_MAX), &units))
+		units = each < 0 ? S64_MIN : S64_MAX;
+	if (check_add_overflow(units, (s64)sum, &units))
+		units = S64_MAX;
+
+	units = rem_step(coef->gamma, units);
+	WRITE_ONCE(state->price, clamp_t(s64, (s64)state->price + units, 0,
+					 REM_PRICE_MAX));
+	WRITE_ONCE(state->input, input);
+	WRITE_ONCE(state->pending, 0);
+	WRITE_ONCE(state->time, state->time + n * coef->interval_ns);
+}
+
+static void rem_arrival(const struct sbrm_coef *coef, struct sbrm_state *state,
+			u32 bytes)
+{
+	WRITE_ONCE(state->pending, min(state->pending + bytes, REM_BYTES_MAX));
+}
+
+static u64 rem_price(const struct sbrm_coef *coef,
+		     const struct sbrm_state *state, u32 backlog)
+{
+	return state->price >> (SBRM_GAMMA_SHIFT - FIXP_SHIFT);
+}
+
+/* The input rate stays the same in bytes per second. */
+static void rem_rescale(const struct sbrm_coef *from, const struct sbrm_coef *to,
+			struct sbrm_state *state)
+{
+	u64 input = fixp_mul_div(state->input,
+				 (u64)from->unit * to->interval_ns,
+				 (u64)to->unit * from->interval_ns);
+
+	if (from->unit != to->unit || from->interval_ns != to->interval_ns)
+		WRITE_ONCE(state->input,
+			   min(input, REM_BYTES_MAX << REM_UNIT_SHIFT));
+}
+
+static void rem_fill_xstats(const struct sbrm_coef *coef,
+			    const struct sbrm_state *state,
+			    struct tc_sbrm_xstats *xstats)
+{
+	xstats->input = fixp_mul_div(state->input,
+				     (u64)coef->unit * NSEC_PER_SEC,
+				     (u64)coef->interval_ns << REM_UNIT_SHIFT);
+}
+
+/*
+ * VQM
+ */
+
+/* The virtual backlog is kept as the time to serve it, so it drains exactly. */
+static void vqm_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
+			u64 now, u32 backlog)
+{
+	u64 passed = now - state->time;
+
+	if ((s64)passed < 0)
+		return;
+
+	WRITE_ONCE(state->time, now);
+	if (passed >= state->pending >> 16) {
+		/* Less than a nanosecond of work is none. */
+		WRITE_ONCE(state->pending, 0);
+		WRITE_ONCE(state->price, 0);
+	} else {
+		WRITE_ONCE(state->pending, state->pending - (passed << 16));
+	}
+}
+
+static void vqm_arrival(const struct sbrm_coef *coef, struct sbrm_state *state,
+			u32 bytes)
+{
+	/* byte_ns <= 2^62: with less than 2^18 bytes below 2^64. */
+	u64 work = mul_u64_u32_shr(coef->byte_ns, bytes, FIXP_SHIFT - 16);
+
+	if (work > coef->room - state->pending)
+		WRITE_ONCE(state->price, 1);
+	else
+		WRITE_ONCE(state->pending, state->pending + work);
+}
+
+static u64 vqm_price(const struct sbrm_coef *coef,
+		     const struct sbrm_state *state, u32 backlog)
+{
+	return state->price ? FIXP_ONE : 0;
+}
+
+/* The virtual backlog stays the same in bytes, as far as there is room. */
+static void vqm_rescale(const struct sbrm_coef *from, const struct sbrm_coef *to,
+			struct sbrm_state *state)
+{
+	u64 pending = state->pending;
+
+	if (from->byte_ns != to->byte_ns)
+		pending = fixp_mul_div(pending, to->byte_ns, from->byte_ns);
+	WRITE_ONCE(state->pending, min(pending, to->room));
+}
+
+static void vqm_fill_xstats(const struct sbrm_coef *coef,
+			    const struct sbrm_state *state,
+			    struct tc_sbrm_xstats *xstats)
+{
+	xstats->virtual_backlog = fixp_mul_div(state->pending, BIT_ULL(16),
+					       coef->byte_ns);
+}
+
+/*
+ * All of them
+ */
+
+#define REM_OPTIONS	(BIT(TCA_SBRM_GAMMA) | BIT(TCA_SBRM_PHI))
+#define REM_CLOCK	(BIT(TCA_SBRM_RATE) | BIT(TCA_SBRM_AVPKT) | \
+			 BIT(TCA_SBRM_INTERVAL) | BIT(TCA_SBRM_DELTA))
+/* 0.001, that of CP05 4.3.1. */
+#define REM_GAMMA	281474976711ULL
+
+const struct sbrm_law_ops sbrm_laws[] = {
+	[SBRM_LAW_SBRM] = {
+		.options	= BIT(TCA_SBRM_TARGET) | BIT(TCA_SBRM_GAMMA),
+		.price		= sbrm_backlog_price,
+	},
+	[SBRM_LAW_REM_PC1] = {
+		.options	= REM_OPTIONS | REM_CLOCK,
+		.required	= BIT(TCA_SBRM_RATE),
+		.gamma		= REM_GAMMA,
+		.advance	= rem_advance,
+		.arrival	= rem_arrival,
+		.price		= rem_price,
+		.rescale	= rem_rescale,
+		.fill_xstats	= rem_fill_xstats,
+	},
+	[SBRM_LAW_REM_PC2] = {
+		.options	= BIT(TCA_SBRM_TARGET) | REM_OPTIONS,
+		.price		= rem_pc2_price,
+	},
+	[SBRM_LAW_REM_PC3] = {
+		.options	= BIT(TCA_SBRM_TARGET) | REM_OPTIONS |
+				  REM_CLOCK | BIT(TCA_SBRM_ALPHA),
+		.required	= BIT(TCA_SBRM_RATE),
+		.gamma		= REM_GAMMA,
+		.advance	= rem_advance,
+		.arrival	= rem_arrival,
+		.price		= rem_price,
+		.rescale	= rem_rescale,
+		.fill_xstats	= rem_fill_xstats,
+	},
+	[SBRM_LAW_VQM] = {
+		.options	= BIT(TCA_SBRM_SCALE) | BIT(TCA_SBRM_RATE) |
+				  BIT(TCA_SBRM_AVPKT),
+		.required	= BIT(TCA_SBRM_RATE),
+		.certain	= true,
+		.advance	= vqm_advance,
+		.arrival	= vqm_arrival,
+		.price		= vqm_price,
+		.rescale	= vqm_rescale,
+		.fill_xstats	= vqm_fill_xstats,
+	},
+};
