@@ -36,7 +36,8 @@ TCA_KIND, TCA_OPTIONS, TCA_STATS2, TCA_STATS_BASIC, TCA_STATS_APP = 1, 2, 7, 1, 
 TC_H_ROOT = 0xFFFFFFFF
 
 # pkt_sbrm.h
-LAW, LIMIT, TARGET, GAMMA, FLAGS, RESET_STATS = range(2, 8)
+(LAW, LIMIT, TARGET, GAMMA, FLAGS, RESET_STATS, FEEDBACK, PHI, ALPHA, RATE, AVPKT, INTERVAL,
+ DELTA, SCALE) = range(2, 16)
 BYTES, ECN, NODROP, SPLIT_GSO, DITHER, GAMMA_AUTO = 1, 2, 4, 8, 16, 1 << 31
 ONE = 1 << 48
 
@@ -172,7 +173,10 @@ def test_exports_one_writable_object(tc):
 def test_help_names_every_word(tc):
     done = tc.add("help")
     assert done.returncode != 0 and not tc.request.exists()
-    for word in ("mark sbrm", "limit N", "target N", "gamma auto|NUMBER", "packets | bytes",
+    for word in ("mark LAW", "sbrm | rem-pc1 | rem-pc2 | rem-pc3 | vqm",
+                 "feedback mark | price | four-bit", "phi NUMBER", "alpha NUMBER", "rate RATE",
+                 "avpkt BYTES", "interval TIME", "delta NUMBER", "scale NUMBER",
+                 "limit N", "target N", "gamma auto|NUMBER", "packets | bytes",
                  "ecn | drop", "nodrop", "split-gso | no-split-gso",
                  "dither | no-dither", "reset-stats"):
         assert word in done.stderr
@@ -205,6 +209,30 @@ def test_help_names_every_word(tc):
     ("dither", {FLAGS: flags(DITHER, DITHER)}),
     ("no-dither", {FLAGS: flags(0, DITHER)}),
     ("reset-stats", {RESET_STATS: b""}),
+    ("mark rem-pc1", {LAW: u32(1)}),
+    ("mark rem-pc2 phi 1.06", {LAW: u32(2), PHI: u64(round(1.06 * 2**32))}),
+    ("mark rem-pc3 alpha 0.1", {LAW: u32(3), ALPHA: u32(round(0.1 * 2**24))}),
+    ("mark vqm scale 0.9 rate 96mbit", {LAW: u32(4), SCALE: u32(round(0.9 * 2**32)),
+                                        RATE: u64(12000000)}),
+    ("feedback mark", {FEEDBACK: u32(0)}),
+    ("feedback price", {FEEDBACK: u32(1)}),
+    ("feedback four-bit", {FEEDBACK: u32(2)}),
+    ("phi 16", {PHI: u64(16 << 32)}),
+    ("phi 1.0000000003", {PHI: u64(2**32 + 1)}),
+    ("alpha 16", {ALPHA: u32(16 << 24)}),
+    ("alpha 6e-8", {ALPHA: u32(1)}),
+    ("delta 1", {DELTA: u32(2**32 - 1)}),
+    ("delta 0.001", {DELTA: u32(4294967)}),
+    ("scale 1 delta 0.5", {SCALE: u32(2**32 - 1), DELTA: u32(2**31)}),
+    ("rate 8bit", {RATE: u64(1)}),
+    ("rate 1gbit", {RATE: u64(125000000)}),
+    ("rate 12000kbps", {RATE: u64(12000000)}),
+    ("rate 1099511627776bit", {RATE: u64(2**37)}),
+    ("avpkt 1500", {AVPKT: u32(1500)}),
+    ("avpkt 1kb", {AVPKT: u32(1024)}),
+    ("interval 1ms", {INTERVAL: u32(1000)}),
+    ("interval 1s", {INTERVAL: u32(1000000)}),
+    ("interval 250", {INTERVAL: u32(250)}),
     ("reset-stats no-split-gso drop gamma auto target 2 limit 9 packets mark sbrm",
      {LAW: u32(0), LIMIT: u32(9), TARGET: u32(2), GAMMA: u64(0), RESET_STATS: b"",
       FLAGS: flags(0, BYTES | ECN | NODROP | SPLIT_GSO)}),
@@ -223,7 +251,28 @@ def test_gamma_is_rounded_to_the_nearest_unit(tc, word):
 
 @pytest.mark.parametrize("line, says", [
     ("mark", "mark takes the name of a price law"),
-    ("mark rem", 'mark takes the name of a price law: sbrm, not "rem"'),
+    ("mark rem", 'mark takes the name of a price law: sbrm, rem-pc1, rem-pc2, rem-pc3 or vqm, '
+                 'not "rem"'),
+    ("mark 1", "mark takes the name of a price law"),
+    ("feedback", "feedback takes mark, price or four-bit, and the line ends there"),
+    ("feedback ecn", 'feedback takes mark, price or four-bit, not "ecn"'),
+    *((f"phi '{bad}'", f'phi takes a decimal number above 1 and at most 16, not "{bad}"')
+      for bad in ("1", "1.0000000001", "16.0000001", "0", "-2", "e", "nan", "", "1e400", "auto")),
+    *((f"alpha '{bad}'", f'alpha takes a decimal number from 6e-8 to 16, not "{bad}"')
+      for bad in ("0", "1e-8", "16.1", "-0.1", "inf")),
+    *((f"delta '{bad}'", f'delta takes a decimal number from 0.001 to 1, not "{bad}"')
+      for bad in ("0", "0.00099", "1.001", "x")),
+    *((f"scale '{bad}'", f'scale takes a decimal number from 0.01 to 1, not "{bad}"')
+      for bad in ("0", "0.0099", "1.001", "90%")),
+    *((f"rate '{bad}'", "rate takes a rate from 8bit to 1.09tbit, such as 96mbit")
+      for bad in ("0", "7bit", "-1mbit", "1.2tbit", "96mb/s", "nan", "inf", "", "1e40",
+                  "50%")),
+    *((f"avpkt '{bad}'", "avpkt takes a size from 1b to 65535b")
+      for bad in ("0", "65536", "64kb", "-1", "1p", "", "nan")),
+    *((f"interval '{bad}'", "interval takes a time from 1us to 1s, such as 1ms")
+      for bad in ("0", "1.1s", "2s", "1000001", "-1ms", "5000000000", "1e40s", "1e-9", "nan",
+                  "", "1 ms")),
+    ("rate 1mbit rate 2mbit", "rate is given twice"),
     ("frobnicate", 'unknown word "frobnicate"'),
     ("limit 5 5", 'unknown word "5"'),
     ("lim 5", 'unknown word "lim"'),
@@ -263,9 +312,9 @@ def test_bad_line_is_one_sentence_and_sends_nothing(tc, line, says):
     assert re.fullmatch(r"sbrm: [^\n]*\n", done.stderr) and says in done.stderr
 
 
-def options(limit=1000, target=10, gamma=0.015, value=ECN | SPLIT_GSO | DITHER):
+def options(limit=1000, target=10, gamma=0.015, value=ECN | SPLIT_GSO | DITHER, law=0):
     units = gamma if isinstance(gamma, int) else round(gamma * ONE)
-    return {LAW: u32(0), LIMIT: u32(limit), TARGET: u32(target), GAMMA: u64(units),
+    return {LAW: u32(law), LIMIT: u32(limit), TARGET: u32(target), GAMMA: u64(units),
             FLAGS: flags(value, 0x8000001F)}
 
 
@@ -298,6 +347,60 @@ def test_text_can_be_given_back(tc, given, text):
     assert tc.options(shlex.join(text.split())) == expect
 
 
+PC1 = {RATE: u64(12345678), AVPKT: u32(1000), INTERVAL: u32(1000),
+       DELTA: u32(round(0.9 * 2**32)), PHI: u64(round(1.06 * 2**32))}
+
+
+@pytest.mark.parametrize("given, unused, text", [
+    (options(law=1, gamma=0.001) | {FEEDBACK: u32(1)} | PC1, {TARGET},
+     "mark rem-pc1 feedback price limit 1000p gamma 0.001 phi 1.06 rate 98765424bit "
+     "avpkt 1000b interval 1ms delta 0.9 ecn split-gso dither"),
+    (options(law=2) | {FEEDBACK: u32(2), PHI: u64(2**32 + 1)}, set(),
+     "mark rem-pc2 feedback four-bit limit 1000p target 10p gamma 0.015 phi 1.0000000002 "
+     "ecn split-gso dither"),
+    (options(2000, 2, 0.1, law=3) | {FEEDBACK: u32(0)} | PC1 |
+     {PHI: u64(round(1.007 * 2**32)), ALPHA: u32(round(0.002 * 2**24)), RATE: u64(6000000),
+      INTERVAL: u32(999), DELTA: u32(2**32 - 1)}, set(),
+     "mark rem-pc3 feedback mark limit 2000p target 2p gamma 0.1 phi 1.007 alpha 0.002 "
+     "rate 48Mbit avpkt 1000b interval 999us delta 1 ecn split-gso dither"),
+    (options(300, law=4) | {FEEDBACK: u32(0), SCALE: u32(round(0.9 * 2**32)),
+                            RATE: u64(125000000), AVPKT: u32(1514)}, {TARGET, GAMMA},
+     "mark vqm feedback mark limit 300p scale 0.9 rate 1Gbit avpkt 1514b "
+     "ecn split-gso dither"),
+])
+def test_text_of_a_law_can_be_given_back(tc, given, unused, text):
+    assert tc.text(dump(given)) == text
+    expect = {key: value for key, value in given.items() if key not in unused}
+    value, = struct.unpack_from("=I", given[FLAGS])
+    expect[FLAGS] = flags(value & 0x1F, 0x1F)
+    assert tc.options(shlex.join(text.split())) == expect
+
+
+@pytest.mark.parametrize("option, attribute, values", [
+    ("phi", PHI, (2**32 + 1, 2**32 + 12345, 2**33 + 1, 2**36 - 1, 2**36)),
+    ("alpha", ALPHA, (1, 2, 12345, 2**24 // 3, 2**28)),
+    ("delta", DELTA, (4294967, 2**31 + 1, 2**32 - 2, 2**32 - 1)),
+    ("scale", SCALE, (42949673, 2**31 + 1, 2**32 - 2, 2**32 - 1)),
+    ("rate", RATE, (1, 125, 1000, 12000001, 2**37)),
+    ("interval", INTERVAL, (1, 999, 1000, 1001, 999999, 1000000)),
+    ("avpkt", AVPKT, (1, 1000, 1024, 65535))])
+def test_every_value_can_be_given_back(tc, option, attribute, values):
+    pack = u64 if attribute in (PHI, RATE) else u32
+    for value in values:
+        words = tc.text(dump(options(law=3) | {attribute: pack(value)})).split()
+        word = words[words.index(option) + 1]
+        assert tc.options(f"{option} {word}") == {attribute: pack(value)}
+
+
+def test_json_options_of_laws(tc):
+    shown = tc.json(dump(options(law=3) | {FEEDBACK: u32(1), ALPHA: u32(2**23)} | PC1))["options"]
+    assert {key: shown[key] for key in ("law", "feedback", "phi", "alpha", "rate", "avpkt",
+                                        "interval", "delta")} == {
+        "law": "rem-pc3", "feedback": "price", "phi": 1.06, "alpha": 0.5, "rate": 12345678,
+        "avpkt": 1000, "interval": 1000, "delta": 0.9}
+    assert tc.json(dump(options(law=4) | {SCALE: u32(2**32 - 1)}))["options"]["scale"] == 1
+
+
 @pytest.mark.parametrize("units", [1, 2, 12345678901234, ONE // 3, ONE - 1, AUTO])
 def test_every_gamma_can_be_given_back(tc, units):
     words = tc.text(dump(options(gamma=units))).split()
@@ -327,9 +430,9 @@ def test_incomplete_or_newer_options(tc):
 
 
 def xstats(packets=4, backlog_sum=50, marks=3, price_drops=2, full_drops=1, price=2**31,
-           backlog_max=40, prob=2**30):
-    return struct.pack("=6Q2I", packets, backlog_sum, marks, price_drops, full_drops, price,
-                       backlog_max, prob)
+           backlog_max=40, prob=2**30, carried=0, uncarried=0, saturated=0, rate=0, virtual=0):
+    return struct.pack("=6Q2I5Q", packets, backlog_sum, marks, price_drops, full_drops, price,
+                       backlog_max, prob, carried, uncarried, saturated, rate, virtual)
 
 
 def statistics(tc, stats):
@@ -341,6 +444,16 @@ def test_statistics_text(tc):
     assert statistics(tc, xstats()) == [
         " marks 3 price_drops 2 full_drops 1",
         " backlog mean 12.5 max 40  price 0.5 prob 0.25"]
+
+
+def test_statistics_of_laws(tc):
+    assert statistics(tc, xstats(carried=7, uncarried=2, saturated=1, rate=11999000))[2:] == [
+        " carried 7 uncarried 2 saturated 1", " input 95.992Mbit"]
+    assert statistics(tc, xstats(virtual=1234))[2:] == [" virtual backlog 1234b"]
+    shown = tc.json(dump(options(), xstats(carried=2**63 + 1, saturated=1, rate=7)), "-s")
+    assert {key: shown[key] for key in ("carried", "uncarried", "saturated", "input",
+                                        "virtual_backlog")} == {
+        "carried": 2**63 + 1, "uncarried": 0, "saturated": 1, "input": 7, "virtual_backlog": 0}
 
 
 def test_statistics_json(tc):
@@ -370,7 +483,10 @@ def test_man_page():
     done = subprocess.run(["man", "--warnings", "-l", page], text=True, capture_output=True,
                           env=dict(os.environ, MANWIDTH="80", LC_ALL="C.UTF-8", MANPAGER="cat"))
     assert (done.returncode, done.stderr) == (0, "")
-    for word in ("mark", "limit", "target", "gamma", "packets", "bytes", "ecn", "drop", "noecn",
+    for word in ("mark", "rem-pc1", "rem-pc2", "rem-pc3", "vqm", "feedback", "price", "four-bit",
+                 "phi", "alpha", "rate", "avpkt", "interval", "delta", "scale", "carried",
+                 "uncarried", "saturated", "input", "virtual",
+                 "limit", "target", "gamma", "packets", "bytes", "ecn", "drop", "noecn",
                  "nodrop", "split-gso", "no-split-gso", "dither", "no-dither", "reset-stats",
                  "TC_LIB_DIR"):
         assert re.search(rf"\b{word}\b", done.stdout), word

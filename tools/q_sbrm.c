@@ -7,17 +7,49 @@
  * to "tc qdisc add" again. A flag travels only if a word named it: "tc qdisc
  * change" leaves all others as they are.
  */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pkt_sbrm.h"
 #include "tc_plugin.h"
 
-/* Bytes, the whole message: ours needs less than 200. */
+/* Bytes, the whole message: ours needs less than 300. */
 #define MSG_MAX	1024
 
 static const char * const law_names[] = {
 	[SBRM_LAW_SBRM] = "sbrm",
+	[SBRM_LAW_REM_PC1] = "rem-pc1",
+	[SBRM_LAW_REM_PC2] = "rem-pc2",
+	[SBRM_LAW_REM_PC3] = "rem-pc3",
+	[SBRM_LAW_VQM] = "vqm",
+};
+
+static const char * const feedback_names[] = {
+	[SBRM_FEEDBACK_MARK] = "mark",
+	[SBRM_FEEDBACK_PRICE] = "price",
+	[SBRM_FEEDBACK_FOUR_BIT] = "four-bit",
+};
+
+/* Options that are decimal numbers, sent as units of one / @one. */
+static const struct decimal {
+	const char *option, *takes;
+	__u64 one, least, most;
+} gamma_decimal = {
+	"gamma", "auto or a decimal number from 2e-15 to 1",
+	SBRM_GAMMA_ONE, 1, SBRM_GAMMA_ONE,
+}, phi_decimal = {
+	"phi", "a decimal number above 1 and at most 16",
+	SBRM_PHI_ONE, SBRM_PHI_ONE + 1, SBRM_PHI_MAX,
+}, alpha_decimal = {
+	"alpha", "a decimal number from 6e-8 to 16",
+	SBRM_ALPHA_ONE, 1, SBRM_ALPHA_MAX,
+}, delta_decimal = {
+	"delta", "a decimal number from 0.001 to 1",
+	SBRM_PHI_ONE, SBRM_DELTA_MIN, SBRM_PHI_ONE,
+}, scale_decimal = {
+	"scale", "a decimal number from 0.01 to 1",
+	SBRM_PHI_ONE, SBRM_SCALE_MIN, SBRM_PHI_ONE,
 };
 
 static const struct flag_word {
@@ -41,27 +73,48 @@ static const struct flag_word {
 
 /* What the line asks for. */
 struct request {
-	const char *law, *limit, *target, *gamma;	/* words, NULL: absent */
+	/* words, NULL: absent */
+	const char *law, *feedback, *limit, *target, *gamma, *phi, *alpha;
+	const char *rate, *avpkt, *interval, *delta, *scale;
 	struct nla_bitfield32 flags;
 	bool reset_stats;
 };
 
 static void explain(void)
 {
-	fputs("Usage: ... sbrm [ mark sbrm ] [ limit N ] [ target N ] [ gamma auto|NUMBER ]\n"
+	fputs("Usage: ... sbrm [ mark LAW ] [ feedback mark | price | four-bit ]\n"
+	      "                [ limit N ] [ target N ] [ gamma auto|NUMBER ]\n"
+	      "                [ phi NUMBER ] [ alpha NUMBER ]\n"
+	      "                [ rate RATE ] [ avpkt BYTES ] [ interval TIME ]\n"
+	      "                [ delta NUMBER ] [ scale NUMBER ]\n"
 	      "                [ packets | bytes ] [ ecn | drop ] [ nodrop ]\n"
 	      "                [ split-gso | no-split-gso ] [ dither | no-dither ]\n"
 	      "                [ reset-stats ]\n"
 	      "\n"
-	      "mark    the price law: sbrm is m = 1 - exp(-gamma [backlog - target]+)\n"
-	      "limit   room of the queue, packets; with bytes a size such as 300kb\n"
-	      "target  backlog up to which nothing is marked, same unit, below limit\n"
-	      "gamma   price per packet or byte above target, above 0 and at most 1;\n"
-	      "        auto: marks 99 % at the limit\n"
-	      "ecn     mark ECN-capable packets and drop the others as often; with\n"
-	      "        nodrop let the others pass; drop (or noecn): drop all\n"
-	      "dither  share out the marks of each flow evenly; no-dither: draw for\n"
-	      "        each packet by itself\n",
+	      "mark      the price law: sbrm | rem-pc1 | rem-pc2 | rem-pc3 | vqm\n"
+	      "          sbrm: price = gamma [backlog - target]+\n"
+	      "          rem-pc2: the same times ln(phi)\n"
+	      "          rem-pc1: gamma ln(phi) times the sum of [input - rate]\n"
+	      "          rem-pc3: the same with alpha [backlog - target] added\n"
+	      "          vqm: 1 while a virtual queue recovers from its overflow\n"
+	      "feedback  mark: mark packets with probability 1 - exp(-price);\n"
+	      "          price: add the price to the IPv4 identification;\n"
+	      "          four-bit: four marks, each with another phi, in there\n"
+	      "limit     room of the queue, packets; with bytes a size such as 300kb\n"
+	      "target    backlog up to which nothing is marked, same unit, below limit\n"
+	      "gamma     price per packet or byte above target, above 0 and at most 1;\n"
+	      "          auto: marks 99 % at the limit; rem-pc1, rem-pc3: 0.001\n"
+	      "phi       base of the prices of the rem laws, above 1 to 16 (1.06)\n"
+	      "alpha     weight of the backlog in rem-pc3, above 0 to 16 (0.1)\n"
+	      "rate      of the link: rem-pc1, rem-pc3 and vqm need it\n"
+	      "avpkt     bytes that count as one packet of rate and input (1000)\n"
+	      "interval  between updates of rem-pc1 and rem-pc3, to 1s (1ms)\n"
+	      "delta     weight of the last interval in the input, 0.001 to 1 (0.9)\n"
+	      "scale     of the virtual queue to the real one, 0.01 to 1 (0.9)\n"
+	      "ecn       mark ECN-capable packets and drop the others as often; with\n"
+	      "          nodrop let the others pass; drop (or noecn): drop all\n"
+	      "dither    share out the marks of each flow evenly; no-dither: draw for\n"
+	      "          each packet by itself\n",
 	      stderr);
 }
 
@@ -77,36 +130,61 @@ static int bad_value(const char *option, const char *takes, const char *word)
 	return -1;
 }
 
-static int parse_law(const char *word, __u32 *law)
+static int parse_name(const char *option, const char *takes,
+		      const char * const names[], size_t count,
+		      const char *word, __u32 *value)
 {
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(law_names); i++)
-		if (strcmp(word, law_names[i]) == 0) {
-			*law = i;
+	for (i = 0; i < count; i++)
+		if (strcmp(word, names[i]) == 0) {
+			*value = i;
 			return 0;
 		}
 
-	return bad_value("mark", "the name of a price law: sbrm", word);
+	return bad_value(option, takes, word);
 }
 
 /*
- * Decimal to units of 2^-48, rounded to nearest; 0 if the word is no number in
- * (0, 1]. The product is exact: it only moves the exponent.
+ * Decimal to units, rounded to nearest; 0 if the word is no number in the
+ * range. The product is exact: it only moves the exponent.
  */
-static __u64 gamma_from_word(const char *word)
+static __u64 decimal_from_word(const struct decimal *decimal, const char *word)
 {
-	long double gamma;
+	long double value;
+	__u64 units;
 	char *end;
 
 	if (!*word || strspn(word, "0123456789.eE+-") != strlen(word))
 		return 0;
 
-	gamma = strtold(word, &end);
-	if (*end || !(gamma > 0 && gamma <= 1))
+	value = strtold(word, &end);
+	if (*end || !(value > 0 && value * decimal->one <= decimal->most))
 		return 0;
 
-	return gamma * SBRM_GAMMA_ONE + 0.5L;
+	units = value * decimal->one + 0.5L;
+	return units >= decimal->least ? units : 0;
+}
+
+static int parse_decimal(const struct decimal *decimal, const char *word,
+			 __u64 *units)
+{
+	*units = decimal_from_word(decimal, word);
+	if (!*units)
+		return bad_value(decimal->option, decimal->takes, word);
+	return 0;
+}
+
+/* The same for attributes of 32 bits: the top stands for 1. */
+static int parse_decimal32(const struct decimal *decimal, const char *word,
+			   __u32 *value)
+{
+	__u64 units;
+
+	if (parse_decimal(decimal, word, &units))
+		return -1;
+	*value = units > UINT32_MAX ? UINT32_MAX : units;
+	return 0;
 }
 
 static int parse_gamma(const char *word, __u64 *gamma)
@@ -115,12 +193,7 @@ static int parse_gamma(const char *word, __u64 *gamma)
 	if (strcmp(word, "auto") == 0)
 		return 0;
 
-	*gamma = gamma_from_word(word);
-	if (!*gamma)
-		return bad_value("gamma",
-				 "auto or a decimal number from 2e-15 to 1",
-				 word);
-	return 0;
+	return parse_decimal(&gamma_decimal, word, gamma);
 }
 
 static char last_char(const char *word)
@@ -181,6 +254,36 @@ static int parse_amount(const char *option, const char *word, bool bytes,
 	return bad_value(option, takes, word);
 }
 
+static int parse_rate(const char *word, __u64 *rate)
+{
+	if (is_digit(*word) && get_rate64(rate, word) == 0 && *rate &&
+	    *rate <= SBRM_RATE_MAX)
+		return 0;
+
+	return bad_value("rate", "a rate from 8bit to 1.09tbit, such as 96mbit",
+			 word);
+}
+
+static int parse_avpkt(const char *word, __u32 *avpkt)
+{
+	if (bytes_from_word(word, avpkt) && *avpkt && *avpkt <= SBRM_AVPKT_MAX)
+		return 0;
+
+	return bad_value("avpkt", "a size from 1b to 65535b", word);
+}
+
+static int parse_interval(const char *word, __u32 *interval)
+{
+	/* get_time() does not see what does not fit its 32 bits. */
+	if (is_digit(*word) && strtod(word, NULL) <= SBRM_INTERVAL_MAX &&
+	    get_time(interval, word) == 0 && *interval &&
+	    *interval <= SBRM_INTERVAL_MAX)
+		return 0;
+
+	return bad_value("interval", "a time from 1us to 1s, such as 1ms",
+			 word);
+}
+
 /* 1: it is one and was taken, 0: it is none, -1: it contradicts another. */
 static int parse_flag(const char *word, struct nla_bitfield32 *flags)
 {
@@ -236,9 +339,17 @@ static int parse_option(int argc, char **argv, struct request *req)
 		const char **value;
 	} options[] = {
 		{ "mark", "the name of a price law", &req->law },
+		{ "feedback", "mark, price or four-bit", &req->feedback },
 		{ "limit", "a number of packets or a size", &req->limit },
 		{ "target", "a number of packets or a size", &req->target },
 		{ "gamma", "auto or a number", &req->gamma },
+		{ "phi", "a number", &req->phi },
+		{ "alpha", "a number", &req->alpha },
+		{ "rate", "a rate", &req->rate },
+		{ "avpkt", "a size", &req->avpkt },
+		{ "interval", "a time", &req->interval },
+		{ "delta", "a number", &req->delta },
+		{ "scale", "a number", &req->scale },
 	}, *o, *end = options + ARRAY_SIZE(options);
 
 	for (o = options; o < end && strcmp(*argv, o->option); o++)
@@ -290,14 +401,91 @@ static int parse_words(int argc, char **argv, struct request *req)
 	return settle_nodrop(&req->flags);
 }
 
+/* Values of the words, for those that are there. */
+struct values {
+	__u32 law, feedback, limit, target, alpha, avpkt, interval, delta;
+	__u32 scale;
+	__u64 gamma, phi, rate;
+};
+
+static int parse_values(const struct request *req, struct values *v)
+{
+	bool bytes = req->flags.value & SBRM_F_BYTES;
+
+	if ((req->law &&
+	     parse_name("mark",
+			"the name of a price law: sbrm, rem-pc1, rem-pc2, rem-pc3 or vqm",
+			law_names, ARRAY_SIZE(law_names), req->law, &v->law)) ||
+	    (req->feedback &&
+	     parse_name("feedback", "mark, price or four-bit", feedback_names,
+			ARRAY_SIZE(feedback_names), req->feedback,
+			&v->feedback)) ||
+	    (req->limit &&
+	     parse_amount("limit", req->limit, bytes, 1, &v->limit)) ||
+	    (req->target &&
+	     parse_amount("target", req->target, bytes, 0, &v->target)) ||
+	    (req->gamma && parse_gamma(req->gamma, &v->gamma)) ||
+	    (req->phi && parse_decimal(&phi_decimal, req->phi, &v->phi)) ||
+	    (req->alpha &&
+	     parse_decimal32(&alpha_decimal, req->alpha, &v->alpha)) ||
+	    (req->rate && parse_rate(req->rate, &v->rate)) ||
+	    (req->avpkt && parse_avpkt(req->avpkt, &v->avpkt)) ||
+	    (req->interval && parse_interval(req->interval, &v->interval)) ||
+	    (req->delta &&
+	     parse_decimal32(&delta_decimal, req->delta, &v->delta)) ||
+	    (req->scale &&
+	     parse_decimal32(&scale_decimal, req->scale, &v->scale)))
+		return -1;
+
+	if (req->limit && req->target && v->target >= v->limit) {
+		fprintf(stderr,
+			"sbrm: target takes less than the limit, not %s with limit %s.\n",
+			req->target, req->limit);
+		return -1;
+	}
+	return 0;
+}
+
+static void add_attributes(struct nlmsghdr *n, const struct request *req,
+			   const struct values *v)
+{
+	if (req->law)
+		addattr32(n, MSG_MAX, TCA_SBRM_LAW, v->law);
+	if (req->feedback)
+		addattr32(n, MSG_MAX, TCA_SBRM_FEEDBACK, v->feedback);
+	if (req->limit)
+		addattr32(n, MSG_MAX, TCA_SBRM_LIMIT, v->limit);
+	if (req->target)
+		addattr32(n, MSG_MAX, TCA_SBRM_TARGET, v->target);
+	if (req->gamma)
+		addattr64(n, MSG_MAX, TCA_SBRM_GAMMA, v->gamma);
+	if (req->phi)
+		addattr64(n, MSG_MAX, TCA_SBRM_PHI, v->phi);
+	if (req->alpha)
+		addattr32(n, MSG_MAX, TCA_SBRM_ALPHA, v->alpha);
+	if (req->rate)
+		addattr64(n, MSG_MAX, TCA_SBRM_RATE, v->rate);
+	if (req->avpkt)
+		addattr32(n, MSG_MAX, TCA_SBRM_AVPKT, v->avpkt);
+	if (req->interval)
+		addattr32(n, MSG_MAX, TCA_SBRM_INTERVAL, v->interval);
+	if (req->delta)
+		addattr32(n, MSG_MAX, TCA_SBRM_DELTA, v->delta);
+	if (req->scale)
+		addattr32(n, MSG_MAX, TCA_SBRM_SCALE, v->scale);
+	if (req->flags.selector)
+		addattr_l(n, MSG_MAX, TCA_SBRM_FLAGS, &req->flags,
+			  sizeof(req->flags));
+	if (req->reset_stats)
+		addattr(n, MSG_MAX, TCA_SBRM_RESET_STATS);
+}
+
 static int sbrm_parse_opt(const struct qdisc_util *qu, int argc, char **argv,
 			  struct nlmsghdr *n, const char *dev)
 {
 	struct request req = {};
-	__u32 law = 0, limit = 0, target = 0;
+	struct values values = {};
 	struct rtattr *nest;
-	__u64 gamma = 0;
-	bool bytes;
 
 	(void)qu;
 	(void)dev;
@@ -305,39 +493,13 @@ static int sbrm_parse_opt(const struct qdisc_util *qu, int argc, char **argv,
 	if (parse_words(argc, argv, &req))
 		return -1;
 
-	bytes = req.flags.value & SBRM_F_BYTES;
 	if (says_packets(req.limit) || says_packets(req.target))
 		req.flags.selector |= SBRM_F_BYTES;
-
-	if ((req.law && parse_law(req.law, &law)) ||
-	    (req.limit &&
-	     parse_amount("limit", req.limit, bytes, 1, &limit)) ||
-	    (req.target &&
-	     parse_amount("target", req.target, bytes, 0, &target)) ||
-	    (req.gamma && parse_gamma(req.gamma, &gamma)))
+	if (parse_values(&req, &values))
 		return -1;
-
-	if (req.limit && req.target && target >= limit) {
-		fprintf(stderr,
-			"sbrm: target takes less than the limit, not %s with limit %s.\n",
-			req.target, req.limit);
-		return -1;
-	}
 
 	nest = addattr_nest(n, MSG_MAX, TCA_OPTIONS | NLA_F_NESTED);
-	if (req.law)
-		addattr32(n, MSG_MAX, TCA_SBRM_LAW, law);
-	if (req.limit)
-		addattr32(n, MSG_MAX, TCA_SBRM_LIMIT, limit);
-	if (req.target)
-		addattr32(n, MSG_MAX, TCA_SBRM_TARGET, target);
-	if (req.gamma)
-		addattr64(n, MSG_MAX, TCA_SBRM_GAMMA, gamma);
-	if (req.flags.selector)
-		addattr_l(n, MSG_MAX, TCA_SBRM_FLAGS, &req.flags,
-			  sizeof(req.flags));
-	if (req.reset_stats)
-		addattr(n, MSG_MAX, TCA_SBRM_RESET_STATS);
+	add_attributes(n, &req, &values);
 	addattr_nest_end(n, nest);
 	return 0;
 }
@@ -352,17 +514,18 @@ static bool get_attr(struct rtattr *rta, void *to, size_t len)
 	return true;
 }
 
-static void print_law(__u32 law)
+static void print_name(const char *key, const char *fmt,
+		       const char * const names[], size_t count, __u32 value)
 {
 	char number[16];
 	const char *name = number;
 
-	if (law < ARRAY_SIZE(law_names))
-		name = law_names[law];
+	if (value < count)
+		name = names[value];
 	else
-		snprintf(number, sizeof(number), "%u", law);
+		snprintf(number, sizeof(number), "%u", value);
 
-	print_string(PRINT_ANY, "law", "mark %s ", name);
+	print_string(PRINT_ANY, key, fmt, name);
 }
 
 /* print_size() rounds to six digits and whole Kb or Mb: only if that is exact. */
@@ -378,24 +541,84 @@ static void print_amount(const char *option, __u32 value, bool bytes)
 		print_uint(PRINT_FP, NULL, "%ub ", value);
 }
 
-/* A number that was set gets the digits it takes to come back as it was. */
-static void print_gamma(__u64 units, bool is_auto)
+/* A number gets the digits that it takes to come back as it was. */
+static void print_decimal(const struct decimal *decimal, __u64 units,
+			  bool is_auto)
 {
-	double gamma = (double)units / SBRM_GAMMA_ONE;
+	double value;
 	char word[32];
 	int digits;
 
+	/* The top of 32 bits stands for 1. */
+	if (units == UINT32_MAX && decimal->most == SBRM_PHI_ONE)
+		units = SBRM_PHI_ONE;
+	value = (double)units / decimal->one;
 	for (digits = 3; digits <= 17; digits++) {
-		snprintf(word, sizeof(word), "%.*g", digits, gamma);
-		if (is_auto || gamma_from_word(word) == units)
+		snprintf(word, sizeof(word), "%.*g", digits, value);
+		if (is_auto || decimal_from_word(decimal, word) == units)
 			break;
 	}
 
-	print_float(PRINT_JSON, "gamma", NULL, gamma);
-	print_string(PRINT_FP, NULL, "gamma %s ", word);
+	print_float(PRINT_JSON, decimal->option, NULL, value);
+	print_string(PRINT_FP, NULL, "%s ", decimal->option);
+	print_string(PRINT_FP, NULL, "%s ", word);
+}
+
+static void print_gamma(__u64 units, bool is_auto)
+{
+	print_decimal(&gamma_decimal, units, is_auto);
 	print_bool(PRINT_JSON, "gamma_auto", NULL, is_auto);
 	if (is_auto)
 		print_string(PRINT_FP, NULL, "(auto) ", NULL);
+}
+
+/* In the largest unit that is exact; tc itself rounds. JSON: bytes/s. */
+static void print_exact_rate(__u64 rate)
+{
+	static const char * const fmt[] = {
+		"rate %llubit ", "rate %lluKbit ", "rate %lluMbit ",
+		"rate %lluGbit ",
+	};
+	unsigned long long bits = rate * 8;
+	int i;
+
+	for (i = 0; i < 3 && bits % 1000 == 0; i++)
+		bits /= 1000;
+
+	print_lluint(PRINT_JSON, "rate", NULL, rate);
+	print_lluint(PRINT_FP, NULL, fmt[i], bits);
+}
+
+/* JSON: us */
+static void print_interval(__u32 interval)
+{
+	print_uint(PRINT_JSON, "interval", NULL, interval);
+	if (interval % 1000)
+		print_uint(PRINT_FP, NULL, "interval %uus ", interval);
+	else
+		print_uint(PRINT_FP, NULL, "interval %ums ", interval / 1000);
+}
+
+/* Only the law in force has its options in the dump. */
+static void print_of_law(struct rtattr *tb[])
+{
+	__u64 wide;
+	__u32 value;
+
+	if (get_attr(tb[TCA_SBRM_PHI], &wide, sizeof(wide)))
+		print_decimal(&phi_decimal, wide, false);
+	if (get_attr(tb[TCA_SBRM_ALPHA], &value, sizeof(value)))
+		print_decimal(&alpha_decimal, value, false);
+	if (get_attr(tb[TCA_SBRM_SCALE], &value, sizeof(value)))
+		print_decimal(&scale_decimal, value, false);
+	if (get_attr(tb[TCA_SBRM_RATE], &wide, sizeof(wide)))
+		print_exact_rate(wide);
+	if (get_attr(tb[TCA_SBRM_AVPKT], &value, sizeof(value)))
+		print_uint(PRINT_ANY, "avpkt", "avpkt %ub ", value);
+	if (get_attr(tb[TCA_SBRM_INTERVAL], &value, sizeof(value)))
+		print_interval(value);
+	if (get_attr(tb[TCA_SBRM_DELTA], &value, sizeof(value)))
+		print_decimal(&delta_decimal, value, false);
 }
 
 static void print_flags(__u32 flags)
@@ -424,8 +647,8 @@ static int sbrm_print_opt(const struct qdisc_util *qu, FILE *f,
 	struct rtattr *tb[TCA_SBRM_MAX + 1];
 	struct nla_bitfield32 flags = {};
 	bool bytes, have_flags;
+	__u32 law = SBRM_LAW_SBRM, value;
 	__u64 gamma;
-	__u32 value;
 
 	(void)qu;
 	(void)f;
@@ -437,22 +660,56 @@ static int sbrm_print_opt(const struct qdisc_util *qu, FILE *f,
 	have_flags = get_attr(tb[TCA_SBRM_FLAGS], &flags, sizeof(flags));
 	bytes = flags.value & SBRM_F_BYTES;
 
-	if (get_attr(tb[TCA_SBRM_LAW], &value, sizeof(value)))
-		print_law(value);
+	if (get_attr(tb[TCA_SBRM_LAW], &law, sizeof(law)))
+		print_name("law", "mark %s ", law_names, ARRAY_SIZE(law_names),
+			   law);
+	if (get_attr(tb[TCA_SBRM_FEEDBACK], &value, sizeof(value)))
+		print_name("feedback", "feedback %s ", feedback_names,
+			   ARRAY_SIZE(feedback_names), value);
 	if (get_attr(tb[TCA_SBRM_LIMIT], &value, sizeof(value)))
 		print_amount("limit", value, bytes);
-	if (get_attr(tb[TCA_SBRM_TARGET], &value, sizeof(value)))
+	if (law != SBRM_LAW_REM_PC1 && law != SBRM_LAW_VQM &&
+	    get_attr(tb[TCA_SBRM_TARGET], &value, sizeof(value)))
 		print_amount("target", value, bytes);
 	if (have_flags)
 		print_string(PRINT_JSON, "unit", NULL,
 			     bytes ? "bytes" : "packets");
 	if (bytes)
 		print_string(PRINT_FP, NULL, "bytes ", NULL);
-	if (get_attr(tb[TCA_SBRM_GAMMA], &gamma, sizeof(gamma)))
+	if (law != SBRM_LAW_VQM &&
+	    get_attr(tb[TCA_SBRM_GAMMA], &gamma, sizeof(gamma)))
 		print_gamma(gamma, flags.value & SBRM_F_GAMMA_AUTO);
+	print_of_law(tb);
 	if (have_flags)
 		print_flags(flags.value);
 	return 0;
+}
+
+/* What became of prices that packets were to carry; marks need no such line. */
+static void print_carried(const struct tc_sbrm_xstats *st)
+{
+	enum output_type type = st->carried || st->uncarried ? PRINT_ANY :
+							       PRINT_JSON;
+
+	if (type == PRINT_ANY)
+		print_nl();
+	print_lluint(type, "carried", " carried %llu", st->carried);
+	print_lluint(type, "uncarried", " uncarried %llu", st->uncarried);
+	print_lluint(type, "saturated", " saturated %llu", st->saturated);
+}
+
+/* JSON: bytes/s and bytes */
+static void print_xstats_of_law(const struct tc_sbrm_xstats *st)
+{
+	if (st->input || st->virtual_backlog)
+		print_nl();
+	print_lluint(PRINT_JSON, "input", NULL, st->input);
+	if (st->input)
+		print_float(PRINT_FP, NULL, " input %gMbit",
+			    st->input * 8 / 1e6);
+	print_lluint(st->virtual_backlog ? PRINT_ANY : PRINT_JSON,
+		     "virtual_backlog", " virtual backlog %llub",
+		     st->virtual_backlog);
 }
 
 /* Statistics that an older kernel does not send are 0. */
@@ -490,6 +747,8 @@ static int sbrm_print_xstats(const struct qdisc_util *qu, FILE *f,
 	print_lluint(PRINT_JSON, "backlog_sum", NULL, st.backlog_sum);
 	print_float(PRINT_ANY, "price", "  price %g", price);
 	print_float(PRINT_ANY, "prob", " prob %g", prob);
+	print_carried(&st);
+	print_xstats_of_law(&st);
 	return 0;
 }
 

@@ -56,6 +56,8 @@ struct qdisc_util {
 /* Words to numbers: 0, or not 0 when the word is no such number. */
 int get_u32(__u32 *val, const char *arg, int base);
 int get_size(unsigned int *size, const char *str);	/* "15k": 15360 */
+int get_rate64(__u64 *rate, const char *str);	/* "8kbit": 1000 bytes/s */
+int get_time(unsigned int *time, const char *str);	/* "1ms": 1000 us */
 
 /* Attributes; @maxlen bounds the whole message, bytes. */
 int addattr(struct nlmsghdr *n, int maxlen, int type);
