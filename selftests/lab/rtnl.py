@@ -17,14 +17,24 @@ SOL_NETLINK, NETLINK_CAP_ACK, NETLINK_EXT_ACK = 270, 10, 11
 TC_H_ROOT = 0xFFFFFFFF
 
 # pkt_sbrm.h
-LAW, LIMIT, TARGET, GAMMA, FLAGS, RESET_STATS = range(2, 8)
+(LAW, LIMIT, TARGET, GAMMA, FLAGS, RESET_STATS, FEEDBACK, PHI, ALPHA, RATE,
+ AVPKT, INTERVAL, DELTA, SCALE) = range(2, 16)
+SBRM, REM_PC1, REM_PC2, REM_PC3, VQM = range(5)
+MARK, PRICE, FOUR_BIT = range(3)
+PHI_ONE, ALPHA_ONE, PRICE_ONE, PRICE_MAX = 1 << 32, 1 << 24, 1 << 12, 65534
 BYTES, ECN, NODROP, SPLIT_GSO, DITHER = 1, 2, 4, 8, 16
 GAMMA_AUTO, SETTABLE = 1 << 31, 31
 GAMMA_ONE = 1 << 48
 
 Xstats = namedtuple("Xstats", "packets backlog_sum marks price_drops "
-                    "full_drops price backlog_max prob")
-XSTATS = struct.Struct("=6Q2I")
+                    "full_drops price backlog_max prob carried uncarried "
+                    "saturated input virtual_backlog")
+XSTATS = struct.Struct("=6Q2I5Q")
+# {attribute: (format, units of 1)} of the options that some laws have.
+OF_LAWS = {"phi": (PHI, "=Q", PHI_ONE), "alpha": (ALPHA, "=I", ALPHA_ONE),
+           "rate": (RATE, "=Q", 1), "avpkt": (AVPKT, "=I", 1),
+           "interval": (INTERVAL, "=I", 1), "delta": (DELTA, "=I", PHI_ONE),
+           "scale": (SCALE, "=I", PHI_ONE)}
 
 
 class Refused(Exception):
@@ -70,8 +80,12 @@ def parse(data):
 
 
 def options(law=None, limit=None, target=None, gamma=None, flags=None,
-            selector=None, reset=False):
-    """The attributes of sbrm; gamma as a number per packet or byte."""
+            selector=None, reset=False, feedback=None, **of_laws):
+    """The attributes of sbrm; gamma as a number per packet or byte.
+
+    of_laws: phi, alpha, delta and scale as numbers, rate in bytes/s, avpkt in
+    bytes, interval in us.
+    """
     data = b""
     if law is not None:
         data += u32(LAW, law)
@@ -86,6 +100,14 @@ def options(law=None, limit=None, target=None, gamma=None, flags=None,
                          SETTABLE if selector is None else selector)
     if reset:
         data += attr(RESET_STATS)
+    if feedback is not None:
+        data += u32(FEEDBACK, feedback)
+    for name, value in of_laws.items():
+        kind, form, one = OF_LAWS[name]
+        value = round(value * one)
+        if name in ("delta", "scale"):
+            value = min(value, 2**32 - 1)
+        data += attr(kind, struct.pack(form, value))
     return data
 
 
@@ -193,3 +215,8 @@ class Qdisc:
             self.x = Xstats(*XSTATS.unpack(stats[TCA_STATS_APP]))
             self.settings = (self.law, self.limit, self.target, self.gamma,
                              self.flags)
+            self.feedback = struct.unpack("=I", words[FEEDBACK])[0]
+            # As the kernel stores them; those of the law in force.
+            self.of_law = {
+                name: struct.unpack(form, words[kind])[0]
+                for name, (kind, form, _) in OF_LAWS.items() if kind in words}
