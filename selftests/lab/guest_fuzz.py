@@ -1,25 +1,45 @@
 # SPDX-License-Identifier: GPL-2.0
 """Random messages and random settings: all from one seed, see checks.json."""
 
+import collections
+import copy
+import math
 import os
 import random
 import socket
 import struct
+import sys
 import threading
 from pathlib import Path as File
 
 import guest_base
 from bench import CHILD, NOT_ECT, QDISC, Bench, Model, ipv4, ipv6, other
 from guest_base import Namespace, note
-from rtnl import (FLAGS, GAMMA, GAMMA_AUTO, GAMMA_ONE, LAW, LIMIT,
-                  RESET_STATS, SETTABLE, TARGET, Refused, Rtnl, attr, bitfield,
-                  options, u32, u64)
+from rtnl import (ALPHA, AVPKT, DELTA, FEEDBACK, FLAGS, GAMMA, GAMMA_AUTO,
+                  GAMMA_ONE, INTERVAL, LAW, LIMIT, OF_LAWS, PHI, PHI_ONE,
+                  RATE, RESET_STATS, SCALE, SETTABLE, TARGET, Refused, Rtnl,
+                  attr, bitfield, options, u32, u64)
 from tcp_bench import Path, info, pump, settle
 
 MESSAGES = 3000
 WRITES = 3000
 EDGES = (0, 1, 2, 9, 10, 11, 99, 100, 999, 1000, 1001, 2**15, 2**16, 2**24,
-         2**31 - 2, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1)
+         2**31 - 2, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1, 65535, 65536, 10**6,
+        10**6 + 1, 2**28, 2**28 + 1, 4294966, 4294967, 42949672, 42949673)
+WIDE_EDGES = (0, 1, 2**32, 2**32 + 1, 2**36, 2**36 + 1, 2**37, 2**37 + 1,
+              2**63, 2**64 - 1)
+
+# As pkt_sbrm.h has them. {attribute: (least, most)}
+RANGES_OF_LAWS = {
+    PHI: (2**32 + 1, 2**36), ALPHA: (1, 2**28), RATE: (1, 2**37),
+    AVPKT: (1, 65535), INTERVAL: (1, 10**6), DELTA: (4294967, 2**32 - 1),
+    SCALE: (42949673, 2**32 - 1)}
+CLOCK = {RATE, AVPKT, INTERVAL, DELTA}
+TAKES = ({TARGET, GAMMA}, {GAMMA, PHI} | CLOCK, {TARGET, GAMMA, PHI},
+         {TARGET, GAMMA, PHI, ALPHA} | CLOCK, {SCALE, RATE, AVPKT})
+OWN_GAMMA = {1: 281474976711, 3: 281474976711}
+DEFAULTS_OF_LAWS = {PHI: 4552665334, ALPHA: 1677722, INTERVAL: 1000,
+                    DELTA: 3865470566, SCALE: 3865470566}
 
 
 def number(rng, bits=32):
@@ -35,11 +55,27 @@ def payload(rng):
                  range(rng.choice((0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 40))))
 
 
+def of_law(rng, kind):
+    """An option that only some laws have; its value is likely to be good."""
+    least, most = RANGES_OF_LAWS[kind]
+    if rng.random() < 0.8:
+        value = rng.choice((least, most, rng.randint(least, most),
+                            rng.randint(least, min(most, 2 * least + 10**4))))
+    elif kind in (PHI, RATE):
+        value = rng.choice((rng.choice(WIDE_EDGES), rng.getrandbits(64)))
+    else:
+        value = number(rng)
+    return (u64 if kind in (PHI, RATE) else u32)(kind, value)
+
+
 def good(rng):
     """Options of the right form, with any values."""
     data = b""
     for make in rng.sample((
-            lambda: u32(LAW, rng.choice((0, 0, 0, 1, number(rng)))),
+            lambda: u32(LAW, rng.choice((0, 0, 0, 1, 2, 3, 4, 5, number(rng)))),
+            lambda: u32(FEEDBACK, rng.choice((0, 1, 2, 3, number(rng)))),
+            lambda: of_law(rng, rng.choice(tuple(RANGES_OF_LAWS))),
+            lambda: of_law(rng, RATE), lambda: of_law(rng, RATE),
             lambda: u32(LIMIT, number(rng)), lambda: u32(TARGET, number(rng)),
             lambda: u64(GAMMA, rng.choice((0, 1, GAMMA_ONE, GAMMA_ONE + 1,
                                            rng.getrandbits(49), number(rng),
@@ -47,7 +83,7 @@ def good(rng):
             lambda: bitfield(FLAGS, rng.getrandbits(5),
                              rng.choice((SETTABLE, rng.getrandbits(5)))),
             lambda: bitfield(FLAGS, number(rng), number(rng)),
-            lambda: attr(RESET_STATS)), rng.randrange(7)):
+            lambda: attr(RESET_STATS)), rng.randrange(8)):
         data += make()
     return data
 
@@ -56,7 +92,7 @@ def junk(rng):
     """Options of a wrong form."""
     data = b""
     for _ in range(rng.randrange(1, 6)):
-        kind = rng.choice((*range(12), 0x7FFF, 0x8000 | rng.randrange(9),
+        kind = rng.choice((*range(20), 0x7FFF, 0x8000 | rng.randrange(9),
                            0x4000 | rng.randrange(9), rng.getrandbits(16)))
         part = rng.choice((
             lambda: attr(kind, payload(rng)),
@@ -69,45 +105,110 @@ def junk(rng):
     return data
 
 
-def refused_by_us(settings, data):
-    """Must options of the right form be refused? None if it is not sure.
+class Settings:
+    """What a queue has been told: a model of pkt_sbrm.h, apart from its code."""
 
-    An independent model of pkt_sbrm.h: (refused, new settings).
-    """
-    law, limit, target, gamma, flags = settings
-    values = {}
-    while data:
-        length, kind = struct.unpack_from("=HH", data)
-        values[kind] = data[4:length]
-        data = data[(length + 3) & ~3:]
-        # Each is looked at, the last one of a kind counts.
-        if kind == FLAGS:
-            value, selector = struct.unpack("=II", values[FLAGS])
-            if (value | selector) & ~SETTABLE or value & ~selector:
-                return True, settings
-    if FLAGS in values:
-        was = flags
-        flags = flags & ~selector | value
-        if (flags ^ was) & 1:
-            limit, target = (1514000, 15140) if flags & 1 else (1000, 10)
-    if flags & 4 and not flags & 2:
-        return True, settings
-    if LAW in values:
-        law = struct.unpack("=I", values[LAW])[0]
-    if LIMIT in values:
-        limit = struct.unpack("=I", values[LIMIT])[0]
-    if TARGET in values:
-        target = struct.unpack("=I", values[TARGET])[0]
-    if law or not 1 <= limit < 2**31 or target >= limit:
-        return True, settings
-    if GAMMA in values:
-        gamma = struct.unpack("=Q", values[GAMMA])[0]
-        if gamma > GAMMA_ONE:
-            return True, settings
-        flags = flags & ~GAMMA_AUTO if gamma else flags | GAMMA_AUTO
-    if flags & GAMMA_AUTO:
-        gamma = max(1, min(1296235041853473 // (limit - target), GAMMA_ONE))
-    return False, (law, limit, target, gamma, flags)
+    def __init__(self):
+        self.law = self.feedback = 0
+        self.limit, self.target, self.flags = 1000, 10, 2 | 8 | 16
+        self.own = {RATE: 0, AVPKT: 1000}
+        self.start_law(0)
+        self.settle()
+
+    def start_law(self, law):
+        """Another law starts with its own defaults."""
+        self.law = law
+        self.own.update(DEFAULTS_OF_LAWS)
+        self.gamma = OWN_GAMMA.get(law, 0)
+        self.flags &= ~GAMMA_AUTO
+        if not self.gamma:
+            self.flags |= GAMMA_AUTO
+
+    def settle(self):
+        """Work out gamma where it is auto."""
+        if not self.flags & GAMMA_AUTO:
+            return
+        price = 1296235041853473
+        if PHI in TAKES[self.law]:
+            price /= math.log1p((self.own[PHI] - PHI_ONE) / PHI_ONE)
+        self.gamma = max(1, min(int(price / (self.limit - self.target)),
+                                GAMMA_ONE))
+
+    def take(self, data):
+        """Apply options of the right form. False if they must be refused."""
+        values = {}
+        while data:
+            length, kind = struct.unpack_from("=HH", data)
+            part = data[4:length]
+            data = data[(length + 3) & ~3:]
+            # Each is looked at, the last one of a kind counts.
+            if kind == FLAGS:
+                value, selector = struct.unpack("=II", part)
+                if (value | selector) & ~SETTABLE or value & ~selector:
+                    return False
+                values[kind] = value, selector
+            elif kind != RESET_STATS:
+                values[kind] = int.from_bytes(part, sys.byteorder)
+            if kind in RANGES_OF_LAWS:
+                least, most = RANGES_OF_LAWS[kind]
+                if not least <= values[kind] <= most:
+                    return False
+            elif {LAW: values.get(LAW, 0) > 4,
+                  FEEDBACK: values.get(FEEDBACK, 0) > 2,
+                  LIMIT: not 1 <= values.get(LIMIT, 1) < 2**31,
+                  TARGET: values.get(TARGET, 0) >= 2**31 - 1,
+                  GAMMA: values.get(GAMMA, 0) > GAMMA_ONE}.get(kind):
+                return False
+        return self.apply(values)
+
+    def apply(self, values):
+        """The part of take() that needs them all."""
+        law = values.get(LAW, self.law)
+        if law != self.law:
+            self.start_law(law)
+        takes = TAKES[law]
+        if (set(values) & ({TARGET, GAMMA} | set(RANGES_OF_LAWS))) - takes:
+            return False
+        self.feedback = values.get(FEEDBACK, self.feedback)
+        self.own.update((kind, value) for kind, value in values.items()
+                        if kind in RANGES_OF_LAWS)
+        if RATE in takes and not self.own[RATE]:
+            return False
+        if FLAGS in values:
+            value, selector = values[FLAGS]
+            was = self.flags
+            self.flags = was & ~selector | value
+            if (self.flags ^ was) & 1:
+                self.limit, self.target = (1514000, 15140) if \
+                    self.flags & 1 else (1000, 10)
+        self.limit = values.get(LIMIT, self.limit)
+        self.target = values.get(TARGET, self.target)
+        if self.flags & 4 and not self.flags & 2 or self.target >= self.limit:
+            return False
+        if GAMMA in values:
+            self.gamma = values[GAMMA]
+            self.flags = self.flags & ~GAMMA_AUTO if self.gamma else \
+                self.flags | GAMMA_AUTO
+            if not self.gamma and law in OWN_GAMMA:
+                return False
+        self.settle()
+        return True
+
+    def agrees(self, stats):
+        """Assert that a dump shows these settings."""
+        law, limit, target, gamma, flags = stats.settings
+        assert (law, limit, target, flags, stats.feedback) == \
+            (self.law, self.limit, self.target, self.flags, self.feedback), \
+            (stats.settings, vars(self))
+        assert gamma == self.gamma or self.flags & GAMMA_AUTO and \
+            PHI in TAKES[law] and abs(gamma - self.gamma) <= \
+            2 + self.gamma * 2**-20, (gamma, vars(self))
+        # auto is rounded: the model goes on from what the kernel has.
+        self.gamma = gamma
+        shown = {OF_LAWS[name][0]: value
+                 for name, value in stats.of_law.items()}
+        assert shown == {kind: value for kind, value in self.own.items()
+                         if kind in TAKES[law]}, (shown, vars(self))
 
 
 def traffic(bench, rng):
@@ -120,11 +221,14 @@ def traffic(bench, rng):
 def fuzz_change(bench, rng):
     """Options of the right form: accepted or refused as the model says."""
     accepted = 0
+    laws = collections.Counter()
+    settings = Settings()
     for turn in range(MESSAGES):
         traffic(bench, rng)
-        before = bench.stats().settings
+        before = vars(settings)
         data = good(rng)
-        wrong, expected = refused_by_us(before, data)
+        after = copy.deepcopy(settings)
+        wrong = not after.take(data)
         try:
             with bench.a:
                 bench.rtnl.sbrm("va", data, QDISC, CHILD, flags=0)
@@ -134,16 +238,18 @@ def fuzz_change(bench, rng):
         else:
             assert not wrong, f"turn {turn}: {before} took {data.hex()}"
             accepted += 1
+            settings = after
         stats = bench.stats()
-        assert stats.settings == expected, \
-            f"turn {turn}: {before} {data.hex()}: {stats.settings}"
+        settings.agrees(stats)
+        laws[stats.law] += 1
         assert stats.qlen <= max(stats.limit, 1) or stats.flags & 1
         if turn % 50 == 0:
             bench.drain(rng.random())
             parent = bench.parent()
             stats = bench.stats()
             assert (stats.qlen, stats.backlog) == (parent.qlen, parent.backlog)
-    note(f"{accepted} of {MESSAGES} changes accepted")
+    note(f"{accepted} of {MESSAGES} changes accepted, laws {dict(laws)}")
+    assert all(laws[law] > MESSAGES / 50 for law in range(5))
     assert MESSAGES / 20 < accepted < MESSAGES
 
 
@@ -152,8 +258,8 @@ def usable(bench):
     bench.drain(1000)
     with bench.a:
         bench.rtnl.sbrm("va", options(law=0, limit=1000, target=0, gamma=1,
-                                      flags=10, reset=True), QDISC, CHILD,
-                        flags=0)
+                                      flags=10, reset=True, feedback=0),
+                        QDISC, CHILD, flags=0)
     stats = bench.stats()
     assert stats.qlen == stats.backlog == bench.parent().qlen == 0
     assert bench.parent().backlog == 0
@@ -191,8 +297,8 @@ def check_junk():
             assert answer.message, f"turn {turn}: no message: {data.hex()}"
             assert bench.stats().settings == before, data.hex()
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
-        _, limit, target, gamma, flags = bench.stats().settings
-        assert target < limit < 2**31 and 1 <= gamma <= GAMMA_ONE
+        law, limit, target, gamma, flags = bench.stats().settings
+        assert target < limit < 2**31 and 1 <= gamma <= GAMMA_ONE and law <= 4
         assert not flags & ~(SETTABLE | GAMMA_AUTO)
         assert flags & 2 or not flags & 4
         if turn % 100 == 0:
