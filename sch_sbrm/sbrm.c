@@ -396,7 +396,7 @@ static void sbrm_state_reset(struct sbrm_sched_data *q)
 	WRITE_ONCE(q->state.price, 0);
 	WRITE_ONCE(q->state.input, 0);
 	WRITE_ONCE(q->state.pending, 0);
-	WRITE_ONCE(q->state.time, ktime_get_ns());
+	WRITE_ONCE(q->state.time, q->law->advance ? ktime_get_ns() : 0);
 }
 
 static void sbrm_reset(struct Qdisc *sch)
@@ -648,12 +648,13 @@ static int sbrm_params_parse(struct sbrm_params *params, struct nlattr **tb,
 static void sbrm_params_apply(struct sbrm_sched_data *q,
 			      const struct sbrm_params *params)
 {
+	bool first = !q->law;
 	bool other_law = params->law != q->params.law ||
 			 (params->flags ^ q->params.flags) & SBRM_F_BYTES;
 	struct sbrm_coef from = q->coef;
 
 	/* The time until now is charged by the old law. */
-	if (q->law)
+	if (!first)
 		sbrm_advance(q);
 
 	WRITE_ONCE(q->params.law, params->law);
@@ -671,10 +672,10 @@ static void sbrm_params_apply(struct sbrm_sched_data *q,
 	WRITE_ONCE(q->params.flags, params->flags);
 
 	sbrm_coef_set(&q->coef, params);
-	if (!q->law || other_law)
-		sbrm_state_reset(q);
 	WRITE_ONCE(q->law, &sbrm_laws[params->law]);
-	if (!other_law && q->law->rescale)
+	if (first || other_law)
+		sbrm_state_reset(q);
+	else if (q->law->rescale)
 		q->law->rescale(&from, &q->coef, &q->state);
 }
 
