@@ -177,7 +177,7 @@ def test_not_debian(bare):
 
 
 def test_every_sysctl_is_in_the_manual():
-    source = (TOP / "tcp_sbrm/sbrm_sysctl.c").read_text()
+    source = (TOP / "tcp_sbrm/sbrm_net.c").read_text()
     names = re.findall(r'\.procname\s*= "(\w+)"', source)
     assert names
     text = page("tcp_sbrm.7")

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the parts of tcp_sbrm share: a connection, its sources (sbrm_source.c),
+ * its estimators (sbrm_estimator.c) and the explicit price (sbrm_carrier.c).
+ */
+#ifndef _SBRM_H
+#define _SBRM_H
+
+#include <net/inet_connection_sock.h>
+#include <net/tcp.h>
+
+#include "compat.h"
+#include "tollway_fixp.h"
+#include "sbrm_net.h"
+
+/*
+ * Windows are segments in Q32. As the window sets the rate, it may be below one
+ * segment: a packet every other round trip. 2^24 segments keep every product in
+ * 64 bits.
+ */
+#define SBRM_CWND_MIN	(FIXP_ONE / 4)
+#define SBRM_CWND_MAX	((u64)1 << (24 + FIXP_SHIFT))
+
+/* Prices are kept in Q28: below 16. */
+#define SBRM_PRICE_SHIFT	28
+
+/* Bits of the four-bit feedback of sch_sbrm. */
+#define SBRM_BITS	4
+
+/**
+ * enum sbrm_echo - how the price comes back
+ * @SBRM_ECHO_UNKNOWN: no mark or price seen so far; taken for the best
+ * @SBRM_ECHO_PACKET: the peer echoes the mark of each packet
+ * @SBRM_ECHO_ACCECN: the peer counts the marks (AccECN)
+ * @SBRM_ECHO_CARRIER: the peer echoes the price field of its packets
+ * @SBRM_ECHO_LATCHED: the peer repeats ECE until CWR (RFC 3168)
+ * @SBRM_ECHO_NONE: nothing comes back but losses, and ECE where negotiated
+ *
+ * From @SBRM_ECHO_LATCHED on the connection is TCP/RM.
+ */
+enum sbrm_echo {
+	SBRM_ECHO_UNKNOWN,
+	SBRM_ECHO_PACKET,
+	SBRM_ECHO_ACCECN,
+	SBRM_ECHO_CARRIER,
+	SBRM_ECHO_LATCHED,
+	SBRM_ECHO_NONE,
+};
+
+/**
+ * struct sbrm_marks - estimate of a price by marks, and who echoes them
+ * @bits: the last 64 packets, the latest lowest, 1 for a mark
+ * @epoch_end: snd_nxt when the open ECE epoch began, see sbrm_echo_watch()
+ * @plain: packets in the plain average of marks, U16_MAX when it is over
+ * @epochs: ECE epochs so far; this and the next two saturate
+ * @latched: ACKs with ECE inside of epochs
+ * @clear: ACKs without ECE outside of epochs, after the first
+ */
+struct sbrm_marks {
+	u64	bits;
+	u32	epoch_end;
+	u16	plain;
+	u16	epochs;
+	u16	latched;
+	u16	clear;
+};
+
+/**
+ * struct sbrm_field - the price field, see sbrm_carrier.c
+ * @bit: four-bit: share of packets in which each bit was set, Q32
+ * @echo: receiver: what the next ACK says: field + 1, 0 for nothing
+ * @last: receiver: field of the last packet
+ * @step: receiver: difference of the last two
+ * @jump: receiver: mean size of that difference
+ */
+struct sbrm_field {
+	u32	bit[SBRM_BITS];
+	u16	echo;
+	u16	last;
+	u16	step;
+	u16	jump;
+};
+
+/**
+ * struct sbrm - one connection, in inet_csk_ca()
+ * @cwnd: window, segments in Q32; 0 until init() has run
+ * @prior_cwnd: window before the last loss, for undo
+ * @marks: for the estimators that count marks
+ * @field: for those that read the price field (@carrier is set)
+ * @delivered: tp->delivered at the last update
+ * @delivered_ce: tp->delivered_ce at the last update
+ * @mark: estimate of the share m of marked packets, Q32
+ * @price: price of the path at the last update, Q28
+ * @rtt_us: round-trip time in force, 1 .. 2^24 us
+ * @rtt_last_us: last sample of it; 0 before the first
+ * @acked_us: low word of the time of the last ACK
+ * @waited_us: time before it that no segment has stood for yet
+ * @gap: mean time between segments, in 2^-4 us, for the AIMD forms
+ * @born: tcp_jiffies32 when the connection was made
+ * @round_end: when this is acknowledged a round trip is over (TCP/RM: since
+ *	the last cut, @cut is set; Vegas/CP: since the last step)
+ * @acked_total: segments acknowledged, for ss; wraps
+ * @marked_total: of those, marked
+ * @rcv_prior_nxt: receiver: rcv_nxt before the last packet
+ * @seen: what the last ACK said of the price field: field + 1, 0 for nothing
+ * @run: receiver: packets in a row whose field went up by the same step
+ * @silent: segments acknowledged without an echo of the field
+ * @source: an &enum sbrm_source
+ * @estimator: an &enum sbrm_estimator
+ * @echo: an &enum sbrm_echo
+ * @carrier: the price field is used: @field, not @marks
+ * @epoch: an ECE epoch is open
+ * @cut: no second cut before @round_end
+ * @grown: the connection is no longer young
+ * @slow_start: no price seen since the start or a timeout; the window alone
+ *	cannot tell, since it falls below snd_ssthresh again at any mark
+ * @rcv_ce: receiver: the last packet was marked
+ * @rcv_any: receiver: @field.last is valid
+ * @rcv_bad: receiver: the field is rewritten on the way, do not echo it
+ */
+struct sbrm {
+	u64	cwnd;
+	u64	prior_cwnd;
+	union {
+		struct sbrm_marks marks;
+		struct sbrm_field field;
+	};
+	u32	delivered;
+	u32	delivered_ce;
+	u32	mark;
+	u32	price;
+	u32	rtt_us;
+	u32	rtt_last_us;
+	u32	acked_us;
+	u32	waited_us;
+	u32	gap;
+	u32	born;
+	u32	round_end;
+	u32	acked_total;
+	u32	marked_total;
+	u32	rcv_prior_nxt;
+	u16	seen;
+	u8	run;
+	u8	silent;
+	u8	source:2,
+		estimator:3,
+		echo:3;
+	u8	carrier:1,
+		epoch:1,
+		cut:1,
+		grown:1,
+		slow_start:1,
+		rcv_ce:1,
+		rcv_any:1,
+		rcv_bad:1;
+};
+
+/**
+ * struct sbrm_ack - what one ACK brings
+ * @net: settings in force
+ * @acked: segments newly delivered, 1 .. 2^20
+ * @marked: of those, marked
+ * @ece: the ACK says that a mark was seen
+ * @app_limited: the window was not used
+ */
+struct sbrm_ack {
+	const struct sbrm_net	*net;
+	u32			acked;
+	u32			marked;
+	bool			ece;
+	bool			app_limited;
+};
+
+/* TCP/RM, by choice or because nothing better comes back. */
+static inline bool sbrm_is_rm(const struct sbrm *ca)
+{
+	return ca->source == SBRM_SOURCE_RM || ca->echo >= SBRM_ECHO_LATCHED;
+}
+
+/* sbrm.c */
+bool sbrm_owns(const struct sock *sk);
+void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd);
+
+/* sbrm_source.c */
+int sbrm_balance(const struct sock *sk, const struct sbrm *ca,
+		 const struct sbrm_net *net, s64 price);
+s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
+		     const struct sbrm_ack *ack, s64 price);
+
+/* sbrm_estimator.c */
+s64 sbrm_estimate(struct sbrm *ca, const struct sbrm_ack *ack);
+void sbrm_estimator_restart(struct sbrm *ca);
+u32 sbrm_mark_share(const struct sbrm *ca);
+
+/* sbrm_carrier.c */
+void sbrm_carrier_use(struct sock *sk);
+void sbrm_carrier_net_init(struct net *net);
+void sbrm_carrier_net_exit(struct net *net);
+
+#endif /* _SBRM_H */

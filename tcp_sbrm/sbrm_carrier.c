@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The price field: explicit price feedback between two hosts
+ *
+ *	sender	 identification = 0	   router	   identification += price
+ *	(cp) ---------------- DF, data ----- sch_sbrm --------------------> receiver
+ *	     <------ ACK, urgent pointer = field + 1, URG clear ---------- (cp)
+ *
+ * CP05's footnote to 4.2.3 gives the carrier: the IPv4 identification field,
+ * which means nothing while DF is set (RFC 6864). sch_sbrm with "feedback
+ * price" adds the price of its link to it, or, with "feedback four-bit", sets
+ * bits in it. The receiver returns what it found in the urgent pointer of its
+ * ACKs, which means nothing while URG is clear. 0 says that there is nothing to
+ * return, so that a peer without this module, or a path that clears the
+ * pointer, is known by its silence.
+ *
+ * Both ways through netfilter: the hooks are registered in a namespace when its
+ * first connection asks for them, and touch only packets of sockets whose
+ * private area says so.
+ *
+ * What is not believed:
+ * - an echo or a field in a segment outside of the windows of the connection:
+ *   who is not on the path must guess a sequence number first;
+ * - a field that counts up by the same step, or jumps about: some box on the
+ *   path rewrites the identification. The receiver falls silent.
+ *
+ * Each is counted in /proc/net/tcp_sbrm.
+ */
+
+#include <linux/ip.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter_ipv4.h>
+#include <linux/skbuff.h>
+#include <linux/tcp.h>
+#include <linux/workqueue.h>
+#include <net/checksum.h>
+#include <net/ip.h>
+#include <net/net_namespace.h>
+#include <net/tcp.h>
+
+#include "sbrm.h"
+
+/* So many fields in a row with the same step, not 0, are a counter. */
+#define SBRM_COUNTER_RUN	64
+
+/*
+ * Random numbers of 16 bits differ by 2^16 / 3 in the mean. Prices of a link
+ * move by some units of 2^-12 from packet to packet.
+ */
+#define SBRM_JUMP_MAX		8192
+
+/* Our own socket, in a state that has sequence numbers, with a price field? */
+static struct sbrm *sbrm_carrier(const struct sock *sk)
+{
+	struct sbrm *ca;
+
+	if (!sk || !sk_fullsock(sk) || sk->sk_type != SOCK_STREAM ||
+	    sk->sk_protocol != IPPROTO_TCP ||
+	    (1 << sk->sk_state) & (TCPF_LISTEN | TCPF_CLOSE | TCPF_SYN_SENT))
+		return NULL;
+	if (!sbrm_owns(sk))
+		return NULL;
+
+	ca = inet_csk_ca(sk);
+	return ca->carrier ? ca : NULL;
+}
+
+static bool sbrm_is_data(const struct sk_buff *skb, const struct iphdr *iph,
+			 const struct tcphdr *th)
+{
+	return ntohs(iph->tot_len) > ip_hdrlen(skb) + th->doff * 4 ||
+	       skb_is_gso(skb);
+}
+
+/* Sender: make the identification the price field, all zero. */
+static void sbrm_field_clear(const struct net *net, struct sk_buff *skb,
+			     struct iphdr *iph)
+{
+	if (!(iph->frag_off & htons(IP_DF))) {
+		sbrm_count(net, SBRM_COUNT_NO_DF);
+		return;
+	}
+	csum_replace2(&iph->check, iph->id, 0);
+	iph->id = 0;
+	/* Segmentation would count it up. */
+	if (skb_is_gso(skb))
+		skb_shinfo(skb)->gso_type |= SKB_GSO_TCP_FIXEDID;
+}
+
+/* Runs under the lock of the socket, which TCP holds while it transmits. */
+static unsigned int sbrm_hook_out(void *priv, struct sk_buff *skb,
+				  const struct nf_hook_state *state)
+{
+	struct sbrm *ca = sbrm_carrier(state->sk);
+	struct tcphdr *th;
+	struct iphdr *iph;
+	u16 echo;
+
+	if (!ca || skb->protocol != htons(ETH_P_IP) ||
+	    skb_ensure_writable(skb, ip_hdrlen(skb) + sizeof(struct tcphdr)))
+		return NF_ACCEPT;
+
+	iph = ip_hdr(skb);
+	th = (struct tcphdr *)((u8 *)iph + ip_hdrlen(skb));
+	if (sbrm_is_data(skb, iph, th))
+		sbrm_field_clear(state->net, skb, iph);
+
+	echo = ca->field.echo;
+	if (!echo || th->urg || !th->ack)
+		return NF_ACCEPT;
+	if (skb->ip_summed != CHECKSUM_PARTIAL)
+		inet_proto_csum_replace2(&th->check, skb, th->urg_ptr,
+					 htons(echo), false);
+	th->urg_ptr = htons(echo);
+	return NF_ACCEPT;
+}
+
+/**
+ * sbrm_field_sane() - watch whether the field behaves like a price
+ * @ca: connection
+ * @value: field of a packet
+ *
+ * Return: false once it does not.
+ */
+static bool sbrm_field_sane(struct sbrm *ca, u16 value)
+{
+	u16 step = value - ca->field.last;
+	s32 jump = abs((s32)value - ca->field.last);
+
+	if (ca->rcv_any) {
+		ca->run = step && step == ca->field.step ? ca->run + 1 : 0;
+		ca->field.jump += (jump - (s32)ca->field.jump) / 64;
+	}
+	ca->field.step = step;
+	ca->field.last = value;
+	ca->rcv_any = 1;
+
+	return ca->run < SBRM_COUNTER_RUN && ca->field.jump < SBRM_JUMP_MAX;
+}
+
+/* Receiver: keep the field of a packet for the next ACK. */
+static void sbrm_field_keep(const struct sock *sk, struct sbrm *ca, u16 value)
+{
+	if (ca->rcv_bad)
+		return;
+
+	if (!sbrm_field_sane(ca, value)) {
+		ca->rcv_bad = 1;
+		ca->field.echo = 0;
+		sbrm_count(sock_net(sk), SBRM_COUNT_REWRITTEN);
+		pr_info_once("something on a path rewrites the IP identification: no prices from there\n");
+		return;
+	}
+	ca->field.echo = min_t(u32, (u32)value + 1, U16_MAX);
+}
+
+/* Would TCP take this segment, and the acknowledgment in it? */
+static bool sbrm_in_window(const struct tcp_sock *tp, const struct tcphdr *th,
+			   u32 len)
+{
+	u32 seq = ntohl(th->seq);
+	u32 ack = ntohl(th->ack_seq);
+
+	return th->ack && !th->syn && !th->rst &&
+	       !before(seq + len, tp->rcv_wup) &&
+	       !after(seq, tp->rcv_nxt + tcp_receive_window(tp)) &&
+	       !before(ack, tp->snd_una) && !after(ack, tp->snd_nxt);
+}
+
+static void sbrm_take(const struct sock *sk, struct sbrm *ca,
+		      const struct sk_buff *skb, const struct tcphdr *th)
+{
+	const struct iphdr *iph = ip_hdr(skb);
+	u32 len = skb->len - ip_hdrlen(skb) - th->doff * 4;
+	bool field = len && iph->frag_off & htons(IP_DF);
+	bool echo = th->urg_ptr && !th->urg;
+
+	if (!field && !echo)
+		return;
+	if (!sbrm_in_window(tcp_sk(sk), th, len)) {
+		sbrm_count(sock_net(sk), SBRM_COUNT_OUTSIDE);
+		return;
+	}
+	if (field)
+		sbrm_field_keep(sk, ca, ntohs(iph->id));
+	if (echo)
+		ca->seen = ntohs(th->urg_ptr);
+}
+
+/*
+ * Early demux has found the socket. A packet that comes while a process owns
+ * the socket waits in its backlog: what it says of the price is given up, the
+ * next one says it again.
+ */
+static unsigned int sbrm_hook_in(void *priv, struct sk_buff *skb,
+				 const struct nf_hook_state *state)
+{
+	struct sock *sk = skb->sk;
+	unsigned int header = ip_hdrlen(skb);
+	const struct tcphdr *th;
+	struct tcphdr copy;
+	struct sbrm *ca;
+
+	/* Without the lock a first look; again with it. */
+	if (!sbrm_carrier(sk) || ip_hdr(skb)->protocol != IPPROTO_TCP)
+		return NF_ACCEPT;
+	th = skb_header_pointer(skb, header, sizeof(copy), &copy);
+	if (!th || th->doff < 5 || skb->len < header + th->doff * 4)
+		return NF_ACCEPT;
+
+	bh_lock_sock_nested(sk);
+	if (!sock_owned_by_user(sk)) {
+		ca = sbrm_carrier(sk);
+		if (ca)
+			sbrm_take(sk, ca, skb, th);
+	}
+	bh_unlock_sock(sk);
+	return NF_ACCEPT;
+}
+
+/* After everyone else has had a say: what is dropped is not counted. */
+static const struct nf_hook_ops sbrm_hooks[] = {
+	{
+		.hook		= sbrm_hook_in,
+		.pf		= NFPROTO_IPV4,
+		.hooknum	= NF_INET_LOCAL_IN,
+		.priority	= NF_IP_PRI_LAST,
+	}, {
+		.hook		= sbrm_hook_out,
+		.pf		= NFPROTO_IPV4,
+		.hooknum	= NF_INET_LOCAL_OUT,
+		.priority	= NF_IP_PRI_LAST,
+	},
+};
+
+static void sbrm_register_hooks(struct work_struct *work)
+{
+	struct sbrm_carrier_net *carrier =
+		container_of(work, struct sbrm_carrier_net, work);
+	int err = nf_register_net_hooks(carrier->net, sbrm_hooks,
+					ARRAY_SIZE(sbrm_hooks));
+
+	if (err)
+		pr_warn("no netfilter hooks for the price field: error %d\n",
+			err);
+	else
+		carrier->registered = true;
+}
+
+/**
+ * sbrm_carrier_use() - a connection wants the price field
+ * @sk: its socket, locked
+ *
+ * Called where nothing may sleep: the hooks come by a work item. Until then
+ * the field is silent.
+ */
+void sbrm_carrier_use(struct sock *sk)
+{
+	struct sbrm_carrier_net *carrier = sbrm_carrier_net(sock_net(sk));
+
+	if (!READ_ONCE(carrier->wanted) && !xchg(&carrier->wanted, true))
+		schedule_work(&carrier->work);
+}
+
+/**
+ * sbrm_carrier_net_init() - prepare a namespace
+ * @net: namespace
+ */
+void sbrm_carrier_net_init(struct net *net)
+{
+	struct sbrm_carrier_net *carrier = sbrm_carrier_net(net);
+
+	carrier->net = net;
+	INIT_WORK(&carrier->work, sbrm_register_hooks);
+}
+
+/**
+ * sbrm_carrier_net_exit() - the namespace, or the module, goes
+ * @net: namespace
+ *
+ * No socket of ours is left in it.
+ */
+void sbrm_carrier_net_exit(struct net *net)
+{
+	struct sbrm_carrier_net *carrier = sbrm_carrier_net(net);
+
+	cancel_work_sync(&carrier->work);
+	if (carrier->registered)
+		nf_unregister_net_hooks(net, sbrm_hooks,
+					ARRAY_SIZE(sbrm_hooks));
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _SBRM_NET_H
+#define _SBRM_NET_H
+
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+struct net;
+
+#define SBRM_WTP_CLASSES	16
+/* Willingness to pay, packets/s: 24 bits, see sbrm_paid(). */
+#define SBRM_WTP_MAX		10000000
+
+/* ln(phi) is in Q24. */
+#define SBRM_LN_PHI_SHIFT	24
+
+/**
+ * enum sbrm_source - how the window follows the price, see sbrm_source.c
+ * @SBRM_SOURCE_DIRECT: direct window update, CP05 (4.2.1)
+ * @SBRM_SOURCE_AIMD: CP05 (5.1.2), (5.1.3)
+ * @SBRM_SOURCE_VEGAS: Vegas/CP, CP05 (5.2.7)
+ * @SBRM_SOURCE_RM: TCP/RM, CP05 5.6.3; by its own name only
+ */
+enum sbrm_source {
+	SBRM_SOURCE_DIRECT,
+	SBRM_SOURCE_AIMD,
+	SBRM_SOURCE_VEGAS,
+	SBRM_SOURCE_RM,
+};
+
+/**
+ * enum sbrm_estimator - where the price comes from, see sbrm_estimator.c
+ * @SBRM_ESTIMATOR_LOG: p = -ln(1 - m), m an exponential average
+ * @SBRM_ESTIMATOR_RAW: p is the mark of each packet
+ * @SBRM_ESTIMATOR_HISTORY: p = -ln(1 - m), m of the last packets, CP05 5.2.2
+ * @SBRM_ESTIMATOR_FOUR_BIT: the same by the best of four bits, CP05 5.2.3
+ * @SBRM_ESTIMATOR_EXPLICIT: the price field, CP05 4.2.3
+ *
+ * From @SBRM_ESTIMATOR_FOUR_BIT on the price field is used.
+ */
+enum sbrm_estimator {
+	SBRM_ESTIMATOR_LOG,
+	SBRM_ESTIMATOR_RAW,
+	SBRM_ESTIMATOR_HISTORY,
+	SBRM_ESTIMATOR_FOUR_BIT,
+	SBRM_ESTIMATOR_EXPLICIT,
+};
+
+/* The round-trip time of the rate in Vegas/CP. */
+enum sbrm_rtt {
+	SBRM_RTT_LAST,
+	SBRM_RTT_MIN,
+};
+
+/**
+ * struct sbrm_net - settings of a network namespace
+ * @wtp: willingness to pay by socket priority, packets/s
+ * @kappa: gain per acknowledged segment, Q28
+ * @kappa_young: gain of a new connection, Q28; no effect unless above @kappa
+ * @young_ms: how long a connection is young, ms
+ * @kappa_window: window from which on the gain falls with it, segments; 0: none
+ * @history_gain: weight of one packet in an exponential average, Q32
+ * @history: packets that the estimator history looks at, 1 .. 64
+ * @phi: base of the prices that @wtp is meant for, 10^-6
+ * @ln_phi: its logarithm, Q24
+ * @source: an &enum sbrm_source, of new connections
+ * @estimator: an &enum sbrm_estimator, of new connections
+ * @rtt: an &enum sbrm_rtt
+ * @slow_start: begin with slow start
+ * @loss_cut: a loss halves the window also where prices come back
+ *
+ * Single words, written under the lock of the sysctl table and read without
+ * one.
+ */
+struct sbrm_net {
+	u32	wtp[SBRM_WTP_CLASSES];
+	u32	kappa;
+	u32	kappa_young;
+	u32	young_ms;
+	u32	kappa_window;
+	u32	history_gain;
+	u32	history;
+	u32	phi;
+	u32	ln_phi;
+	u32	source;
+	u32	estimator;
+	u32	rtt;
+	u32	slow_start;
+	u32	loss_cut;
+};
+
+/**
+ * enum sbrm_counter - lines of /proc/net/tcp_sbrm
+ * @SBRM_COUNT_NO_ECN: connections without ECN: TCP/RM on losses alone
+ * @SBRM_COUNT_LATCHED: connections whose peer repeats ECE: TCP/RM
+ * @SBRM_COUNT_NO_IPV4: connections that wanted a price field over IPv6: TCP/RM
+ * @SBRM_COUNT_ABSENT: connections whose peer does not echo the field: TCP/RM
+ * @SBRM_COUNT_REWRITTEN: connections whose field something rewrites
+ * @SBRM_COUNT_OUTSIDE: segments with a price, outside of the window
+ * @SBRM_COUNT_NO_DF: packets sent without DF, which carry no price
+ * @SBRM_COUNTERS: number of counters
+ */
+enum sbrm_counter {
+	SBRM_COUNT_NO_ECN,
+	SBRM_COUNT_LATCHED,
+	SBRM_COUNT_NO_IPV4,
+	SBRM_COUNT_ABSENT,
+	SBRM_COUNT_REWRITTEN,
+	SBRM_COUNT_OUTSIDE,
+	SBRM_COUNT_NO_DF,
+	SBRM_COUNTERS
+};
+
+/**
+ * struct sbrm_carrier_net - hooks of a namespace for the price field
+ * @net: the namespace
+ * @work: registers them
+ * @wanted: the work is scheduled, or done
+ * @registered: they are in place
+ */
+struct sbrm_carrier_net {
+	struct net		*net;
+	struct work_struct	work;
+	bool			wanted;
+	bool			registered;
+};
+
+const struct sbrm_net *sbrm_net(const struct net *net);
+struct sbrm_carrier_net *sbrm_carrier_net(const struct net *net);
+void sbrm_count(const struct net *net, enum sbrm_counter counter);
+int sbrm_net_register(void);
+void sbrm_net_unregister(void);
+
+#endif /* _SBRM_NET_H */

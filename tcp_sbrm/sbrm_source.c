@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sources: how the window follows the price of the path
+ *
+ *	direct	each segment: kappa (w T - p)			CP05 (4.2.1)
+ *	aimd	unmarked: + kappa w T; marked: - kappa		(5.1.2), (5.1.3)
+ *	vegas	each round trip: +1, 0, -1 as p x <=> w		(5.2.7)
+ *	rm	unmarked: + kappa w T; first ECE in a round
+ *		trip: - kappa cwnd				(5.6.1), (5.6.2)
+ *
+ * T is the time for which a segment stands, RTT / cwnd in the mean.
+ */
+
+#include <linux/math64.h>
+
+#include "sbrm.h"
+
+/* Mean gaps are in 2^-4 us: 2^26 us still fit. */
+#define SBRM_GAP_SHIFT	4
+
+/**
+ * sbrm_paid() - what a flow pays in some time
+ * @sk: socket
+ * @net: settings
+ * @time: in 2^-@shift us, below 2^(26 + @shift)
+ * @shift: fractional bits of @time, at most 4
+ *
+ * Return: segments times price in Q32, below 2^63.
+ */
+static s64 sbrm_paid(const struct sock *sk, const struct sbrm_net *net,
+		     u32 time, unsigned int shift)
+{
+	u32 priority = min_t(u32, READ_ONCE(sk->sk_priority),
+			     SBRM_WTP_CLASSES - 1);
+	/* w ln(phi) in Q24, below 2^49; times @time with 8 more places. */
+	u64 wtp = (u64)READ_ONCE(net->wtp[priority]) * READ_ONCE(net->ln_phi);
+	u64 paid = mul_u64_u32_shr(wtp, time, SBRM_LN_PHI_SHIFT - 8);
+
+	/* 2251799814 is 2^51 / 10^6. */
+	return mul_u64_u32_shr(paid, 2251799814U, 51 - FIXP_SHIFT + 8 + shift);
+}
+
+/**
+ * sbrm_kappa_by_age() - gain per acknowledged segment
+ * @ca: connection
+ * @net: settings
+ *
+ * A young connection may use a larger gain that decays to the final one with
+ * its age t as 1 / (1 + (2 t / young_ms)^2) (CP05 5.6.4 asks for it, and
+ * leaves the form open).
+ *
+ * Return: kappa in Q28, at most 10.0.
+ */
+static u32 sbrm_kappa_by_age(struct sbrm *ca, const struct sbrm_net *net)
+{
+	u32 kappa = READ_ONCE(net->kappa);
+	u32 young = READ_ONCE(net->kappa_young);
+	u32 young_ms = READ_ONCE(net->young_ms);
+	u32 age_ms, t;
+
+	if (ca->grown || young <= kappa)
+		return kappa;
+
+	age_ms = jiffies_to_msecs(tcp_jiffies32 - ca->born);
+	/* At 16 times young_ms 0.1 % of the difference is left. */
+	if (age_ms / 16 >= young_ms) {
+		ca->grown = 1;
+		return kappa;
+	}
+	/* 2 t / young_ms in 2^-8, below 2^13: its square fits. */
+	t = div_u64((u64)age_ms << 9, young_ms);
+	return kappa + div_u64((u64)(young - kappa) << 16, (1U << 16) + t * t);
+}
+
+/**
+ * sbrm_kappa() - gain in force
+ * @ca: connection
+ * @net: settings
+ *
+ * The loop gain grows with the window; kappa_window, where set, takes that back
+ * for larger ones (CP05 6.6.2).
+ *
+ * Return: kappa in Q28, at most 10.0.
+ */
+static u32 sbrm_kappa(struct sbrm *ca, const struct sbrm_net *net)
+{
+	u64 window = (u64)READ_ONCE(net->kappa_window) << FIXP_SHIFT;
+	u32 kappa = sbrm_kappa_by_age(ca, net);
+
+	if (!window || ca->cwnd <= window)
+		return kappa;
+	return fixp_mul_div(kappa, window, ca->cwnd);
+}
+
+/**
+ * sbrm_step() - kappa times a sum of prices
+ * @price: sum over @segments, Q32
+ * @kappa: gain, Q28, at most 10.0
+ * @segments: below 2^21
+ *
+ * Return: change of the window, Q32, at most one segment for each.
+ */
+static s64 sbrm_step(s64 price, u32 kappa, u32 segments)
+{
+	s64 most = (s64)segments << FIXP_SHIFT;
+	u64 size = abs(price);
+
+	size = min_t(u64, mul_u64_u32_shr(size, kappa, 28), most);
+	return price < 0 ? -(s64)size : size;
+}
+
+/**
+ * sbrm_time_us() - time that the segments of an ACK stand for
+ * @ca: connection
+ * @ack: what the ACK brought
+ * @now_us: time of the ACK
+ *
+ * The time since the last ACK, which is RTT / cwnd per segment in the mean.
+ * A flow that something else holds back (a receive window, say) would turn its
+ * waiting into window without end: no more than twice RTT / cwnd per segment
+ * counts, and what is above waits in @ca->waited_us for a later ACK, up to four
+ * round trips: two gaps of a flow of one segment, whose ACKs are delayed.
+ *
+ * Return: us, below 2^26.
+ */
+static u32 sbrm_time_us(struct sbrm *ca, const struct sbrm_ack *ack, u32 now_us)
+{
+	u32 waited_us = min_t(u64, (u64)ca->waited_us + (now_us - ca->acked_us),
+			      ca->rtt_us * 4);
+	u64 most_us = fixp_mul_div((u64)ca->rtt_us * 2 * ack->acked, FIXP_ONE,
+				   ca->cwnd);
+	u32 time_us = min_t(u64, waited_us, most_us);
+
+	ca->acked_us = now_us;
+	ca->waited_us = waited_us - time_us;
+	return time_us;
+}
+
+/**
+ * sbrm_demand() - what the flow is willing to pay for one segment
+ * @sk: socket
+ * @ca: its private area
+ * @ack: what the ACK brought
+ *
+ * The RTT / cwnd of CP05 (5.1.2), as the mean time between segments: the time
+ * of a single ACK is not the same for marked and unmarked ones, as a receiver
+ * that sees the mark change sends the ACK it held back first.
+ *
+ * Return: w T in Q32, below 2^57.
+ */
+static s64 sbrm_demand(const struct sock *sk, struct sbrm *ca,
+		       const struct sbrm_ack *ack)
+{
+	u32 time_us = sbrm_time_us(ca, ack, tcp_sk(sk)->tcp_mstamp);
+	u64 gap = div_u64((u64)time_us << SBRM_GAP_SHIFT, ack->acked);
+
+	if (!ca->gap)
+		ca->gap = gap;
+	ca->gap = (ca->gap * 15ULL + gap) >> 4;
+	return sbrm_paid(sk, ack->net, ca->gap, SBRM_GAP_SHIFT);
+}
+
+/**
+ * sbrm_direct() - direct window update, CP05 (4.2.1)
+ * @sk: socket
+ * @ca: its private area
+ * @ack: what the ACK brought
+ * @price: price of the path, Q32
+ * @kappa: gain, Q28
+ *
+ * For each segment kappa (w T - p), T the time since the one before. (4.2.3)
+ * puts RTT / cwnd for T; the time itself makes the rest point w / p exact,
+ * whatever delayed ACKs, pacing and the noise of RTT samples do.
+ *
+ * Return: change of the window, segments in Q32.
+ */
+static s64 sbrm_direct(const struct sock *sk, struct sbrm *ca,
+		       const struct sbrm_ack *ack, s64 price, u32 kappa)
+{
+	u32 time_us = sbrm_time_us(ca, ack, tcp_sk(sk)->tcp_mstamp);
+	s64 room = sbrm_paid(sk, ack->net, time_us, 0);
+
+	/* price < 2^36 and acked < 2^21 */
+	return sbrm_step(room - price * ack->acked, kappa, ack->acked);
+}
+
+/**
+ * sbrm_aimd() - AIMD form, CP05 (5.1.2), (5.1.3)
+ * @sk: socket
+ * @ca: its private area
+ * @ack: what the ACK brought
+ * @kappa: gain, Q28
+ *
+ * Up for each unmarked segment, down for each marked one. A price from the
+ * price field stands for the marks that it would have made.
+ *
+ * Return: change of the window, segments in Q32.
+ */
+static s64 sbrm_aimd(const struct sock *sk, struct sbrm *ca,
+		     const struct sbrm_ack *ack, u32 kappa)
+{
+	s64 up = sbrm_step(sbrm_demand(sk, ca, ack), kappa, 1);
+	s64 down = sbrm_step(FIXP_ONE, kappa, 1);
+	u32 share;
+
+	if (!ca->carrier)
+		return up * (ack->acked - ack->marked) - down * ack->marked;
+
+	share = sbrm_mark_share(ca);
+	return ((s64)fixp_mul(up, U32_MAX - share) -
+		(s64)fixp_mul(down, share)) * ack->acked;
+}
+
+/**
+ * sbrm_balance() - what a flow is willing to pay, less what it is charged
+ * @sk: socket
+ * @ca: its private area
+ * @net: settings
+ * @price: price of the path, Q32
+ *
+ * For one round trip: w RTT against p cwnd.
+ *
+ * Return: above, below or equal to 0.
+ */
+int sbrm_balance(const struct sock *sk, const struct sbrm *ca,
+		 const struct sbrm_net *net, s64 price)
+{
+	u32 rtt_us = ca->rtt_us;
+	u64 charge, paid;
+
+	if (READ_ONCE(net->rtt) == SBRM_RTT_MIN)
+		rtt_us = clamp_t(u32, tcp_min_rtt(tcp_sk(sk)), 1, rtt_us);
+	charge = fixp_mul_div(price, ca->cwnd, FIXP_ONE);
+	paid = sbrm_paid(sk, net, rtt_us, 0);
+	return paid > charge ? 1 : -(paid < charge);
+}
+
+/* Vegas/CP (5.2.7): once in a round trip, one segment or none. */
+static s64 sbrm_vegas(const struct sock *sk, struct sbrm *ca,
+		      const struct sbrm_ack *ack, s64 price)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (before(tp->snd_una, ca->round_end))
+		return 0;
+
+	ca->round_end = tp->snd_nxt;
+	return sbrm_balance(sk, ca, ack->net, price) * (s64)FIXP_ONE;
+}
+
+/* The first ECE in a round trip cuts by kappa cwnd (5.6.2). */
+static s64 sbrm_cut(const struct sock *sk, struct sbrm *ca, u32 kappa)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (ca->cut)
+		return 0;
+
+	ca->cut = 1;
+	ca->round_end = tp->snd_nxt;
+	/* kappa of one and above would leave nothing: halve at most. */
+	return -(s64)mul_u64_u32_shr(ca->cwnd, min(kappa, 1U << 27), 28);
+}
+
+/* TCP/RM (5.6.1). */
+static s64 sbrm_rm(const struct sock *sk, struct sbrm *ca,
+		   const struct sbrm_ack *ack, u32 kappa)
+{
+	s64 demand = sbrm_demand(sk, ca, ack);
+
+	if (ack->ece)
+		return sbrm_cut(sk, ca, kappa);
+	return sbrm_step(demand, kappa, 1) * ack->acked;
+}
+
+/**
+ * sbrm_source_step() - how far an ACK moves the window
+ * @sk: socket
+ * @ca: its private area
+ * @ack: what the ACK brought
+ * @price: price of the path, Q32
+ *
+ * A queue on the path that marks, where the price comes by the price field,
+ * is one more reason to slow down: it cuts as in TCP/RM.
+ *
+ * Return: change of the window, segments in Q32, size below 2^55.
+ */
+s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
+		     const struct sbrm_ack *ack, s64 price)
+{
+	u32 kappa = sbrm_kappa(ca, ack->net);
+
+	/* Not only when it is asked for: sequence numbers wrap. */
+	if (ca->cut && !before(tcp_sk(sk)->snd_una, ca->round_end))
+		ca->cut = 0;
+
+	if (sbrm_is_rm(ca))
+		return sbrm_rm(sk, ca, ack, kappa);
+	if (ca->carrier && ack->ece)
+		return sbrm_cut(sk, ca, kappa);
+
+	switch (ca->source) {
+	case SBRM_SOURCE_AIMD:
+		return sbrm_aimd(sk, ca, ack, kappa);
+	case SBRM_SOURCE_VEGAS:
+		return sbrm_vegas(sk, ca, ack, price);
+	default:
+		return sbrm_direct(sk, ca, ack, price, kappa);
+	}
+}
