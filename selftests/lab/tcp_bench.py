@@ -8,6 +8,7 @@ Everything forward passes the AQM at r1, then whatever r2 does to it; the delay
 is on the way back, so that a loss or a pause ahead is felt soon.
 """
 
+import random
 import socket
 import struct
 import sys
@@ -125,19 +126,27 @@ class Path:
                     "action drop" if on else
                     "tc filter del dev left ingress prio 9")
 
+    def meddled(self, how):
+        """Let a program forward what goes to d, see meddle()."""
+        self.black_hole(True)
+        with self.r2:
+            start([sys.executable, __file__, how, "left", "right"])
+        time.sleep(1)
+
     def stats(self):
         """Of the sbrm at r1."""
         with self.r1:
             return self.rtnl.stats("right")
 
-    def connect(self, cc="sbrm", priority=None, port=PORT):
+    def connect(self, cc="sbrm", priority=None, port=PORT, family=socket.AF_INET,
+                address="10.0.2.2"):
         """A connection from s to the sink."""
         with self.s:
-            made = socket.socket()
+            made = socket.socket(family)
         made.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc.encode())
         if priority is not None:
             made.setsockopt(socket.SOL_SOCKET, SO_PRIORITY, priority)
-        made.connect(("10.0.2.2", port))
+        made.connect((address, port))
         return made
 
     def sniffer(self):
@@ -211,8 +220,9 @@ def settle(connection, limit_s=1000):
     raise AssertionError("the connection does not come to an end")
 
 
-def bleach(left, right):
-    """Forward IP between two interfaces and turn CE into ECT(0)."""
+def join(left, right):
+    """Both ends of a program in the middle, which alone forwards IP from left
+    to right: (receive() -> (before IP, IP packet), send(before, packet))."""
     ends = []
     for name in (left, right):
         raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
@@ -223,20 +233,52 @@ def bleach(left, right):
         # All protocols: only those taps come before the ingress filter.
         raw.bind((name, 3))
         ends.append(raw)
-    source, sink = ends
     addresses = bytes.fromhex((mac(6) + mac(5)).replace(":", ""))
-    while True:
-        frame = bytearray(source.recv(1 << 17))
-        head, packet = frame[:10], frame[24:]
-        if frame[22:24] != b"\x08\x00":
-            continue
-        if packet[1] & 3 == 3:
-            packet[1] ^= 1
-            total = struct.unpack_from(">H", packet, 10)[0] + 1
-            struct.pack_into(">H", packet, 10, (total + (total >> 16)) & 0xFFFF)
+
+    def receive():
+        while True:
+            frame = bytearray(ends[0].recv(1 << 17))
+            if frame[22:24] == b"\x08\x00":
+                return frame[:10], frame[24:]
+
+    def send(before, packet):
         # What the first header says of the checksum lies at the same offsets.
-        sink.send(head + addresses + b"\x08\x00" + packet)
+        ends[1].send(before + addresses + b"\x08\x00" + packet)
+
+    return receive, send
+
+
+def patch_word(packet, offset, value):
+    """Write 16 bits of an IPv4 header, and mend its checksum."""
+    old, = struct.unpack_from(">H", packet, offset)
+    struct.pack_into(">H", packet, offset, value)
+    total = (struct.unpack_from(">H", packet, 10)[0] ^ 0xFFFF) + \
+        (old ^ 0xFFFF) + value
+    total = (total & 0xFFFF) + (total >> 16)
+    total = (total & 0xFFFF) + (total >> 16)
+    struct.pack_into(">H", packet, 10, total ^ 0xFFFF)
+
+
+def meddle(how, left, right):
+    """What some boxes do to what they forward.
+
+    bleach: CE becomes ECT(0). count, scramble: the identification becomes a
+    counter, or a random number.
+    """
+    receive, send = join(left, right)
+    random_numbers, number = random.Random(1), 0
+    while True:
+        before, packet = receive()
+        if how == "bleach" and packet[1] & 3 == 3:
+            first, = struct.unpack_from(">H", packet, 0)
+            patch_word(packet, 0, first ^ 1)
+        if how == "count":
+            number = (number + 1) % 65536
+            patch_word(packet, 4, number)
+        if how == "scramble":
+            patch_word(packet, 4, random_numbers.randrange(65536))
+        send(before, packet)
 
 
 if __name__ == "__main__":
-    bleach(*sys.argv[1:])
+    meddle(*sys.argv[1:])
