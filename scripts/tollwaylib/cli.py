@@ -15,6 +15,7 @@ from .errors import TollwayError
 from .labkernel import FLAVOURS, Progress
 from .place_host import HostPlace
 from .place_lab import LabPlace
+from .settings import AQMS, CHOICES
 
 EXIT_HOLDS, EXIT_MISSED, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
 
@@ -48,12 +49,15 @@ def parser():
     run.add_argument("experiment", metavar="EXPERIMENT")
     run.add_argument("--on", choices=("lab", "host"), default="lab",
                      help="virtual time (lab, the default) or this kernel")
-    run.add_argument("--cc", default="sbrm", metavar="NAME",
+    run.add_argument("--cc", metavar="NAME",
                      help="congestion control of the flows (default: sbrm)")
-    run.add_argument("--aqm", default="sbrm", metavar="WORDS",
-                     help="queue at the bottlenecks: sbrm, pfifo and red have "
-                     "the papers' parameters; else any words tc takes, such "
-                     "as 'codel target 2ms' (default: sbrm)")
+    run.add_argument("--aqm", metavar="WORDS",
+                     help=f"queue at the bottlenecks: {', '.join(AQMS)} and "
+                     "rem (rem-pc3) have the papers' parameters; else any "
+                     "words tc takes, such as 'codel target 2ms' (default: "
+                     "sbrm)")
+    run.add_argument("--scale", choices=CHOICES["scale"],
+                     help="short for --set scale=...")
     run.add_argument("--set", action="append", default=[], dest="settings",
                      metavar="NAME=VALUE", help="set a parameter of the "
                      "experiment; a wrong name prints those there are")
@@ -121,31 +125,69 @@ def command_list():
 
 
 def command_run(arguments, words):
-    """Run an experiment."""
+    """Run an experiment, or all variants of one that compares."""
     experiment = experiments.get(arguments.experiment)
-    values = experiments.parse_settings(experiment, arguments.settings)
+    given = [f"scale={arguments.scale}"] if arguments.scale else []
+    given += arguments.settings
+    out_dir = (arguments.out or
+               Path("tollway-results") / experiment.name).absolute()
+    if experiment.variants:
+        if arguments.cc or arguments.aqm:
+            raise TollwayError(f"{experiment.name} compares its own sources "
+                               "and queues: it takes no --cc and no --aqm")
+        runs = [(variant.cc, variant.aqm,
+                 [f"{name}={value}" for name, value in
+                  variant.settings.items()] + given +
+                 [f"simulations={variant.name.lstrip('0')}"],
+                 out_dir / variant.name)
+                for variant in experiments.variants(
+                    experiment,
+                    experiments.parse_settings(experiment, given))]
+    else:
+        cc, aqm = arguments.cc or "sbrm", arguments.aqm or "sbrm"
+        if not arguments.out:
+            out_dir /= "-".join(word.replace("/", "_")
+                                for word in (cc, *aqm.split()))
+        runs = [(cc, aqm, given, out_dir)]
+    checked = [(cc, aqm, experiments.parse_settings(experiment, settings, cc,
+                                                    aqm), place)
+               for cc, aqm, settings, place in runs]
+    for cc, aqm, values, _ in checked:
+        check_run(arguments, experiment, aqm, values)
+    done = [result for cc, aqm, values, place in checked
+            for result in run_once(arguments, words, experiment, cc, aqm,
+                                   values, place)]
+    if experiment.variants:
+        whole = runner.show_variants(done, out_dir, arguments.as_json)
+    else:
+        whole = [runner.show(done, out_dir, arguments.as_json)]
+    return EXIT_HOLDS if all(map(runner.results.all_hold, whole)) \
+        else EXIT_MISSED
+
+
+def check_run(arguments, experiment, aqm, values):
+    """Raise TollwayError if a run cannot be what was asked for."""
     duration_s = arguments.duration or experiment.duration_s
     if duration_s <= values["warmup_s"]:
         raise TollwayError(
             f"--duration {duration_s:g}: it must be longer than the warm-up of "
             f"{values['warmup_s']:g} s (--set warmup_s=...)")
-    experiments.aqm_words(arguments.aqm, values)
-    name = "-".join(word.replace("/", "_") for word in
-                    (arguments.cc, *arguments.aqm.split()))
-    out_dir = (arguments.out or Path("tollway-results") / experiment.name /
-               name).absolute()
+    experiments.aqm_words(aqm, values)
+
+
+def run_once(arguments, words, experiment, cc, aqm, values, out_dir):
+    """Run all seeds of one combination; returns their results."""
     place = LabPlace(arguments.flavour) if arguments.on == "lab" else \
-        HostPlace(arguments.cc, arguments.aqm)
+        HostPlace(cc, aqm)
     seeds = range(arguments.seed, arguments.seed + arguments.repeat)
-    done = runner.run(
-        place, experiment, arguments.cc, arguments.aqm, values, duration_s,
+    return runner.run(
+        place, experiment, cc, aqm, values,
+        arguments.duration or experiment.duration_s,
         seeds, out_dir, jobs=arguments.jobs if arguments.on == "lab" else 1,
         command=shlex.join(["tollway", *words]),
         options={"trace": None if arguments.trace == "none"
                  else arguments.trace, "traffic": arguments.traffic,
                  "verbose": arguments.verbose})
-    whole = runner.show(done, out_dir, arguments.as_json)
-    return EXIT_HOLDS if runner.results.all_hold(whole) else EXIT_MISSED
 
 
 def command_lab(arguments):

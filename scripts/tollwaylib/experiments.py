@@ -2,57 +2,39 @@
 """The experiments: topology, flows, schedule, bounds. One description each,
 whatever place they run at. What the papers published is in data/."""
 
-import shlex
 from dataclasses import dataclass, field
 
 from .errors import TollwayError
+from .settings import (COMMON, ECHOED, PRICED, SPECIAL, aqm_words, known_aqm,
+                       parse, sysctls)
 from .traffic import PRIORITIES
 
-# tc words of the queues that are known by a name; {key} is a parameter.
-# RED: thresholds of 5 and 15 packets and at most 10 %, the defaults of ns-2
-# with which CP05 4.3.1 ran (its Table 4.3.1 is damaged in our text).
-AQMS = {
-    "sbrm": "sbrm limit {limit} target {target} gamma {gamma}",
-    "pfifo": "pfifo limit {fifo_limit}",
-    "red": "red limit {red_limit_bytes} min {red_min_bytes} "
-           "max {red_max_bytes} avpkt {packet_bytes} burst {red_burst} "
-           "probability 0.1 bandwidth {rate_mbit}mbit ecn",
-}
 
-COMMON = {
-    # name: (default, least, greatest, meaning)
-    "warmup_s": (5.0, 0.0, 1e6, "s left out of all rates"),
-    "start_jitter_s": (0.1, 0.0, 10.0, "s over which the seed spreads starts"),
-    "packet_bytes": (1000, 114, 9014, "bytes of a full packet on the wire"),
-    "rate_mbit": (96.0, 0.1, 1000.0, "Mb/s of each bottleneck"),
-    "flow_sample_ms": (100, 10, 10000, "ms between samples of the flows"),
-    "queue_sample_us": (10000, 100, 1000000, "us between samples of a queue"),
-    "initcwnd": (1, 1, 1000, "segments a flow may send at first"),
-    # sch_sbrm
-    "limit": (1000, 1, 1000000, "packets of room in the sbrm queue"),
-    "target": (10, 0, 999999, "packets, b0 of CP05 (5.4.1)"),
-    "gamma": (0.015, 1e-9, 1.0, "price per packet above the target"),
-    # other queues
-    "fifo_limit": (300, 1, 1000000, "packets of room in pfifo"),
-    # tcp_sbrm
-    "kappa": (0.1, 1e-6, 10.0, "gain per acknowledged segment"),
-    "kappa_young": (0.0, 0.0, 10.0, "gain of a new connection, 0 for none"),
-    "young_ms": (4000, 1, 3600000, "ms a connection is young"),
-    "history_gain": (0.015625, 1e-6, 1.0, "weight of one packet in the marks"),
-    "source": ("direct", None, None, "direct or aimd"),
-    "estimator": ("log", None, None, "log or raw"),
-}
-CHOICES = {"source": ("direct", "aimd"), "estimator": ("log", "raw")}
+@dataclass(frozen=True)
+class Variant:
+    """One run of an experiment that compares: its name, source and queue,
+    and what else is set."""
+    name: str
+    cc: str
+    aqm: str
+    settings: dict = field(default_factory=dict)
+    title: str = ""
 
 
 @dataclass(frozen=True)
 class Experiment:
     """An experiment.
 
-    topology: class in topo.py. classes: [(path, wtp)] in the order of the
-    flow numbers, each with `flows_per_class` flows. schedule: [(start s,
-    factor)], by which the number of flows is multiplied. bounds: what must
-    hold where sbrm runs over sbrm, see results.py for the metrics.
+    topology: class in topo.py. classes: [(path, weight)] in the order of the
+    flow numbers, each with `flows_per_class` flows, whose willingness to pay
+    is the parameter wtp times the weight. schedule: [(start s, factor)], by
+    which the number of flows is multiplied. defaults: parameters that differ
+    from settings.COMMON. presets: [(names, parameters)], published parameter
+    sets: one holds where all its names are the congestion control, the queue
+    or the scale or model of a run; the last that holds wins. bounds: [(names,
+    bounds)], what must hold where all the names are given, see traits(); see
+    results.py for the metrics. steady_state: compare with CP05 5.5. variants:
+    what is run, if the experiment is a comparison.
     """
     name: str
     title: str
@@ -63,8 +45,10 @@ class Experiment:
     schedule: tuple = ((0.0, 1),)
     flows_per_class: int = 4
     defaults: dict = field(default_factory=dict)
+    presets: tuple = ()
     bounds: tuple = ()
-    aimd_bounds: tuple = ()
+    steady_state: bool = False
+    variants: tuple = ()
 
     def parameters(self):
         """{name: (default, least, greatest, meaning)} of all that --set takes."""
@@ -72,58 +56,242 @@ class Experiment:
         known["flows_per_class"] = (self.flows_per_class, 1, 1000,
                                     "flows of each class and path")
         for name, value in self.defaults.items():
-            known[name] = (value,) + known[name][1:]
+            known[name] = (value,) + {**COMMON, **SPECIAL}[name][1:]
         return known
-
-
-_CLASSES = tuple((path, wtp) for path in ("I", "II", "III")
-                 for wtp in (100, 200, 400))
 
 
 def _bound(name, metric, operator, value):
     return {"name": name, "metric": metric, "op": operator, "value": value}
 
 
+_SBRM = ("sbrm+sbrm", "direct", "log")
+_AIMD = ("sbrm+sbrm", "aimd")
+_CP = ("cp+price",)
+_THREE_PATHS = tuple((path, weight) for path in ("I", "II", "III")
+                     for weight in (1, 2, 4))
+# CP05 4.3.1, 5.1.2 and 5.2.2. REM's w of 1, 2 and 4 there is in packets/ms;
+# that of CP-TCP is in packets/s, so that its prices are ten times lower. Its
+# gain belongs to prices in base phi: 0.1 over ln 1.06.
+_DOUBLE_BOTTLENECK_PRESETS = (
+    *(((aqm,), {"phi": 1.06, "gamma": 0.001, "alpha": 0.1, "target": 2})
+      for aqm in ("rem-pc1", "rem-pc2", "rem-pc3", "rem4", "price")),
+    (("rem",), {"wtp": 1000}),
+    (("cp",), {"kappa": 1.716}),
+    (("vqm",), {"limit": 300, "vqm_scale": 0.9}),
+    (("sbrm", "vqm"), {"source": "aimd", "estimator": "raw"}),
+)
+
+# CP05 4.4.1; the order of Table 4.4.1's connections by their source.
+_EIGHT_PATHS = tuple((f"S{number}", 1) for number in (1, 2, 3, 4, 5, 6, 7, 9))
+_REM_LAWS = ("rem-pc1", "rem-pc2", "rem-pc3", "rem4-pc1", "rem4-pc2", "rem4",
+             "price-pc1", "price-pc2", "price")
+# 20 packets/ms in base 1.007 are 139.5 packets/s in base e: one w for all.
+# b0 is 3 ms of the link. PC2 alone needs another gamma: with 0.1 it would
+# hold 640 packets where eight flows a source share a link.
+_PARKING_LOT_PRESETS = (
+    *(((aqm,), {"phi": 1.007, "wtp": 20000, "gamma": 0.1, "alpha": 0.002,
+                "target": 18}) for aqm in _REM_LAWS),
+    *(((aqm,), {"gamma": 1.0}) for aqm in _REM_LAWS if aqm.endswith("pc2")),
+    (("sbrm", "rem-pc3"), {"estimator": "history"}),
+    *(((cc, aqm), {"estimator": "four-bit"}) for cc in ("rem", "sbrm")
+      for aqm in ("rem4", "rem4-pc1", "rem4-pc2")),
+    *(((aqm,), {"limit": 300}) for aqm in ("vqm", "price-vqm")),
+    (("sbrm", "vqm"), {"estimator": "raw"}),
+    # CP05 wants no parameter but b0 changed. With one bit and the law sbrm
+    # the price is in the backlog, so that gamma is scaled as well, but less
+    # than the links: the queue has to stay below REM's (Table 5.2.3).
+    (("many",), {"rate_mbit": 4800.0, "edge_mbit": 100000.0,
+                 "flows_per_class": 100, "limit": 20000, "target": 100,
+                 "gamma": 0.0005, "flow_sample_ms": 500,
+                 "queue_sample_us": 20000}),
+    *((("many", aqm), {"gamma": 0.1, "target": 1800}) for aqm in _REM_LAWS),
+    *((("many", aqm), {"limit": 30000}) for aqm in ("vqm", "price-vqm")),
+)
+
+
+def _in_intervals(name, field_of, operator, values):
+    """A bound for each interval that has one; None is no bound."""
+    return tuple(
+        _bound(f"{name}, interval {index + 1}", f"intervals.{index}.{field_of}",
+               operator, value)
+        for index, value in enumerate(values) if value is not None)
+
+
+_PARKING_LOT_BOUNDS = (
+    # The prototype: ALGORITHMS.md 2. Whole intervals, with what a change
+    # costs, and backlogs are those of REM, Table 5.2.2.
+    ((*_SBRM, "few"), (
+        *_in_intervals("utilisation of R3 from 2 s on",
+                       "links.R3.utilization_after_2s", ">=", (0.995,) * 5),
+        *_in_intervals("utilisation of R3", "links.R3.utilization", ">=",
+                       (0.99, 0.96, 0.97, 0.97, 0.96)),
+        *_in_intervals("backlog of R3, packets", "links.R3.queue_mean_pkts",
+                       "<=", (21, 51, 33, 43, 27)),
+        *_in_intervals("class means against WPF", "max_abs_error", "<=",
+                       (None, 0.02, 0.02, 0.02, None)))),
+    # Table 4.4.3.
+    ((*_CP, "few"), (
+        *_in_intervals("utilisation of R3", "links.R3.utilization", ">=",
+                       (0.98, 1.0, 0.99, 1.0, 0.98)),
+        *_in_intervals("backlog of R3, packets", "links.R3.queue_mean_pkts",
+                       "<=", (20, 30, 20, 26, 20)),
+        *_in_intervals("class means against WPF", "max_abs_error", "<=",
+                       (None, 0.02, 0.02, 0.02, None)))),
+    ((*_SBRM, "few", "young"), tuple(
+        _bound(f"s until {path} is within 5 % of its share",
+               f"intervals.0.classes.{index}.near_s", "<=", 4.0)
+        for index, path in enumerate(("S1", "S2")))),
+    # Table 5.2.3, one bit.
+    ((*_SBRM, "many"), (
+        *_in_intervals("utilisation of R3", "links.R3.utilization", ">=",
+                       (0.97,) * 5),
+        *_in_intervals("backlog of R3, packets", "links.R3.queue_mean_pkts",
+                       "<=", (405, 1738, 638, 1568, 359)),
+        *_in_intervals("Jain's index within a source", "min_jain", ">=",
+                       (0.99,) * 5))),
+)
+
+_TWO_WAY_PATHS = tuple((f"S{number}", 1) for number in range(1, 7))
+
+
+def _simulations():
+    """CP05 Table 5.4.2, a variant each."""
+    def vegas(law):
+        suffix = "" if law == "pc3" else f"-{law}"
+        yield "1 bit", "rem", f"rem-{law}", {}
+        yield "4 bit", "rem", f"rem4{suffix}", {}
+        price = f"price{suffix}"
+        vegas_cp = {"source": "vegas"}
+        order = [("EPF, no slow start", dict(vegas_cp, slow_start=0)),
+                 ("EPF", vegas_cp)]
+        for title, settings in order:
+            yield title, "cp", price, settings
+        yield "EPF, min. RTT, no slow start", "cp", price, dict(
+            vegas_cp, slow_start=0, rtt="min")
+
+    number, found = 0, []
+    for law in ("pc1", "pc2", "pc3"):
+        price = "price" if law == "pc3" else f"price-{law}"
+        rows = [(f"Vegas, {law.upper()} {title}", cc, aqm, settings)
+                for title, cc, aqm, settings in vegas(law)]
+        rows += [(f"direct, {law.upper()} 1 bit", "sbrm", f"rem-{law}",
+                  {"estimator": "history"}),
+                 (f"direct, {law.upper()} EPF, no slow start", "cp", price,
+                  {"slow_start": 0})]
+        found += rows
+    found += [("direct, VQM 1 bit", "sbrm", "vqm", {"estimator": "raw"}),
+              ("direct, VQM n bit", "cp", "price-vqm", {})]
+    # SBRM's marks have base e: gamma is REM's times ln 1.007.
+    for law, gamma in (("pc1", 0.0007), ("pc2", 0.015), ("pc3", 0.0007)):
+        found.append((f"direct, SBRM + {law.upper()}", "sbrm", f"rem-{law}",
+                      {"estimator": "raw", "phi": 1.0, "wtp": 140,
+                       "gamma": gamma}))
+    found.append(("Reno, RED", "reno", "red", {}))
+    for title, cc, aqm, settings in found:
+        number += 1
+        yield Variant(f"{number:02d}", cc, aqm, settings,
+                      f"{number}: {title}")
+
+
+# CP05 5.5.1: lines 1 to 7 vary the number of flows, w and c. As (line, weight,
+# classes of that weight on each path), the rates are in topo.SteadyState.
+_STEADY = (("A", 1, 1), ("B", 1, 2), ("C", 1, 4), ("D", 2, 1), ("E", 4, 1),
+           ("F", 1, 2), ("G", 1, 1))
+
+
 EXPERIMENTS = {experiment.name: experiment for experiment in (
     Experiment(
         name="double-bottleneck",
         title="Rate allocation over two bottlenecks",
-        reproduces="CP05 4.3.1 and 5.4.3: Figures 4.3.4, 4.3.5, 5.4.1, "
-                   "Tables 4.3.3, 5.4.1",
-        topology="DoubleBottleneck", classes=_CLASSES, duration_s=60.0,
+        reproduces="CP05 4.3.1, 5.1.2, 5.2.2 and 5.4.3: Figures 4.3.4, 4.3.5, "
+                   "5.1.1, 5.2.1, 5.4.1, Tables 4.3.3, 5.1.1, 5.2.1, 5.4.1",
+        topology="DoubleBottleneck", classes=_THREE_PATHS, duration_s=60.0,
+        presets=_DOUBLE_BOTTLENECK_PRESETS,
         bounds=(
-            _bound("class means against WPF", "classes.max_abs_error", "<=",
-                   0.015),
-            _bound("class means against WPF, mean over seeds",
-                   "classes.max_abs_error_over_seeds", "<=", 0.007),
-            _bound("utilisation of both links", "links.min_utilization", ">=",
-                   0.995),
-            _bound("mean queue, packets", "links.max_queue_mean_pkts", "<=",
-                   40),
-            _bound("packets dropped", "links.total_drops", "<=", 0),
-            _bound("spread within a class", "classes.max_spread", "<=", 0.08),
-        ),
-        aimd_bounds=(
-            _bound("class means against x = w (1 - m)/m",
-                   "aimd.max_abs_error", "<=", 0.03),
-        )),
+            (_SBRM, (
+                _bound("class means against WPF", "classes.max_abs_error",
+                       "<=", 0.015),
+                _bound("class means against WPF, mean over seeds",
+                       "classes.max_abs_error_over_seeds", "<=", 0.007),
+                _bound("utilisation of both links", "links.min_utilization",
+                       ">=", 0.995),
+                _bound("mean queue, packets", "links.max_queue_mean_pkts",
+                       "<=", 40),
+                _bound("packets dropped", "links.total_drops", "<=", 0),
+                _bound("spread within a class", "classes.max_spread", "<=",
+                       0.08))),
+            (_CP, (
+                _bound("class means against WPF", "classes.max_abs_error",
+                       "<=", 0.015),)),
+            (_AIMD, (
+                _bound("class means against x = w (1 - m)/m",
+                       "aimd.max_abs_error", "<=", 0.03),)))),
     Experiment(
         name="double-bottleneck-dynamics",
         title="Two bottlenecks with a changing number of flows",
         reproduces="CP05 4.3.1, second simulation: Figures 4.3.6, 4.3.7, "
-                   "5.4.2, 5.4.3",
-        topology="DoubleBottleneck", classes=_CLASSES, duration_s=100.0,
+                   "5.1.2, 5.1.3, 5.2.2, 5.2.3, 5.4.2, 5.4.3",
+        topology="DoubleBottleneck", classes=_THREE_PATHS, duration_s=100.0,
         # Figure 4.3.2 is lost; Figure 4.3.3's load factor reads like this.
         schedule=((0.0, 1), (20.0, 2), (40.0, 4), (60.0, 2), (80.0, 1)),
         defaults={"warmup_s": 2.0},
+        presets=_DOUBLE_BOTTLENECK_PRESETS,
         bounds=(
-            _bound("utilisation after the first 2 s of each interval",
-                   "intervals.min_utilization_after_2s", ">=", 0.99),
-            _bound("losses outside of the 2 s after a change",
-                   "intervals.drops_after_2s", "<=", 0),
-            _bound("s until class means are within 10 % of their shares",
-                   "intervals.max_convergence_s", "<=", 3.0),
-        )),
+            (_SBRM, (
+                _bound("utilisation after the first 2 s of each interval",
+                       "intervals.min_utilization_after_2s", ">=", 0.99),
+                _bound("losses outside of the 2 s after a change",
+                       "intervals.drops_after_2s", "<=", 0),
+                _bound("s until class means are within 10 % of their shares",
+                       "intervals.max_convergence_s", "<=", 3.0))),)),
+    Experiment(
+        name="parking-lot",
+        title="Eight paths over four bottlenecks, few flows or many",
+        reproduces="CP05 4.4 and 5.2.3: Tables 4.4.3, 4.4.4, 5.2.2, 5.2.3, "
+                   "Figures 4.4.3, 4.4.4, 5.2.4-5.2.7",
+        topology="ParkingLot", classes=_EIGHT_PATHS, duration_s=100.0,
+        # Table 4.4.2.
+        schedule=((0.0, 2), (20.0, 8), (40.0, 4), (60.0, 8), (80.0, 2)),
+        flows_per_class=1,
+        defaults={"scale": "few", "warmup_s": 2.0, "rate_mbit": 48.0,
+                  "wtp": 140},
+        presets=_PARKING_LOT_PRESETS, bounds=_PARKING_LOT_BOUNDS),
+    Experiment(
+        name="price-laws",
+        title="27 combinations of source, price law and feedback",
+        reproduces="CP05 5.4.4: Table 5.4.2, Figure 5.4.4",
+        topology="ParkingLot", classes=_EIGHT_PATHS, duration_s=30.0,
+        flows_per_class=8,
+        defaults={"simulations": "all", "warmup_s": 10.0, "rate_mbit": 48.0,
+                  "wtp": 140},
+        presets=_PARKING_LOT_PRESETS, variants=tuple(_simulations())),
+    Experiment(
+        name="single-bottleneck",
+        title="Two-way traffic over one bottleneck, greedy or HTTP",
+        reproduces="CP05 5.6.4: Tables 5.6.1-5.6.3, Figures 5.6.3-5.6.9",
+        topology="SingleBottleneck", classes=_TWO_WAY_PATHS, duration_s=60.0,
+        flows_per_class=10,
+        # gamma: 99 % at the limit. RED's weight is 1/64, near the paper's 0.02.
+        defaults={"model": "greedy", "rate_mbit": 34.368, "wtp": 20,
+                  "limit": 300, "target": 30, "gamma": 0.0, "red_min": 30,
+                  "red_max": 90, "red_probability": 0.2, "red_burst": 60},
+        presets=((("http",), {"flows_per_class": 200}),)),
+    Experiment(
+        name="steady-state",
+        title="Rate, marking probability and queue against the model",
+        reproduces="CP05 5.5: Table 5.5.1",
+        topology="SteadyState", duration_s=40.0,
+        classes=tuple((f"{line}{path}", weight)
+                      for line, weight, count in _STEADY
+                      for path in (1, 2, 3) for _ in range(count)),
+        defaults={"warmup_s": 10.0, "rate_mbit": 48.0},
+        steady_state=True,
+        bounds=(
+            (("sbrm+sbrm",), (
+                _bound("class means against Table 5.5.1",
+                       "steady_state.max_rate_error", "<=", 0.02),
+                _bound("mean queue against Table 5.5.1",
+                       "steady_state.max_queue_error", "<=", 0.05))),)),
 )}
 
 
@@ -135,122 +303,101 @@ def get(name):
     return EXPERIMENTS[name]
 
 
-def parse_settings(experiment, words):
-    """{name: value} from a list of "name=value"; unknown or bad ones raise."""
-    known = experiment.parameters()
-    values = {name: entry[0] for name, entry in known.items()}
-    for word in words:
-        name, equals, text = word.partition("=")
-        if not equals:
-            raise TollwayError(f"--set {word}: give it as name=value")
-        if name not in known:
-            raise TollwayError(f"--set {name}: {experiment.name} has no such "
-                               f"parameter, only {', '.join(known)}")
-        values[name] = _parse_value(name, text, *known[name][:3])
-    if values["target"] >= values["limit"]:
-        raise TollwayError(f"target ({values['target']}) must be below limit "
-                           f"({values['limit']})")
-    return values
+def parse_settings(experiment, words, cc="sbrm", aqm="sbrm"):
+    """{name: value} from a list of "name=value", see settings.parse()."""
+    return parse(experiment, words, cc, aqm)
 
 
-def _parse_value(name, text, default, least, greatest):
-    if name in CHOICES:
-        if text not in CHOICES[name]:
-            raise TollwayError(f"--set {name}={text}: it is one of "
-                               f"{', '.join(CHOICES[name])}")
-        return text
-    try:
-        value = type(default)(text)
-    except ValueError:
-        kind = "a whole number" if isinstance(default, int) else "a number"
-        raise TollwayError(f"--set {name}={text}: {text!r} is not {kind}") \
-            from None
-    # The comparison also turns nan away.
-    if not least <= value <= greatest:
-        raise TollwayError(f"--set {name}={text}: it goes from {least:g} to "
-                           f"{greatest:g}")
-    return value
-
-
-def aqm_words(aqm, values):
-    """tc words of the queue under test, from a name of AQMS or any words."""
-    packet = values["packet_bytes"]
-    if aqm in AQMS:
-        return AQMS[aqm].format(
-            red_limit_bytes=300 * packet, red_min_bytes=5 * packet,
-            red_max_bytes=15 * packet, red_burst=9, **values)
-    try:
-        words = shlex.split(aqm)
-    except ValueError as error:
-        raise TollwayError(f"--aqm {aqm!r}: {error}") from None
-    if not words:
-        raise TollwayError("--aqm needs the name of a qdisc")
-    return " ".join(shlex.quote(word) for word in words)
+def variants(experiment, values):
+    """The variants that the parameter `simulations` names."""
+    text = values["simulations"]
+    if text == "all":
+        return experiment.variants
+    numbers = {variant.name.lstrip("0"): variant
+               for variant in experiment.variants}
+    unknown = [word for word in text.split(",") if word not in numbers]
+    if unknown:
+        raise TollwayError(f"--set simulations={text}: {unknown[0]!r} is not "
+                           f"a number from 1 to {len(numbers)}")
+    return tuple(numbers[word] for word in dict.fromkeys(text.split(",")))
 
 
 def job(experiment, cc, aqm, values, duration_s, seed):
     """Everything network.Run needs, but the directories (dict)."""
-    priced = cc == "sbrm"
-    wtps = sorted({wtp for _, wtp in experiment.classes})
+    priced = cc in PRICED
+    least = min(weight for _, weight in experiment.classes)
+    wtp_of = {weight: round(values["wtp"] * weight / least)
+              for _, weight in experiment.classes}
+    wtps = sorted(wtp_of.values())
     priorities = sorted(PRIORITIES)
     flows, per_class = [], values["flows_per_class"]
-    edges = list(experiment.schedule) + [(duration_s, 0)]
-    top = max(factor for _, factor in experiment.schedule)
-    for copy in range(top):
-        start_s = next((t for t, factor in edges if factor > copy), None)
-        if start_s is None or start_s >= duration_s:
-            continue
-        stop_s = next(t for t, factor in edges
-                      if t > start_s and factor <= copy)
-        for path, wtp in experiment.classes:
+    for start_s, stop_s in periods(experiment.schedule, duration_s):
+        for path, weight in experiment.classes:
+            wtp = wtp_of[weight]
             for _ in range(per_class):
                 flows.append({
                     "id": len(flows) + 1, "path": path, "cc": cc,
                     "wtp": wtp if priced else None,
                     "priority": priorities[wtps.index(wtp)] if priced else 0,
                     "start_s": start_s, "stop_s": stop_s})
+                if values.get("model") == "http":
+                    flows[-1]["words"] = "pages=http"
+    schedule = [{"t_s": t, "factor": factor}
+                for t, factor in experiment.schedule if t < duration_s]
     return {
         "experiment": experiment.name,
         "topology": [experiment.topology, {
             "packet_bytes": values["packet_bytes"],
-            "rate_bps": int(values["rate_mbit"] * 1e6)}],
+            "rate_bps": int(values["rate_mbit"] * 1e6),
+            "edge_bps": int(values["edge_mbit"] * 1e6)}],
         "aqm": aqm_words(aqm, values),
-        "parameters": dict(values, cc=cc, aqm=aqm, duration_s=duration_s,
+        "parameters": dict(values, cc=cc, aqm=known_aqm(aqm),
+                           duration_s=duration_s,
                            wtp=wtps if priced else None),
-        "schedule": [{"t_s": t, "factor": factor}
-                     for t, factor in experiment.schedule
-                     if t < duration_s] if len(experiment.schedule) > 1
-        else None,
-        "bounds": list(bounds(experiment, cc, aqm, values)),
-        "flows": flows, "seed": seed, "sink_cc": cc,
+        "schedule": schedule if len(experiment.schedule) > 1 else None,
+        "steady_state": experiment.steady_state and
+        traits(cc, aqm, values).issuperset({"sbrm+sbrm"}),
+        "bounds": [bound for bound in bounds(experiment, cc, aqm, values)
+                   if _is_measured(bound, len(schedule))],
+        "flows": flows, "seed": seed,
+        "sink_cc": cc if cc in ECHOED or cc not in PRICED else None,
         "sysctls": sysctls(cc, values, wtps),
     }
 
 
+def periods(schedule, duration_s):
+    """[(start s, stop s)] in which one copy of the flows runs, by copies."""
+    edges = [edge for edge in schedule if edge[0] < duration_s]
+    edges.append((duration_s, 0))
+    found = []
+    for copy in range(max(factor for _, factor in edges)):
+        start_s = None
+        for t, factor in edges:
+            if start_s is None and factor > copy:
+                start_s = t
+            elif start_s is not None and factor <= copy:
+                found.append((start_s, t))
+                start_s = None
+    return found
+
+
+def traits(cc, aqm, values):
+    """The names by which bounds say where they hold."""
+    return {f"{cc}+{known_aqm(aqm)}", values["source"], values["estimator"],
+            values.get("scale"), values.get("model"),
+            "young" if values["kappa_young"] > 0 else None}
+
+
 def bounds(experiment, cc, aqm, values):
-    """The bounds that hold for a combination: only the pair sbrm has any."""
-    if (cc, aqm) != ("sbrm", "sbrm"):
-        return ()
-    if values["source"] == "aimd":
-        return experiment.aimd_bounds
-    return experiment.bounds if values["estimator"] == "log" else ()
+    """The bounds that hold for a combination."""
+    there = traits(cc, aqm, values)
+    return [bound for names, group in experiment.bounds
+            if there.issuperset(names) for bound in group]
 
 
-def sysctls(cc, values, wtps):
-    """{name: value} to set on every host."""
-    # ECN is asked for by everyone: CP05 4.3.1 compares with an ECN NewReno.
-    # The rest keeps one connection from learning of another.
-    settings = {"net.ipv4.tcp_ecn": 1, "net.ipv4.tcp_no_metrics_save": 1}
-    if cc == "sbrm":
-        # For receivers that cannot be told (iperf3): they echo the marks.
-        settings["net.ipv4.tcp_congestion_control"] = cc
-        base = "net.ipv4.tcp_sbrm"
-        table = [wtps[0]] * 16
-        for priority, wtp in zip(sorted(PRIORITIES), wtps):
-            table[priority] = wtp
-        settings[f"{base}.wtp"] = " ".join(map(str, table))
-        for name in ("kappa", "kappa_young", "history_gain"):
-            settings[f"{base}.{name}"] = f"{values[name]:.6f}"
-        for name in ("young_ms", "source", "estimator"):
-            settings[f"{base}.{name}"] = values[name]
-    return settings
+def _is_measured(bound, intervals):
+    """Does a run of so many intervals have what a bound is on?"""
+    kind, _, rest = bound["metric"].partition(".")
+    index = rest.partition(".")[0]
+    return not (kind == "intervals" and index.isdigit()
+                and int(index) >= intervals)

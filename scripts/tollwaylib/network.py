@@ -236,9 +236,8 @@ class Run:
                 raise TollwayError(
                     f"calibration failed: the round trip of path {name} is "
                     f"{rtt_ms} ms instead of {floor} ms")
-            for link in path["links"]:
-                if path["links"] == [link]:
-                    result[link]["rtt_ms"] = rtt_ms
+            if len(path["links"]) == 1:
+                result[path["links"][0]].setdefault("rtt_ms", rtt_ms)
         return result
 
     def calibrate_link(self, link, described, path_name, path):
@@ -359,6 +358,10 @@ class Run:
         for key in ("schedule", "bounds"):
             if self.job.get(key):
                 raw[key] = self.job[key]
+        if self.job.get("steady_state"):
+            raw["steady_state"] = True
+        if traffic.network:
+            raw["network"] = traffic.network
         raw["trace_sha256"] = self.digest(raw, tracers)
         return raw
 

@@ -15,11 +15,16 @@ What is measured:
   each moment, averaged over the same window; without wtp, every weight is 1;
 - utilization: bytes from warm-up to end over what the link could carry;
 - queue_mean_pkts, queue_p99_pkts: of the backlog samples in the window;
+- queue_mean_ms: the mean backlog in times of the link, of full packets;
 - marks, drops: between warm-up and end;
 - class: flows of one path and one wtp; its rate is their mean, spread is
   (max - min)/mean of rate/expected, error is rate/expected - 1;
 - in an interval of a schedule, the first SETTLE_S seconds (or the warm-up,
   if that is later) are left out of rates and of every *_after_2s;
+- jain: Jain's index of rate/expected over the flows of a class in an
+  interval, 1 if all get the same part of their share;
+- near_s: the first time after a change from which the class's mean rate over
+  the following 2 s is within 5 % of its new share; null if never;
 - convergence_s: the first time after a change from which the class's mean
   rate over the following second is within 10 % of its new share; null if
   that never happens.
@@ -40,12 +45,14 @@ from scipy import stats
 from . import theory
 from .errors import TollwayError
 
-SCHEMA = 1
+SCHEMA = 2
 RAW_SCHEMA = 1
 SETTLE_S = 2.0
 CONVERGENCE_WINDOW_S = 1.0
 CONVERGENCE_BAND = 0.10
 _CONVERGENCE_STEP_S = 0.05
+NEAR_WINDOW_S = 2.0
+NEAR_BAND = 0.05
 # Samples come every 50-100 ms; a hole of a second would hide what happened.
 _LONGEST_GAP_S = 1.0
 # More than this means that the link is not shaped as described.
@@ -200,6 +207,8 @@ class _Flow:
         self.stop = _number(raw, "stop_s", self.where)
         self.mss = _number(raw, "mss_bytes", self.where, above=0)
         self.samples = _get(raw, "samples", self.where)
+        # Users of pages have no connection between them, so no samples.
+        self.pauses = "pages" in raw
         self.times = _sample_times(self.samples, self.where)
         self.acked = self.counter("bytes_acked")
 
@@ -217,6 +226,8 @@ class _Flow:
     def window(self, start, stop):
         """The part of [start, stop] in which the flow ran and was sampled."""
         start, stop = max(start, self.start), min(stop, self.stop)
+        if self.pauses:
+            return start, min(stop, float(self.times[-1]))
         if stop - start < _EPSILON:
             raise TollwayError(f"{self.where} did not run while rates were "
                                f"measured, so it has none")
@@ -388,6 +399,12 @@ def analyse(raw):
     }
     if raw.get("schedule"):
         result["intervals"] = _intervals(run)
+    if raw.get("steady_state"):
+        result["steady_state"] = _steady_state(run, result)
+    if raw.get("network"):
+        result["recovery"] = _recovery(raw["network"])
+    if any("pages" in flow for flow in raw["flows"]):
+        result["pages"] = _pages(run)
     result["published"] = compare_published(result)
     result["bounds"] = [
         _judge(bound, _measure(bound, run, result))
@@ -432,6 +449,8 @@ def _measure_link(run, queue):
                                          run.duration - run.warmup),
         "queue_mean_pkts": float(np.mean(backlog)),
         "queue_p99_pkts": float(np.percentile(backlog, 99)),
+        "queue_mean_ms": float(np.mean(backlog)) * run.packet_bytes * 8e3
+        / queue.capacity,
         "marks": queue.stat("marks"),
         "drops": queue.stat("drops"),
     }
@@ -459,6 +478,76 @@ def _classes(flows, rates, expected):
     return classes
 
 
+def _steady_state(run, result):
+    """Each priced link beside the model of CP05 5.5, see theory.steady_state.
+
+    Only for links that are the only ones of the flows over them.
+    """
+    source = _get(run.parameters, "source", "parameters")
+    form = "aimd" if source == "aimd" else _get(run.parameters, "estimator",
+                                                "parameters")
+    points = []
+    for name in run.bottlenecks:
+        flows = [flow for flow in run.flows if list(flow.links) == [name]]
+        model = theory.steady_state(
+            run.capacity_pps[name], [flow.weight for flow in flows],
+            _number(run.parameters, "target", "parameters"),
+            _number(run.parameters, "gamma", "parameters", above=0), form)
+        queue, paths = run.queues[name], {flow.path for flow in flows}
+        points.append({
+            "link": name, "flows": len(flows),
+            "wtp_sum": sum(flow.weight for flow in flows),
+            "capacity_pps": run.capacity_pps[name],
+            "max_rate_error": max(
+                abs(group["error"]) for group in result["classes"]
+                if group["path"] in paths),
+            "mark_probability": queue.stat("marks") / max(
+                queue.stat("packets"), 1),
+            "expected_mark_probability": model["mark_probability"],
+            "queue_pkts": result["links"][name]["queue_mean_pkts"],
+            "expected_queue_pkts": model["queue_pkts"]})
+    return points
+
+
+# What the report of tollway-traffic calls them.
+_RECOVERY = ("fast_retransmits", "timeouts", "retransmits")
+
+
+def _recovery(network):
+    """Segments and timers of all hosts over the whole run; None if one host's
+    kernel does not say."""
+    return {key: None if any(counts.get(key) is None
+                             for counts in network.values())
+            else sum(counts[key] for counts in network.values())
+            for key in _RECOVERY}
+
+
+def _pages(run):
+    """Times and throughput of the pages that began and ended while rates were
+    measured (CP05 Table 5.6.3), of all flows and of each path."""
+    by_path = {}
+    for flow, raw in zip(run.flows, run.raw["flows"]):
+        pages = _get(raw, "pages", flow.where)
+        for start, seconds, size in zip(pages["start_s"], pages["duration_s"],
+                                        pages["bytes"]):
+            if seconds is not None and start >= run.warmup \
+                    and start + seconds <= run.duration:
+                by_path.setdefault(flow.path, []).append((seconds, size))
+    if not by_path:
+        raise TollwayError("no page was finished while rates were measured")
+    groups = {"all": [page for pages in by_path.values() for page in pages],
+              **by_path}
+    return [{"path": path, "pages": len(pages),
+             "median_s": float(np.median([page[0] for page in pages])),
+             "p99_s": float(np.percentile([page[0] for page in pages], 99)),
+             "mean_s": statistics.fmean(page[0] for page in pages),
+             "mean_bytes": statistics.fmean(page[1] for page in pages),
+             # The paper: an average page over the mean time of a page.
+             "throughput_kBps": statistics.fmean(page[1] for page in pages)
+             / statistics.fmean(page[0] for page in pages) / 1000}
+            for path, pages in groups.items()]
+
+
 def _intervals(run):
     schedule = run.raw["schedule"]
     starts = [_number(step, "t_s", "schedule") for step in schedule]
@@ -483,8 +572,14 @@ def _intervals(run):
                                f"{settled:g} s and {stop:g} s")
         classes = _classes(active, rates, shares)
         for group, members in zip(classes, _by_class(active).values()):
-            group["convergence_s"] = _convergence_s(
-                members, group["expected_pps"], start, stop)
+            parts = [rates[flow.id] / shares[flow.id] for flow in members]
+            group["jain"] = theory.jain_index(parts)
+            share = group["expected_pps"]
+            group["convergence_s"] = _time_to_share(
+                members, share, start, stop, CONVERGENCE_WINDOW_S,
+                CONVERGENCE_BAND)
+            group["near_s"] = _time_to_share(
+                members, share, start, stop, NEAR_WINDOW_S, NEAR_BAND)
         times = [group["convergence_s"] for group in classes]
         intervals.append({
             "start_s": start, "stop_s": stop,
@@ -494,7 +589,9 @@ def _intervals(run):
                                      stop)
                 for name, queue in run.queues.items()},
             "classes": classes,
-            "max_convergence_s": None if None in times else max(times),
+            "max_convergence_s": _worst(times),
+            "max_abs_error": max(abs(group["error"]) for group in classes),
+            "min_jain": min(group["jain"] for group in classes),
         })
     return intervals
 
@@ -510,14 +607,14 @@ def _interval_link(queue, start, settled, stop):
     }
 
 
-def _convergence_s(members, share, start, stop):
-    """Seconds from start until the class first has its share; None if never."""
-    times = np.arange(
-        start, stop - CONVERGENCE_WINDOW_S + _EPSILON, _CONVERGENCE_STEP_S)
-    rate = sum((flow.acked.at(times + CONVERGENCE_WINDOW_S)
-                - flow.acked.at(times)) / flow.mss for flow in members)
-    rate = rate / CONVERGENCE_WINDOW_S / len(members)
-    near = np.flatnonzero(np.abs(rate / share - 1) <= CONVERGENCE_BAND)
+def _time_to_share(members, share, start, stop, window_s, band):
+    """Seconds from start until the class first has its share, within a band
+    over a window; None if that never happens."""
+    times = np.arange(start, stop - window_s + _EPSILON, _CONVERGENCE_STEP_S)
+    rate = sum((flow.acked.at(times + window_s) - flow.acked.at(times))
+               / flow.mss for flow in members)
+    rate = rate / window_s / len(members)
+    near = np.flatnonzero(np.abs(rate / share - 1) <= band)
     return round(float(times[near[0]] - start), 3) if len(near) else None
 
 
@@ -537,22 +634,31 @@ def compare_published(result):
     "agrees" (within the tolerance), "better" (beyond it in the good
     direction), "differs".
     """
-    experiment = _published().get(result["experiment"])
-    if experiment is None:
-        return []
-    setup = experiment["setup"]
+    pair = [result["parameters"].get("cc"), result["parameters"].get("aqm")]
+    found = [
+        (row, number, _lookup(result, number["metric"],
+                              part["setup"]["capacity_bps"]))
+        for part in _published().get(result["experiment"], ())
+        if _is_setup(result, part["setup"])
+        for row in part["rows"] if pair in row["pairs"]
+        for number in row["numbers"]]
+    return [_compare(row, number, measured)
+            for row, number, measured in found if measured is not None]
+
+
+def _is_setup(result, setup):
+    """Did the run have what the paper's had?"""
     capacity = {name: link["capacity_bps"]
                 for name, link in result["links"].items()}
-    if (any(capacity.get(name) != value
-            for name, value in setup["capacity_bps"].items())
-            or len(result["flows"]) != setup["flows"]):
-        return []
-    pair = [result["parameters"].get("cc"), result["parameters"].get("aqm")]
-    return [
-        _compare(row, number, _lookup(result, number["metric"],
-                                      setup["capacity_bps"]))
-        for row in experiment["rows"] if pair in row["pairs"]
-        for number in row["numbers"]]
+    edges = [step["start_s"] for step in result.get("intervals", ())]
+    if edges:
+        edges.append(result["intervals"][-1]["stop_s"])
+    return (all(capacity.get(name) == value
+                for name, value in setup["capacity_bps"].items())
+            and len(result["flows"]) == setup["flows"]
+            and setup.get("edges_s", edges) == edges
+            and all(result["parameters"].get(name) == value
+                    for name, value in setup.get("parameters", {}).items()))
 
 
 def _compare(row, number, measured):
@@ -564,8 +670,8 @@ def _compare(row, number, measured):
     else:
         verdict = "better" if above > 0 else "differs"
     return {"name": f"{row['name']}: {number['name']}",
-            "value": number["value"], "paper": row["paper"],
-            "measured": measured, "verdict": verdict}
+            "value": number["value"], "unit": number.get("unit", "%"),
+            "paper": row["paper"], "measured": measured, "verdict": verdict}
 
 
 def mean_of(value):
@@ -578,9 +684,13 @@ def _lookup(result, metric, links):
     if metric == "links.mean_utilization":
         return statistics.fmean(
             mean_of(result["links"][name]["utilization"]) for name in links)
-    for key in metric.split("."):
-        result = result[int(key) if isinstance(result, list) else key]
-    return mean_of(result)
+    found = result
+    try:
+        for key in metric.split("."):
+            found = found[int(key) if isinstance(found, list) else key]
+    except (KeyError, IndexError, ValueError, TypeError):
+        raise TollwayError(f"the result has no {metric}") from None
+    return mean_of(found)
 
 
 def _max_abs_error(run, result):
@@ -608,6 +718,22 @@ def _total_drops(run, result):
 def _total_drops_whole_run(run, result):
     return sum(_number(queue.raw["stats_at_end"], "drops", queue.where)
                for queue in run.queues.values())
+
+
+def _steady_points(result):
+    if "steady_state" not in result:
+        raise TollwayError("a bound on the steady state needs a run that is "
+                           "compared with it")
+    return result["steady_state"]
+
+
+def _max_rate_error(run, result):
+    return max(point["max_rate_error"] for point in _steady_points(result))
+
+
+def _max_queue_error(run, result):
+    return max(abs(point["queue_pkts"] / point["expected_queue_pkts"] - 1)
+               for point in _steady_points(result))
 
 
 def _interval_list(result):
@@ -699,6 +825,10 @@ METRICS = {
     # flows' delivered_ce/delivered, or if those are zero from its links'
     # marks/packets; None when nothing was marked
     "aimd.max_abs_error": _aimd_max_abs_error,
+    # largest |error| of a class, of links compared with the steady state
+    "steady_state.max_rate_error": _max_rate_error,
+    # largest |error| of a mean backlog against the steady state, relative
+    "steady_state.max_queue_error": _max_queue_error,
 }
 
 
@@ -710,10 +840,12 @@ def _measure(bound, run, result):
     metric = _get(bound, "metric", "bounds")
     if metric == OVER_SEEDS:
         return OVER_SEEDS
-    if metric not in METRICS:
-        raise TollwayError(f"there is no metric {metric!r}; "
-                           f"there are {', '.join(METRICS)}")
-    return METRICS[metric](run, result)
+    if metric in METRICS:
+        return METRICS[metric](run, result)
+    if _is_metric(metric):
+        return _lookup(result, metric, run.bottlenecks)
+    raise TollwayError(f"there is no metric {metric!r}; there are fields of "
+                       f"an interval and {', '.join(METRICS)}")
 
 
 def _judge(bound, measured):
@@ -795,11 +927,29 @@ def aggregate(results):
         whole["intervals"] = [
             {**{key: same[0][key] for key in ("start_s", "stop_s", "factor")},
              "links": _aggregate_links([step["links"] for step in same]),
-             "classes": _aggregate_classes([step["classes"]
-                                            for step in same]),
+             "classes": groups,
              "max_convergence_s": _worst([step["max_convergence_s"]
-                                          for step in same])}
-            for same in zip(*(result["intervals"] for result in results))]
+                                          for step in same]),
+             "max_abs_error": max(abs(group["error"]) for group in groups),
+             "min_jain": min(step["min_jain"] for step in same)}
+            for same in zip(*(result["intervals"] for result in results))
+            for groups in [_aggregate_classes([step["classes"]
+                                               for step in same])]]
+    for name, keys in (("steady_state", ("link", "flows", "wtp_sum",
+                                         "capacity_pps",
+                                         "expected_mark_probability",
+                                         "expected_queue_pkts")),
+                       ("pages", ("path",))):
+        if name in first:
+            whole[name] = [
+                {key: value if key in keys else
+                 _statistics([entry[key] for entry in same])
+                 for key, value in same[0].items()}
+                for same in zip(*(result[name] for result in results))]
+    if "recovery" in first:
+        whole["recovery"] = {
+            key: _statistics([result["recovery"][key] for result in results])
+            for key in first["recovery"]}
     whole["published"] = compare_published(whole)
     whole["bounds"] = [
         _aggregate_bound(same, whole)
@@ -859,8 +1009,9 @@ def _aggregate_classes(runs):
             "spread": _statistics([group["spread"] for group in same]),
         }
         if "convergence_s" in same[0]:
-            group["convergence_s"] = _worst([group["convergence_s"]
-                                             for group in same])
+            for key in ("convergence_s", "near_s"):
+                group[key] = _worst([group[key] for group in same])
+            group["jain"] = min(group["jain"] for group in same)
         classes.append(group)
     return classes
 
@@ -904,6 +1055,10 @@ def _is_share(value):
     return _is_number(value) and 0 <= value <= _LARGEST_UTILIZATION
 
 
+def _is_part(value):
+    return _is_number(value) and 0 <= value <= 1 + _EPSILON
+
+
 def _at_least_zero(value):
     return _is_number(value) and value >= 0
 
@@ -922,6 +1077,12 @@ def _or_null(check):
 
 def _one_of(*words):
     return lambda value: value in words
+
+
+def _is_metric(value):
+    """The name of a metric, or of a field of one interval."""
+    return value in (OVER_SEEDS, *METRICS) or (
+        isinstance(value, str) and value.startswith("intervals."))
 
 
 def _is_anything(value):
@@ -978,6 +1139,7 @@ def _links(value, where, fields):
 
 _LINK = {"capacity_bps": _is_positive, "utilization": _is_share,
          "queue_mean_pkts": _at_least_zero, "queue_p99_pkts": _at_least_zero,
+         "queue_mean_ms": _at_least_zero,
          "marks": _is_count, "drops": _is_count}
 _FLOW = {"id": _is_integer, "path": _is_text, "cc": _is_text,
          "wtp": _or_null(_is_positive), "rate_pps": _is_positive,
@@ -986,20 +1148,31 @@ _FLOW = {"id": _is_integer, "path": _is_text, "cc": _is_text,
 _CLASS = {"path": _is_text, "wtp": _or_null(_is_positive),
           "rate_pps": _is_positive, "expected_pps": _is_positive,
           "error": _is_number, "spread": _at_least_zero}
-_PUBLISHED_ENTRY = {"name": _is_text, "value": _is_number, "paper": _is_text,
+_PUBLISHED_ENTRY = {"name": _is_text, "value": _is_number, "unit": _is_text,
+                    "paper": _is_text,
                     "measured": _is_number,
                     "verdict": _one_of("agrees", "better", "differs")}
-_BOUND = {"name": _is_text, "metric": _one_of(OVER_SEEDS, *METRICS),
+_BOUND = {"name": _is_text, "metric": _is_metric,
           "measured": _or_null(_is_number), "op": _one_of("<=", ">="),
           "bound": _is_number, "verdict": _one_of("holds", "fails", "needs seeds")}
 _INTERVAL_LINK = {"utilization": _is_share, "utilization_after_2s": _is_share,
                   "queue_mean_pkts": _at_least_zero, "drops": _is_count,
                   "drops_after_2s": _is_count}
-_INTERVAL_CLASS = {**_CLASS, "convergence_s": _or_null(_at_least_zero)}
+_INTERVAL_CLASS = {**_CLASS, "convergence_s": _or_null(_at_least_zero),
+                   "near_s": _or_null(_at_least_zero), "jain": _is_part}
 _INTERVAL = {"start_s": _at_least_zero, "stop_s": _is_positive,
              "factor": _is_positive, "links": _is_anything,
              "classes": _is_anything,
-             "max_convergence_s": _or_null(_at_least_zero)}
+             "max_convergence_s": _or_null(_at_least_zero),
+             "max_abs_error": _at_least_zero, "min_jain": _is_part}
+_POINT = {"link": _is_text, "flows": _is_count, "wtp_sum": _is_positive,
+          "capacity_pps": _is_positive, "max_rate_error": _at_least_zero,
+          "mark_probability": _is_part, "expected_mark_probability": _is_part,
+          "queue_pkts": _at_least_zero, "expected_queue_pkts": _at_least_zero}
+_PAGES = {"path": _is_text, "pages": _is_count, "median_s": _is_positive,
+          "p99_s": _is_positive, "mean_s": _is_positive,
+          "mean_bytes": _is_positive, "throughput_kBps": _is_positive}
+_LISTS = {"steady_state": _POINT, "pages": _PAGES}
 _PROVENANCE = {"kernel": _is_text, "config_sha256": _is_text,
                "patches": lambda value: isinstance(value, list),
                "hz": _or_null(_is_positive),
@@ -1019,13 +1192,15 @@ _RESULT = {"schema": lambda value: value == SCHEMA, "experiment": _is_text,
 def validate(result):
     """Check a result against the schema: every field, and no other.
 
-    `intervals` is there exactly when the run has a schedule; provenance may
-    say more than it must. Raises TollwayError that names the first field that
+    `intervals` is there exactly when the run has a schedule, `steady_state`
+    when it is compared with the model, `recovery` when the hosts' counters are
+    known, `pages` when there are some; provenance may say more than it must. Raises TollwayError that names the first field that
     is wrong; returns None.
     """
     fields = dict(_RESULT)
-    if isinstance(result, dict) and "intervals" in result:
-        fields["intervals"] = _is_anything
+    if isinstance(result, dict):
+        fields.update({name: _is_anything for name in
+                       ("intervals", "recovery", *_LISTS) if name in result})
     _fields(result, "object", fields)
     _links(result["links"], "links", _LINK)
     _list(result["flows"], "flows", _FLOW)
@@ -1035,6 +1210,12 @@ def validate(result):
     required = {name: result["provenance"].get(name) for name in _PROVENANCE
                 if name in result["provenance"]}
     _fields(required, "provenance", _PROVENANCE)
+    for name, entries in _LISTS.items():
+        if name in result:
+            _list(result[name], name, entries)
+    if "recovery" in result:
+        _fields(result["recovery"], "recovery",
+                dict.fromkeys(_RECOVERY, _or_null(_is_count)))
     for index, interval in enumerate(result.get("intervals", ())):
         where = f"intervals[{index}]"
         _fields(interval, where, _INTERVAL)

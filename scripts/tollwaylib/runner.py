@@ -151,6 +151,28 @@ def module_versions(folder):
     return versions
 
 
+def show_variants(done, out_dir, as_json=None):
+    """Print the comparison of all variants, write the report; returns the
+    list of their results or aggregates, the content of --json."""
+    settings = {}
+    for result in done:
+        key = json.dumps(result["parameters"], sort_keys=True)
+        settings.setdefault(key, []).append(result)
+    wholes = [results.aggregate(same) if len(same) > 1 else same[0]
+              for same in settings.values()]
+    if as_json:
+        text = json.dumps(wholes, indent=1) + "\n"
+        if as_json == "-":
+            sys.stdout.write(text)
+        else:
+            write_text(Path(as_json), text)
+    if as_json != "-":
+        print(tables.render_text(tables.variants_table(wholes)))
+    page = report.write_report(out_dir)
+    print(f"report: {page}", file=sys.stderr if as_json == "-" else sys.stdout)
+    return wholes
+
+
 def show(done, out_dir, as_json=None):
     """Print the tables, write the report; returns the object of --json."""
     whole = results.aggregate(done) if len(done) > 1 else done[0]

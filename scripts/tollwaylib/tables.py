@@ -179,12 +179,18 @@ def published_table(result):
     """Published numbers beside ours; None if the paper has none for this."""
     if not result["published"]:
         return None
-    rows = [[entry["name"], entry["verdict"], entry["paper"],
-             _percent(entry["value"]), _percent(entry["measured"])]
+    units = list(dict.fromkeys(entry["unit"] for entry in
+                               result["published"]))
+    rows = [[entry["name"], entry["verdict"], entry["paper"]]
+            + [(_percent if entry["unit"] == "%" else _number)(entry[key])
+               for key in ("value", "measured")]
+            + ([entry["unit"]] if len(units) > 1 else [])
             for entry in result["published"]]
+    unit = f" [{units[0]}]" if len(units) == 1 else ""
     return Table("Beside the published values",
-                 ["quantity", "verdict", "source", "published [%]",
-                  "measured [%]"], rows, left=3)
+                 ["quantity", "verdict", "source", f"published{unit}",
+                  f"measured{unit}", *(["unit"] if len(units) > 1 else [])],
+                 rows, left=3)
 
 
 def bounds_table(result):
@@ -283,23 +289,142 @@ def intervals_table(result):
             + [_number(step["links"][name]["queue_mean_pkts"])
                for name in links]
             + [_drops(step["links"]), _drops(step["links"], "drops_after_2s"),
-               _signed_percent(worst["error"]),
-               "never" if step["max_convergence_s"] is None
-               else f"{step['max_convergence_s']:.2f}"])
+               _signed_percent(worst["error"]), _seconds(step["max_convergence_s"]),
+               _seconds(_slowest(step["classes"])), f"{step['min_jain']:.4f}"])
     return Table(
         f"Intervals: {combination(result)}",
         ["interval [s]", "load", *(f"{name} [%]" for name in links),
          *(f"backlog {name} [pkts]" for name in links), "drops",
-         "drops after 2 s", "worst class error [%]", "converged [s]"], rows,
+         "drops after 2 s", "worst class error [%]", "converged [s]",
+         "near [s]", "least Jain"], rows,
         notes=[f"{', '.join(links)}: utilisation from 2 s after the change "
                f"or from the warm-up; converged: slowest class, until its "
-               f"rate over 1 s is within 10 % of its share",
+               f"rate over 1 s is within 10 % of its share; near: the same, "
+               f"over 2 s and 5 %; least Jain: Jain's index of the flows of "
+               f"the least equal class",
                *_seeds_note(result)])
+
+
+# Figure 5.4.4 of CP05 shows these.
+_FIGURE_544 = {"path": "S3", "link": "R3"}
+
+
+def variants_table(results):
+    """Throughput of source 3, utilisation and backlog of link 3 (as CP05
+    Figure 5.4.4), a row per combination of Table 5.4.2.
+
+    results: results or aggregates of price-laws.
+    """
+    path, link = _FIGURE_544["path"], _FIGURE_544["link"]
+    rows = []
+    for result in results:
+        parameters = result["parameters"]
+        rate = sum(mean_of(flow["rate_pps"]) for flow in result["flows"]
+                   if flow["path"] == path)
+        rows.append([
+            str(parameters.get("simulations", _NONE)), combination(result),
+            f"{rate:.0f}", _percent(path_share(result, path)),
+            _signed_percent(max((group["error"] for group in
+                                 result["classes"]), key=abs)),
+            _percent(result["links"][link]["utilization"]),
+            _number(result["links"][link]["queue_mean_pkts"]),
+            _drops(result["links"])])
+    return Table(
+        "Combinations of CP05 Table 5.4.2",
+        ["simulation", "source + link", f"{path} [pkts/s]",
+         f"{path} of fair [%]", "worst class error [%]", f"{link} [%]",
+         f"backlog {link} [pkts]", "drops"], rows, left=2)
+
+
+def _seconds(value):
+    return "never" if value is None else f"{value:.2f}"
+
+
+def _slowest(groups):
+    times = [group["near_s"] for group in groups]
+    return None if None in times else max(times)
+
+
+def interval_classes_table(result):
+    """Each class's error in each interval; None if there is no schedule."""
+    if "intervals" not in result:
+        return None
+    steps = result["intervals"]
+    keys = list(dict.fromkeys(
+        (group["path"], group["wtp"]) for step in steps
+        for group in step["classes"]))
+    rows = []
+    for path, wtp in keys:
+        row = [path, _NONE if wtp is None else f"{wtp:g}"]
+        for step in steps:
+            group = [group for group in step["classes"]
+                     if (group["path"], group["wtp"]) == (path, wtp)]
+            row.append(_error(group[0]) if group else _NONE)
+        rows.append(row)
+    return Table(
+        f"Errors of the classes by interval: {combination(result)}",
+        ["path", "wtp [pkts/s]",
+         *(f"{step['start_s']:g}-{step['stop_s']:g} s [%]" for step in steps)],
+        rows, notes=["of the mean rate from 2 s after the change, against the "
+                     "weighted proportionally fair share"])
+
+
+def steady_state_table(result):
+    """Each link beside the model of CP05 5.5; None if it is not compared."""
+    if "steady_state" not in result:
+        return None
+    rows = []
+    for point in result["steady_state"]:
+        queue = mean_of(point["queue_pkts"])
+        rows.append([
+            point["link"], str(point["flows"]), f"{point['wtp_sum']:g}",
+            f"{point['capacity_pps']:g}", _percent(point["max_rate_error"], 2),
+            _percent(point["mark_probability"], 2),
+            _percent(point["expected_mark_probability"], 2),
+            _number(point["queue_pkts"]),
+            _number(point["expected_queue_pkts"]),
+            _signed_percent(queue / point["expected_queue_pkts"] - 1)])
+    return Table(
+        f"Steady state (CP05 Table 5.5.1): {combination(result)}",
+        ["link", "flows", "sum of w [pkts/s]", "c [pkts/s]",
+         "worst rate error [%]", "marked [%]", "model [%]", "backlog [pkts]",
+         "model [pkts]", "error [%]"], rows, notes=_seeds_note(result))
+
+
+def pages_table(result):
+    """Page times of the HTTP model; None if there are no pages."""
+    if "pages" not in result:
+        return None
+    rows = [[group["path"], _count(group["pages"]),
+             _number(group["median_s"], 3), _number(group["p99_s"], 3),
+             _number(group["mean_s"], 3), _number(group["throughput_kBps"])]
+            for group in result["pages"]]
+    return Table(
+        f"Pages: {combination(result)}",
+        ["path", "pages", "median [s]", "99th percentile [s]", "mean [s]",
+         "throughput [kB/s]"], rows,
+        notes=["pages begun and finished after the warm-up; throughput: mean "
+               "size over mean time", *_seeds_note(result)])
+
+
+def recovery_table(result):
+    """Retransmissions and timeouts of all hosts; None if not counted."""
+    if "recovery" not in result:
+        return None
+    return Table(
+        f"Recovery: {combination(result)}",
+        ["counter", "number"],
+        [[name.replace("_", " "), _count(value)]
+         for name, value in result["recovery"].items()],
+        notes=["of all senders over the whole run"])
 
 
 def result_tables(result):
     """All tables of one result or aggregate, those that apply."""
-    tables = [classes_table(result), links_table(result),
+    # Users of pages are no greedy flows: they have no fair share to compare.
+    tables = [None if "pages" in result else classes_table(result),
+              links_table(result), steady_state_table(result),
+              pages_table(result), recovery_table(result),
               published_table(result), bounds_table(result),
-              intervals_table(result)]
+              intervals_table(result), interval_classes_table(result)]
     return [table for table in tables if table is not None]

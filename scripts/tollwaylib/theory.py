@@ -214,3 +214,47 @@ def aimd_rate(w, m):
         raise TollwayError(
             f"the AIMD source has no equilibrium for w = {w} and m = {m}")
     return w * (1.0 - m) / m
+
+
+def jain_index(values):
+    """Jain's fairness index, (sum x)^2 / (n sum x^2): 1 if all are equal.
+
+    values: numbers of 0 and up in one unit, at least one of them above 0.
+    """
+    values = np.asarray(values, dtype=float)
+    if not len(values) or np.any(values < 0) or not np.any(values > 0):
+        raise TollwayError("Jain's index needs shares of 0 and up, "
+                           "and one above 0")
+    return float(values.sum() ** 2 / (len(values) * np.square(values).sum()))
+
+
+# What a source makes of marks, by its two parameters: the sum of w over the
+# capacity is then the price, the probability, or its odds.
+STEADY_FORMS = ("log", "raw", "aimd")
+
+
+def steady_state(capacity_pps, weights, target, gamma, form="log"):
+    """Where sources with a willingness to pay settle over one sbrm queue.
+
+    capacity_pps: c in packets/s; weights: w of each flow in packets/s;
+    target: b0 in packets; gamma: price per packet; form: what the sources do.
+    "log", the default source and estimator: w = x p with p = -ln(1 - m), so
+    p = sum(w)/c and b = b0 + p/gamma. "raw", the direct update by the mark
+    itself: w = x m, so m = sum(w)/c and b = b0 - ln(1 - m)/gamma, which is CP05
+    Table 5.5.1. "aimd": x = w (1 - m)/m, so m = sum(w)/(c + sum(w)).
+
+    Returns {"rates_pps": [of each flow], "mark_probability", "price" (base e),
+    "queue_pkts"}. Raises TollwayError where there is no steady state.
+    """
+    load = sum(weights) / capacity_pps
+    if form not in STEADY_FORMS or not weights or min(weights) <= 0:
+        raise TollwayError(f"there is no steady state of {weights} and {form}")
+    if form == "raw" and load >= 1:
+        raise TollwayError("with the mark as the price the sum of w must be "
+                           "below the capacity (CP05 5.5.6)")
+    price = {"log": load, "raw": -math.log1p(-min(load, 0.999999)),
+             "aimd": math.log1p(load)}[form]
+    rates = [capacity_pps * w / sum(weights) for w in weights]
+    return {"rates_pps": rates, "mark_probability": mark_probability(price),
+            "price": price,
+            "queue_pkts": expected_backlog(target, gamma, price)}

@@ -206,21 +206,26 @@ class PathTopo(Topo):
                   intfName1=f"{host}-{router}", intfName2=f"{router}-{host}")
         return host
 
-    def priced_link(self, name, first, second, rate_bps, delay_ms):
-        """Add a bottleneck from `first` to `second` and a free way back."""
+    def priced_link(self, name, first, second, rate_bps, delay_ms, back=None):
+        """Add a bottleneck from `first` to `second` and a free way back, or
+        one like it, named `back`."""
         wire = self.addHost(f"w{name}", cls=Wire)
         out = f"{first}-{second}"
+        shaped = {"rate_bps": rate_bps, "aqm": self.aqm,
+                  "packet_bytes": self.packet_bytes}
         self.veth(first, wire, intfName1=out, intfName2=f"{wire}-0",
-                  params1={"rate_bps": rate_bps, "aqm": self.aqm,
-                           "packet_bytes": self.packet_bytes},
-                  params2={"delay_ms": delay_ms})
+                  params1=shaped, params2={"delay_ms": delay_ms})
         self.veth(wire, second, intfName1=f"{wire}-1",
                   intfName2=f"{second}-{first}",
-                  params1={"delay_ms": delay_ms})
-        self.priced[name] = (first, out)
-        self.links_described[name] = {
-            "capacity_bps": rate_bps, "delay_ms": delay_ms,
-            "bottleneck": True}
+                  params1={"delay_ms": delay_ms},
+                  params2=shaped if back else None)
+        ends = {name: (first, out), back: (second, f"{second}-{first}")}
+        ends.pop(None, None)
+        for link, end in ends.items():
+            self.priced[link] = end
+            self.links_described[link] = {
+                "capacity_bps": rate_bps, "delay_ms": delay_ms,
+                "bottleneck": True}
 
     def path(self, name, source, sink, links, rtt_ms):
         """Name the way from one host to another."""
@@ -251,6 +256,93 @@ class DoubleBottleneck(PathTopo):
             delay_ms = 2 * edge_delay_ms + sum(
                 self.links_described[link]["delay_ms"] for link in links)
             self.path(name, source, sink, links, 2 * delay_ms)
+
+
+class ParkingLot(PathTopo):
+    """CP05 Figure 4.4.1: five routers in a row, a priced link behind each of
+    the first four, named after it, of 8, 24, 8 and 8 ms.
+
+    The figure is lost. Edges of 1 ms and these ends give the hop counts and
+    round trips of Table 4.4.1, which build() checks; a path has its source's
+    name. A host may be the end of one path and the start of another.
+    """
+
+    # Path: (first router, last router, sink, hop count, round trip in ms).
+    TABLE_441 = {
+        "S1": (1, 5, "S12", 5, 100), "S2": (1, 3, "S6", 3, 68),
+        "S3": (1, 2, "S5", 2, 20), "S4": (2, 4, "S8", 3, 68),
+        "S5": (2, 3, "S7", 2, 52), "S6": (3, 5, "S10", 3, 36),
+        "S7": (3, 4, "S9", 2, 20), "S9": (4, 5, "S11", 2, 20)}
+
+    def build(self, rate_bps=48000000, delays_ms=(8, 24, 8, 8),
+              edge_delay_ms=1):
+        routers = [self.router(f"r{number}") for number in range(1, 6)]
+        for number, delay_ms in enumerate(delays_ms, 1):
+            self.priced_link(f"R{number}", routers[number - 1],
+                             routers[number], rate_bps, delay_ms)
+        behind = {}
+        for source, (first, last, sink, *_) in self.TABLE_441.items():
+            for host, router in ((source, first), (sink, last)):
+                if behind.setdefault(host, router) != router:
+                    raise TollwayError(f"{host} is behind two routers")
+        hosts = {host: self.endpoint(host.lower(), routers[router - 1],
+                                     edge_delay_ms)
+                 for host, router in behind.items()}
+        for source, (first, last, sink, hops, rtt_ms) in \
+                self.TABLE_441.items():
+            links = [f"R{number}" for number in range(first, last)]
+            delay_ms = 2 * edge_delay_ms + sum(
+                self.links_described[link]["delay_ms"] for link in links)
+            if (len(links) + 1, 2 * delay_ms) != (hops, rtt_ms):
+                raise TollwayError(f"path {source} is not that of Table 4.4.1")
+            self.path(source, hosts[source], hosts[sink], links, 2 * delay_ms)
+
+
+class SingleBottleneck(PathTopo):
+    """CP05 Figure 5.6.2: three hosts on each side of one link, both ways
+    priced and named after the router before them.
+
+    The figure is lost; its round trips are 20, 36 and 56 ms, and the queueing
+    delays of Table 5.6.1 say 34 Mb/s: an E3 line.
+    """
+
+    def build(self, rate_bps=34368000, delay_ms=6, edges_ms=(2, 6, 11)):
+        first, second = self.router("r1"), self.router("r2")
+        self.priced_link("R1", first, second, rate_bps, delay_ms, back="R2")
+        count = len(edges_ms)
+        left = [self.endpoint(f"s{number}", first, edge_ms)
+                for number, edge_ms in enumerate(edges_ms, 1)]
+        right = [self.endpoint(f"s{number + count}", second, edge_ms)
+                 for number, edge_ms in enumerate(edges_ms, 1)]
+        for link, sources, sinks in (("R1", left, right),
+                                     ("R2", right, left)):
+            for source, sink, edge_ms in zip(sources, sinks, edges_ms):
+                self.path(source.upper(), source, sink, [link],
+                          2 * (delay_ms + 2 * edge_ms))
+
+
+class SteadyState(PathTopo):
+    """Links that share nothing, each with three paths of 10, 30 and 60 ms.
+
+    A point of CP05 Table 5.5.1 each: `rate_bps` for all but F, which has twice
+    and G, which has half of it. Path A1 is the shortest over link A.
+    """
+
+    FACTORS = {"A": 1, "B": 1, "C": 1, "D": 1, "E": 1, "F": 2, "G": 0.5}
+
+    def build(self, rate_bps=48000000, delay_ms=3, edge_ms=1,
+              rtts_ms=(10, 30, 60)):
+        for link, factor in self.FACTORS.items():
+            name = link.lower()
+            first = self.router(f"{name}a")
+            second = self.router(f"{name}b")
+            self.priced_link(link, first, second, int(rate_bps * factor),
+                             delay_ms)
+            sink = self.endpoint(f"{name}s", second, edge_ms)
+            for number, rtt_ms in enumerate(rtts_ms, 1):
+                source = self.endpoint(f"{name}{number}", first,
+                                       rtt_ms // 2 - delay_ms - edge_ms)
+                self.path(f"{link}{number}", source, sink, [link], rtt_ms)
 
 
 def configure_network(net, initcwnd=1):
@@ -295,7 +387,10 @@ def configure_network(net, initcwnd=1):
         for subnet, owners in subnets:
             if node in owners or not neighbours[node]:
                 continue
-            gateway, device = _next_hop(node, owners, neighbours)
+            hop = _next_hop(node, owners, neighbours)
+            if hop is None:
+                continue
+            gateway, device = hop
             window = f" initcwnd {initcwnd}" if not isinstance(
                 node, Router) else ""
             script.append(f"ip route add {subnet} via {gateway} "
@@ -316,7 +411,8 @@ def _peer(intf):
 
 
 def _next_hop(start, goals, neighbours):
-    """First hop (gateway address, device) of a shortest way to any goal."""
+    """First hop (gateway address, device) of a shortest way to any goal; None
+    if there is no way, as between parts that share nothing."""
     seen, front = {start}, [(start, None)]
     for node, hop in front:
         if node in goals:
@@ -325,4 +421,4 @@ def _next_hop(start, goals, neighbours):
             if peer not in seen:
                 seen.add(peer)
                 front.append((peer, hop or (gateway, device)))
-    raise TollwayError(f"no route from {start.name}")
+    return None

@@ -27,14 +27,14 @@ class TollwayTraffic:
 
     def __init__(self, run, flows, epoch_ns):
         self.run, self.flows, self.epoch_ns = run, flows, epoch_ns
-        self.sinks, self.senders = {}, []
+        self.sinks, self.senders, self.network = {}, {}, {}
 
     def listen(self):
         """Start the receiving side."""
         for flow in self.flows:
             if flow["sink"] not in self.sinks:
                 self.sinks[flow["sink"]] = self.run.sink(
-                    flow["sink"], self.epoch_ns, flow["cc"])
+                    flow["sink"], self.epoch_ns, self.run.job["sink_cc"])
 
     def send(self):
         """Start the sending side."""
@@ -45,18 +45,25 @@ class TollwayTraffic:
             lines.setdefault(flow["path"], []).append(
                 f"id={flow['id']} dst={sink} port={SINK_PORT} "
                 f"cc={flow['cc']} prio={flow['priority']} "
-                f"start={flow['start_s']:.6f} stop={flow['stop_s']:.6f}")
-        self.senders = [
-            self.run.sender(path, words, self.epoch_ns,
-                            parameters["duration_s"],
-                            parameters["flow_sample_ms"])
-            for path, words in lines.items()]
+                f"start={flow['start_s']:.6f} stop={flow['stop_s']:.6f} "
+                f"{flow.get('words', '')}".rstrip())
+        self.senders = {
+            path: self.run.sender(path, words, self.epoch_ns,
+                                  parameters["duration_s"],
+                                  parameters["flow_sample_ms"])
+            for path, words in lines.items()}
 
     def collect(self):
         """Wait for the senders; returns {id: flow}."""
-        return {flow["id"]: flow for sender in self.senders
-                for flow in self.run.finish(
-                    sender, self.run.parameters["duration_s"] + 60)["flows"]}
+        sent = {}
+        for path, sender in self.senders.items():
+            report = self.run.finish(
+                sender, self.run.parameters["duration_s"] + 60)
+            if report.get("network"):
+                self.network[path] = report["network"]
+            for flow in report["flows"]:
+                sent[flow["id"]] = flow
+        return sent
 
     def received(self):
         """End the sinks; returns what they counted."""
@@ -74,7 +81,7 @@ class IperfTraffic:
 
     def __init__(self, run, flows, epoch_ns):
         self.run, self.flows, self.epoch_ns = run, flows, epoch_ns
-        self.clients, self.servers = {}, {}
+        self.clients, self.servers, self.network = {}, {}, {}
 
     def start(self, flow, role, node, words, delay_s=0.0):
         """Start iperf3 in a node after a delay; returns (Popen, report)."""
