@@ -337,8 +337,15 @@ def check_create():
     assert len(bench.drain()) == 1
 
 
-NAMES = ("wtp", "kappa", "kappa_young", "young_ms", "history_gain", "source",
-         "estimator")
+WORDS = {"source": ("direct", "aimd", "vegas"),
+         "estimator": ("log", "raw", "history", "four-bit", "explicit"),
+         "rtt": ("last", "min")}
+FRACTIONS = {"kappa": (1e-6, 10), "kappa_young": (0, 10),
+             "history_gain": (1e-6, 1), "phi": (1.0001, 16)}
+INTEGERS = {"young_ms": (1, 3600000), "kappa_window": (0, 1 << 24),
+            "history": (1, 64), "slow_start": (0, 1), "loss_cut": (0, 1)}
+RANGES = {"wtp": (1, 10**7), **FRACTIONS, **INTEGERS}
+NAMES = (*WORDS, *RANGES)
 
 
 def word(rng, name):
@@ -348,15 +355,17 @@ def word(rng, name):
         lambda: f"{rng.random() * rng.choice((1e-7, 1e-5, 1, 10, 1e4)):.7f}",
         lambda: f"{rng.randrange(10)}.{rng.randrange(10**6):06}",
         lambda: f"{rng.random():.3f}",
-        lambda: rng.choice(("direct", "aimd", "raw", "log", "auto", "", ".",
+        lambda: rng.choice(("direct", "rm", "raw", "min", "auto", "", ".",
                             "1e5", "0x10", "nan", "+1", "1.2.3", "\0", "\x80")),
         lambda: " ".join(str(number(rng)) for _ in range(rng.randrange(1, 17))),
         lambda: " ".join(str(rng.randrange(1, 10**6))
                          for _ in range(rng.randrange(1, 17))),
         lambda: "".join(chr(rng.randrange(1, 128))
                         for _ in range(rng.randrange(1, 14))))
-    if name in ("source", "estimator") and rng.random() < 0.5:
-        return rng.choice(("direct", "aimd", "raw", "log"))
+    if name in WORDS and rng.random() < 0.5:
+        return rng.choice(WORDS[name])
+    if name in INTEGERS and rng.random() < 0.3:
+        return str(rng.randrange(80))
     return rng.choice(plain)()
 
 
@@ -371,18 +380,14 @@ def c_integer(text):
 def means(name, text):
     """The list of numbers that an accepted text stands for, or its words."""
     text = text.split("\n")[0].split("\0")[0]
-    if name in ("source", "estimator"):
+    if name in WORDS:
         return text.strip()
     if name == "wtp":
         return [c_integer(part) for part in text.split()]
-    if name == "young_ms":
+    if name in INTEGERS:
         # The kernel's own handler takes the first and says so by a short count.
         return [c_integer(text.split()[0])]
     return [float(text)]
-
-
-RANGES = {"wtp": (1, 10**7), "kappa": (1e-6, 10), "kappa_young": (0, 10),
-          "young_ms": (1, 3600000), "history_gain": (1e-6, 1)}
 
 
 def check_sysctls():
@@ -415,6 +420,10 @@ def check_sysctls():
                 low, high = RANGES[name]
                 assert all(low <= one <= high for one in got), after
                 assert got[:len(want)] == want, f"{name}: {text!r}: {after}"
+        if turn % 100 == 0:
+            # Source and estimator are those of new connections.
+            flows[turn // 100 % 3] = path.connect(
+                rng.choice(("sbrm", "cp", "rem", "rm")), priority=turn % 3)
         if turn % 25 == 0:
             pump(flows, 0.2)
             for flow in flows:
@@ -424,6 +433,7 @@ def check_sysctls():
     assert stored > WRITES / 10
     # It still works.
     path.s.sysctl("net.ipv4.tcp_sbrm.kappa", "0.1")
+    path.s.sysctl("net.ipv4.tcp_sbrm.phi", "2.718282")
     path.s.sysctl("net.ipv4.tcp_sbrm.wtp", " ".join(["100"] * 16))
     before = info(flows[0]).bytes_acked
     pump(flows, 5)

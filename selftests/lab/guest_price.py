@@ -298,6 +298,13 @@ def check_ipv6():
     assert cc_info(mapped).enabled
 
 
+# Of all bits the one that looks best is biased towards 1/2: with prices between
+# those where two of them are there, it is up to some per cent.
+BEST_BIT = 0.06
+# 50 packets are few: the logarithm of a noisy share is biased upwards.
+NOISY = {"four-bit": BEST_BIT, "history": 0.05}
+
+
 def check_four_bits():
     """sbrm with four bits: over a wide range of prices, x = w / p."""
     for wtp in (8, 200, 3000):
@@ -311,7 +318,7 @@ def check_four_bits():
         (rate,), price = mean_price(path, [flow], 60)
         note(f"w {wtp}: {rate:.1f} packets/s at price {price:.4f}, pays "
              f"{rate * price:.1f}")
-        assert near(rate * price, wtp, 0.03)
+        assert near(rate * price, wtp, BEST_BIT)
         assert near(rate, FULL_PPS, 0.03)
         guest_base.cleanup()
 
@@ -320,13 +327,13 @@ def check_four_bits():
 PAIRS = {
     ("direct", "log"): lambda w, m, p: w / p,
     ("direct", "raw"): lambda w, m, p: w / m,
-    ("direct", "history"): None,
+    ("direct", "history"): lambda w, m, p: w / p,
     ("direct", "explicit"): lambda w, m, p: w / p,
     ("direct", "four-bit"): lambda w, m, p: w / p,
     ("aimd", "raw"): lambda w, m, p: w * (1 - m) / m,
     ("aimd", "explicit"): lambda w, m, p: w * (1 - m) / m,
     ("vegas", "log"): lambda w, m, p: w / p,
-    ("vegas", "history"): None,
+    ("vegas", "history"): lambda w, m, p: w / p,
     ("vegas", "explicit"): lambda w, m, p: w / p,
     ("vegas", "four-bit"): lambda w, m, p: w / p,
 }
@@ -355,13 +362,12 @@ def check_pairs():
         if not feedback:
             m = (stats.marks - before.marks) / (stats.packets - before.packets)
             price = -math.log(1 - m)
-        due = (equation or (lambda w, m, p: w / p))(wtp, m, price)
+        due = equation(wtp, m, price)
         note(f"{source}, {estimator}: w {wtp}, {rtt_ms} ms, m {m:.3f}: "
              f"{rate:.1f} packets/s, {due:.1f} due "
              f"({100 * (rate / due - 1):+.1f} %)")
         assert near(rate, FULL_PPS, 0.04), "the link is not full"
-        # 50 packets are few: the logarithm of a noisy share is biased upwards.
-        assert near(rate, due, 0.03 if equation else 0.05)
+        assert near(rate, due, NOISY.get(estimator, 0.03))
         assert info(flow).total_retrans == 0
         guest_base.cleanup()
 

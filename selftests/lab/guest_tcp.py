@@ -3,12 +3,11 @@
 
 import math
 import socket
-import sys
 import time
 
 import guest_base
 import tcp_bench
-from guest_base import Namespace, Skip, near, note, run, start
+from guest_base import Namespace, Skip, near, note, run
 from rtnl import ECN, SPLIT_GSO, options
 from tcp_bench import (LOSS, OPEN, PACKET, PORT, RECOVERY, Path, cc_info,
                        info, pump, settle, sniffed, watch)
@@ -377,7 +376,8 @@ def check_sysctls():
     space, second = Namespace("one"), Namespace("two")
     defaults = {name: second.sysctl(SYSCTL + name) for name in (
         "wtp", "kappa", "kappa_young", "young_ms", "history_gain", "source",
-        "estimator")}
+        "estimator", "kappa_window", "history", "phi", "rtt", "slow_start",
+        "loss_cut")}
     note(str(defaults))
     good = {
         "wtp": [("7 " * 15 + "10000000", None), ("1", None)],
@@ -389,8 +389,17 @@ def check_sysctls():
         "young_ms": [("1", None), ("3600000", None)],
         "history_gain": [("0.000001", None), ("1", "1.000000"),
                          ("0.015625", None), ("0.999999", None)],
-        "source": [("aimd", None), ("direct", None), ("aimd\n", "aimd")],
-        "estimator": [("raw", None), ("log", None)],
+        "source": [("aimd", None), ("direct", None), ("aimd\n", "aimd"),
+                   ("vegas", None)],
+        "estimator": [("raw", None), ("log", None), ("history", None),
+                      ("four-bit", None), ("explicit", None)],
+        "kappa_window": [("0", None), ("16777216", None)],
+        "history": [("1", None), ("64", None)],
+        "phi": [("1.0001", "1.000100"), ("16", "16.000000"),
+                ("1.06", "1.060000")],
+        "rtt": [("min", None), ("last", None)],
+        "slow_start": [("0", None), ("1", None)],
+        "loss_cut": [("0", None), ("1", None)],
     }
     bad = {
         "wtp": ["0", "10000001", "-1", "4294967296", "x", "5 x", "5 0", "1.5",
@@ -401,8 +410,14 @@ def check_sysctls():
         "kappa_young": ["-0.1", "10.1", "", "abc"],
         "young_ms": ["0", "3600001", "-1", "4294967296", "x"],
         "history_gain": ["0", "1.000001", "2", "-1", "half"],
-        "source": ["Direct", "aim", "aimdx", "0", "1", "direct aimd"],
-        "estimator": ["", "Log", "logs", "2"],
+        "source": ["Direct", "aim", "aimdx", "0", "1", "direct aimd", "rm"],
+        "estimator": ["", "Log", "logs", "2", "four bit"],
+        "kappa_window": ["16777217", "-1", "x", "1.5"],
+        "history": ["0", "65", "-1", ""],
+        "phi": ["1", "1.000099", "16.000001", "e", "-2", "0"],
+        "rtt": ["mean", "", "0"],
+        "slow_start": ["2", "-1", "on"],
+        "loss_cut": ["2", "-1", "off"],
     }
     for name, pairs in good.items():
         for value, shown in pairs:
