@@ -37,13 +37,18 @@ def _built(folder, sources, command, name):
     return folder
 
 
+def tools_folder():
+    """Where the tools of this checkout are when they are built."""
+    # Two checkouts may share a cache: each content has its own folder.
+    key = digest_of(*(part for path in files_below("tools", "include/uapi")
+                      for part in (str(path.relative_to(TOP)), path)))[:12]
+    return cache_dir() / f"build-tools-{key}" / "tools"
+
+
 def tools():
     """Folder with the programs and tc plugins."""
     sources = files_below("tools", "include/uapi")
-    # Two checkouts may share a cache: each content has its own folder.
-    key = digest_of(*(part for path in sources for part in
-                      (str(path.relative_to(TOP)), path)))[:12]
-    folder = cache_dir() / f"build-tools-{key}" / "tools"
+    folder = tools_folder()
     if not folder.parent.exists():
         folder.parent.mkdir(exist_ok=True)
     return _built(folder, sources,

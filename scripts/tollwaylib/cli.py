@@ -178,7 +178,7 @@ def check_run(arguments, experiment, aqm, values):
 def run_once(arguments, words, experiment, cc, aqm, values, out_dir):
     """Run all seeds of one combination; returns their results."""
     place = LabPlace(arguments.flavour) if arguments.on == "lab" else \
-        HostPlace(cc, aqm)
+        HostPlace(cc, experiments.aqm_words(aqm, values))
     seeds = range(arguments.seed, arguments.seed + arguments.repeat)
     return runner.run(
         place, experiment, cc, aqm, values,

@@ -37,6 +37,21 @@ RATE_TOLERANCE = 0.002
 RTT_TOLERANCE_MS = 0.2
 
 
+def kill_group(process):
+    """Kill a process, and its children where it leads a group."""
+    if os.getpgid(process.pid) == process.pid:
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+
+
+def interrupt(_number, _frame):
+    """A signal that ends the run, once: nothing may interrupt the cleaning."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 class Run:
     """Build the network, calibrate it, run the traffic, collect the raw data.
 
@@ -112,12 +127,14 @@ class Run:
         """End every process and remove the network; safe at any point."""
         for process in self.processes:
             if process.poll() is None:
-                process.kill()
+                kill_group(process)
                 process.wait()
         self.processes = []
         # The lab's kernel ends with the run, and its namespaces with it.
         if self.net is not None and not self.job.get("disposable"):
-            self.net.stop()
+            # A namespace goes with its shell, and its links go with it.
+            for node in self.net.values():
+                node.terminate()
         self.net = None
 
     # Processes
@@ -420,6 +437,9 @@ def main(job_path):
     job = json.loads(Path(job_path).read_text())
     out_dir = Path(job["out_dir"])
 
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
+
     def progress(text):
         print(f"tollway: {text}", flush=True)
 
@@ -432,6 +452,8 @@ def main(job_path):
         (out_dir / "error.txt").write_text(f"{error}\n")
         print(f"tollway: {error}", file=sys.stderr, flush=True)
         return 2
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 

@@ -16,16 +16,44 @@ from .errors import TollwayError
 from .paths import TOP
 from .runner import tool_versions
 
-QDISCS = ("htb", "netem", "clsact")
+# What the network is made of: a command, and what there is not if it fails.
+PARTS = (
+    ("ip link add type veth", "veth pairs cannot be made (modprobe veth)"),
+    ("tc qdisc add dev lo root htb",
+     "there is no htb qdisc (modprobe sch_htb)"),
+    ("tc qdisc add dev lo root netem delay 1ms",
+     "there is no netem qdisc (modprobe sch_netem)"),
+    ("tc qdisc add dev lo clsact",
+     "there is no clsact qdisc (modprobe sch_ingress)"),
+    ("tc qdisc add dev lo clsact && tc filter add dev lo ingress matchall "
+     "action mirred egress redirect dev lo",
+     "packets cannot be redirected (modprobe cls_matchall act_mirred)"),
+)
+# Congestion controls and qdiscs of modules that are not named after them. All
+# others are in tcp_NAME and sch_NAME.
+CC_MODULES = {name: "tcp_sbrm" for name in ("sbrm", "rm", "rem", "cp")}
+QDISC_MODULES = {"pfifo": "sch_fifo", "bfifo": "sch_fifo",
+                 "ingress": "sch_ingress", "clsact": "sch_ingress"}
+OURS = ("tcp_sbrm", "sch_sbrm")
+
+
+def remedy(module):
+    """How to get a module, in brackets."""
+    return f"(make install, or insmod {module}.ko)" if module in OURS else \
+        f"(modprobe {module})"
 
 
 class HostPlace:
-    """Runs in network namespaces of this host."""
+    """Runs in network namespaces of this host.
+
+    cc: congestion control of the flows. aqm: tc words of the queue.
+    """
 
     def __init__(self, cc, aqm):
         self.cc, self.aqm = cc, aqm
         self.tools = None
         self.process = None
+        self.stopped = False
 
     def prepare(self, progress):
         """Check what the kernel has; TollwayError names all that is missing."""
@@ -42,34 +70,33 @@ class HostPlace:
     def missing(self):
         """What this kernel lacks for the run, each with what to do."""
         lacks = []
-        if not shutil.which("unshare") or self._try("true"):
+        if not shutil.which("unshare") or self._try("true")[0]:
             return ["network namespaces cannot be made (CONFIG_NET_NS)"]
-        if self._try("ip link add type veth"):
-            lacks.append("veth pairs cannot be made (modprobe veth)")
-        for kind in QDISCS:
-            words = "clsact" if kind == "clsact" else f"root {kind}"
-            delay = " delay 1ms" if kind == "netem" else ""
-            if self._try(f"tc qdisc add dev lo {words}{delay}"):
-                lacks.append(f"there is no {kind} qdisc "
-                             f"(modprobe sch_{kind.replace('clsact', 'ingress')})")
-        kind = self.aqm.split()[0] if self.aqm.split() else self.aqm
-        if kind == "sbrm" and self._try("tc qdisc add dev lo root sbrm"):
-            lacks.append("there is no sbrm qdisc (make install, or insmod "
-                         "sch_sbrm.ko)")
-        subprocess.run(["modprobe", f"tcp_{self.cc}"], check=False,
+        for command, sentence in PARTS:
+            if self._try(command)[0]:
+                lacks.append(sentence)
+        # Wrong words for a qdisc that exists are the run's to refuse.
+        kind = self.aqm.split()[0]
+        _, said = self._try(f"tc qdisc add dev lo root {self.aqm}")
+        if "qdisc kind is unknown" in said or "Unknown qdisc" in said:
+            module = QDISC_MODULES.get(kind, f"sch_{kind}")
+            lacks.append(f"there is no {kind} qdisc {remedy(module)}")
+        module = CC_MODULES.get(self.cc, f"tcp_{self.cc}")
+        subprocess.run(["modprobe", module], check=False,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
         if self.cc not in known.read_text().split():
             lacks.append(f"there is no congestion control {self.cc} "
-                         f"(modprobe tcp_{self.cc})")
+                         f"{remedy(module)}")
         return lacks
 
     def _try(self, command):
-        """Exit status of a command in a namespace of its own."""
-        return subprocess.run(
-            ["unshare", "-n", "sh", "-c", command], check=False,
-            env=dict(os.environ, TC_LIB_DIR=str(self.tools)),
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+        """Exit status and words of a command in a namespace of its own."""
+        done = subprocess.run(
+            ["unshare", "-n", "sh", "-c", command], check=False, text=True,
+            env=dict(os.environ, TC_LIB_DIR=str(self.tools), LC_ALL="C"),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return done.returncode, done.stdout
 
     def run(self, job, folder, core, on_line):
         """Run a job; raw.json is in `folder` afterwards."""
@@ -77,13 +104,18 @@ class HostPlace:
         (folder / "job.json").write_text(json.dumps(inside))
         environment = dict(os.environ, PYTHONPATH=str(TOP / "scripts"),
                            TC_LIB_DIR=str(self.tools))
+        # However this process ends, the run ends too, and cleans up. A Ctrl-C
+        # reaches it once, through stop(), as it has a session of its own.
         with open(folder / "console.log", "w", encoding="utf-8") as log, \
                 subprocess.Popen(
-                    [sys.executable, "-m", "tollwaylib.network",
-                     str(folder / "job.json")],
+                    ["setpriv", "--pdeathsig", "TERM", sys.executable, "-m",
+                     "tollwaylib.network", str(folder / "job.json")],
                     text=True, env=environment, stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT) as self.process:
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True) as self.process:
             try:
+                if self.stopped:
+                    self.stop()
                 for line in self.process.stdout:
                     log.write(line)
                     on_line(line.rstrip("\n"))
@@ -98,6 +130,7 @@ class HostPlace:
 
     def stop(self):
         """End the run; it removes its own namespaces."""
+        self.stopped = True
         if self.process and self.process.poll() is None:
             self.process.terminate()
             self.process.wait()

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`tollway run --on host`, where the lab's kernel is the host."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import guest_base
+from guest_base import note, run
+
+SRC = Path("/run/tollway/src")
+CACHE = Path("/tmp/cache")
+MODULES = Path("/run/tollway/build/modules")
+# Virtual time: more than enough for any run below.
+LIMIT_S = 300
+
+
+def environment():
+    """A user's environment, with the tools as if they had been built."""
+    settings = {key: value for key, value in os.environ.items()
+                if key not in ("PYTHONPATH", "TC_LIB_DIR")}
+    settings.update(TOLLWAY_CACHE=str(CACHE), MPLCONFIGDIR="/tmp")
+    # The guest's own tollwaylib does not lie in a checkout.
+    folder = run([sys.executable, "-c",
+                  "from tollwaylib import build; print(build.tools_folder())"],
+                 env=dict(settings, PYTHONPATH=str(SRC / "scripts"))).strip()
+    if not Path(folder).exists():
+        Path(folder).parent.mkdir()
+        run(["cp", "-r", "/run/tollway/build/tools", folder])
+    return settings
+
+
+def command(out_dir, *words):
+    """The words of a short run."""
+    return [f"{SRC}/scripts/tollway", "run", "double-bottleneck", "--on",
+            "host", "--duration", "3", "--set", "warmup_s=1", "--set",
+            "flows_per_class=1", "--out", str(out_dir), *words]
+
+
+def namespaces():
+    """{process: network namespace} of all processes in one of their own."""
+    own = os.readlink("/proc/self/ns/net")
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            space = os.readlink(entry / "ns/net")
+        except OSError:
+            continue
+        if space not in (own, ""):
+            found[(entry / "comm").read_text().strip(), entry.name] = space
+    return found
+
+
+def gone():
+    """Nothing of a run may be left: processes, namespaces, interfaces."""
+    for _ in range(100):
+        if not namespaces():
+            break
+        time.sleep(0.1)
+    assert not namespaces(), f"left over: {namespaces()}"
+    links = run("ip -o link show type veth")
+    assert not links, links
+
+
+def check_run():
+    """A run leaves its results and nothing else."""
+    done = subprocess.run(command("/tmp/run"), text=True, env=environment(),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          check=False, timeout=LIMIT_S)
+    assert done.returncode in (0, 1), done.stderr
+    assert "Rates by class" in done.stdout
+    note(next(line for line in done.stdout.splitlines()
+              if line.startswith("core1")))
+    assert Path("/tmp/run/seed-1/result.json").exists()
+    assert Path("/tmp/run/index.html").exists()
+    gone()
+
+
+def interrupted(name, number, group, at="second"):
+    """A signal to a run (or to its whole process group, as a terminal's
+    Ctrl-C) leaves nothing behind; `at` is what it says when it comes."""
+    out_dir = Path("/tmp") / name
+    process = guest_base.start(
+        command(out_dir, "--duration", "60", "--trace", "pcap"), text=True,
+        env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        start_new_session=True)
+    said = []
+    for line in process.stderr:
+        said.append(line)
+        if at in line:
+            break
+    assert process.poll() is None, "".join(said)
+    # Some of what it starts after it has said so.
+    time.sleep(0.01)
+    (os.killpg if group else os.kill)(process.pid, number)
+    rest = process.stderr.read()
+    status = process.wait(LIMIT_S)
+    if number == signal.SIGKILL:
+        assert status == -signal.SIGKILL, (status, rest)
+    else:
+        assert status == 130, (status, rest)
+        assert rest.strip().splitlines()[-1] == "tollway: interrupted", rest
+    gone()
+    assert not list(out_dir.rglob("result.json"))
+
+
+def check_sigint():
+    """SIGINT while the flows send."""
+    interrupted("sigint", signal.SIGINT, False)
+
+
+def check_ctrl_c():
+    """SIGINT to all processes of a terminal."""
+    interrupted("ctrl-c", signal.SIGINT, True)
+
+
+def check_sigint_while_building():
+    """SIGINT while there is half of a network."""
+    interrupted("building", signal.SIGINT, False, at="building the network")
+
+
+def check_sigkill():
+    """A run that is killed cannot clean up; its child does."""
+    interrupted("sigkill", signal.SIGKILL, False)
+
+
+def check_iperf3_leaves_nothing():
+    """A client that waits for its start goes with the run."""
+    process = guest_base.start(
+        command("/tmp/iperf3", "--traffic", "iperf3", "--set",
+                "start_jitter_s=10", "--duration", "30"), text=True,
+        env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    for line in process.stderr:
+        if "second" in line:
+            break
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(LIMIT_S) == 130, process.stderr.read()
+    gone()
+
+
+def sentence(*words):
+    """The last line of what a run that is not possible says."""
+    done = subprocess.run(command("/tmp/missing", *words), text=True,
+                          env=environment(), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False, timeout=LIMIT_S)
+    assert done.returncode == 2 and not done.stdout, done.stdout
+    assert not list(Path("/tmp").glob("missing/*/result.json"))
+    return done.stderr.strip().splitlines()[-1]
+
+
+def check_missing_modules():
+    """Each missing module is named in one sentence, with what to do."""
+    guest_base.modules_unload()
+    try:
+        said = sentence()
+        assert said == (
+            "tollway: --on host is not possible here: there is no sbrm qdisc "
+            "(make install, or insmod sch_sbrm.ko); there is no congestion "
+            "control sbrm (make install, or insmod tcp_sbrm.ko)"), said
+        for name in ("rm", "rem", "cp"):
+            said = sentence("--cc", name, "--aqm", "pfifo")
+            assert said.endswith(
+                f"there is no congestion control {name} (make install, or "
+                "insmod tcp_sbrm.ko)"), said
+        said = sentence("--cc", "nosuch", "--aqm", "pfifo limit 10")
+        assert said.endswith("here: there is no congestion control nosuch "
+                             "(modprobe tcp_nosuch)"), said
+        said = sentence("--cc", "reno", "--aqm", "nosuch")
+        assert said.endswith("here: there is no nosuch qdisc "
+                             "(modprobe sch_nosuch)"), said
+    finally:
+        for module in guest_base.MODULES:
+            run(f"insmod {MODULES}/{module}/{module}.ko")
+
+
+def check_bad_words_for_a_qdisc():
+    """Words that a qdisc refuses are no missing module."""
+    said = sentence("--aqm", "codel target x")
+    note(said)
+    assert "target" in said and "not possible here" not in said, said
+    gone()
+
+
+if __name__ == "__main__":
+    guest_base.main(globals())
