@@ -171,6 +171,37 @@ def test_an_unprivileged_user_has_the_same_digest(reference, elsewhere):
         shutil.rmtree(out_dir, ignore_errors=True)
 
 
+# --- other traffic ---------------------------------------------------------
+
+# A flow that starts six round trips later is behind for some seconds.
+@pytest.mark.parametrize("cc, aqm, tolerance", [
+    ("sbrm", "sbrm", 0.2), ("dctcp", "red", 0.35)])
+def test_iperf3_agrees_with_our_traffic(cc, aqm, tolerance, tmp_path,
+                                        no_traces):
+    if not shutil.which("iperf3"):
+        pytest.skip("iperf3 is missing")
+    results = {}
+    for traffic in ("tollway", "iperf3"):
+        done = tollway(
+            "run", "double-bottleneck", "--duration", "5", "--set",
+            "warmup_s=2", "--set", "flows_per_class=1", "--set",
+            "rate_mbit=24", "--cc", cc, "--aqm", aqm, "--traffic", traffic,
+            "--json", "-", "--out", tmp_path / traffic)
+        assert done.returncode in (0, 1), done.stderr
+        results[traffic] = json.loads(done.stdout)
+    ours, theirs = results["tollway"], results["iperf3"]
+    for link, measured in theirs["links"].items():
+        assert measured["utilization"] == pytest.approx(
+            ours["links"][link]["utilization"], abs=0.05)
+        # The receiver echoes, or the queue would drop.
+        assert measured["marks"] > 0 and measured["drops"] == 0
+    for measured, expected in zip(theirs["classes"], ours["classes"]):
+        assert (measured["path"], measured["wtp"]) == \
+            (expected["path"], expected["wtp"])
+        assert measured["rate_pps"] == pytest.approx(
+            expected["rate_pps"], rel=tolerance)
+
+
 # --- bad input -------------------------------------------------------------
 
 @pytest.mark.parametrize("words, says", [
