@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The descriptions of the experiments against the papers' tables."""
+
+import math
+import pathlib
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "scripts"))
+
+from tollwaylib import experiments, results, settings  # noqa: E402
+from tollwaylib import theory, topo  # noqa: E402
+from tollwaylib.errors import TollwayError  # noqa: E402
+
+
+def job(name, cc="sbrm", aqm="sbrm", words=(), duration_s=None):
+    experiment = experiments.get(name)
+    values = experiments.parse_settings(experiment, words, cc, aqm)
+    return experiments.job(experiment, cc, aqm, values,
+                           duration_s or experiment.duration_s, 1)
+
+
+def built(name, **keywords):
+    """The topology of an experiment, as its job asks for it."""
+    kind, parameters = job(name, **keywords)["topology"]
+    return getattr(topo, kind)(aqm="sbrm", **parameters)
+
+
+def active(flows, time):
+    """{path: flows that run at a time}."""
+    count = {}
+    for flow in flows:
+        if flow["start_s"] <= time < flow["stop_s"]:
+            count[flow["path"]] = count.get(flow["path"], 0) + 1
+    return count
+
+
+# --- the parking lot -------------------------------------------------------
+
+def test_parking_lot_is_that_of_table_441():
+    paths = built("parking-lot").paths
+    assert {name: (len(path["links"]) + 1, path["rtt_ms"])
+            for name, path in paths.items()} == {
+        "S3": (2, 20), "S5": (2, 52), "S7": (2, 20), "S9": (2, 20),
+        "S2": (3, 68), "S4": (3, 68), "S6": (3, 36), "S1": (5, 100)}
+    assert {name: path["sink"] for name, path in paths.items()} == {
+        "S3": "s5", "S5": "s7", "S7": "s9", "S9": "s11",
+        "S2": "s6", "S4": "s8", "S6": "s10", "S1": "s12"}
+    assert [name for name, path in paths.items() if "R3" in path["links"]] \
+        == ["S1", "S4", "S6", "S7"]
+
+
+@pytest.mark.parametrize("name", list(experiments.EXPERIMENTS))
+def test_every_link_can_be_calibrated(name):
+    network = built(name)
+    for link in network.priced:
+        assert [link] in [path["links"] for path in network.paths.values()]
+
+
+@pytest.mark.parametrize("scale, each", [("few", 1), ("many", 100)])
+def test_flows_come_and_go_as_in_table_442(scale, each):
+    flows = job("parking-lot", words=[f"scale={scale}"])["flows"]
+    for time, factor in ((10, 2), (30, 8), (50, 4), (70, 8), (90, 2)):
+        assert set(active(flows, time).values()) == {factor * each}
+        assert len(active(flows, time)) == 8
+    assert [flow["id"] for flow in flows] == list(range(1, len(flows) + 1))
+
+
+def test_many_flows_have_a_hundred_times_the_links():
+    few, many = built("parking-lot"), built("parking-lot",
+                                            words=["scale=many"])
+    for link in few.links_described:
+        assert many.links_described[link]["capacity_bps"] \
+            == 100 * few.links_described[link]["capacity_bps"] == 4.8e9
+    assert many.edge_bps == 100 * few.edge_bps
+
+
+def test_rem_and_sbrm_pay_the_same_in_the_parking_lot():
+    """20 packets/ms in base 1.007 are the 140 packets/s of base e."""
+    values = {aqm: experiments.parse_settings(
+        experiments.get("parking-lot"), [], cc, aqm)
+        for cc, aqm in (("rem", "rem"), ("cp", "price"))}
+    for value in values.values():
+        assert value["wtp"] * math.log(value["phi"]) == pytest.approx(
+            140, rel=0.005)
+        assert (value["alpha"], value["target"]) == (0.002, 18)
+
+
+def test_bounds_of_intervals_that_are_not_run_are_left_out():
+    whole = job("parking-lot")["bounds"]
+    part = job("parking-lot", duration_s=30)["bounds"]
+    assert {bound["metric"].split(".")[1] for bound in whole} == set("01234")
+    assert {bound["metric"].split(".")[1] for bound in part} == set("01")
+
+
+def test_young_bounds_need_the_young_gain():
+    def names(words):
+        return [bound["metric"] for bound in
+                job("parking-lot", words=words)["bounds"]]
+    assert not any("near_s" in name for name in names([]))
+    assert [name for name in names(["kappa_young=0.9"]) if "near_s" in name] \
+        == ["intervals.0.classes.0.near_s", "intervals.0.classes.1.near_s"]
+    flows = job("parking-lot")["flows"]
+    assert [flow["path"] for flow in flows[:2]] == ["S1", "S2"]
+
+
+def test_periods_of_a_schedule_that_returns():
+    assert experiments.periods(((0, 1), (10, 3), (20, 2), (30, 3)), 40) == [
+        (0, 40), (10, 40), (10, 20), (30, 40)]
+    assert experiments.periods(((0, 1), (10, 3)), 10) == [(0, 10)]
+
+
+# --- presets ---------------------------------------------------------------
+
+def test_rem_of_the_double_bottleneck_is_that_of_522():
+    made = job("double-bottleneck", "rem", "rem")
+    assert made["aqm"].startswith(
+        "sbrm limit 1000 mark rem-pc3 target 2 phi 1.060000 gamma 0.001 "
+        "alpha 0.1 ")
+    assert "rate 96000000bit" in made["aqm"]
+    assert made["sysctls"]["net.ipv4.tcp_sbrm.phi"] == "1.060000"
+    assert made["parameters"]["wtp"] == [1000, 2000, 4000]
+    assert made["parameters"]["aqm"] == "rem-pc3"
+
+
+def test_a_setting_wins_over_a_preset():
+    values = experiments.parse_settings(
+        experiments.get("double-bottleneck"), ["target=7"], "rem", "rem")
+    assert (values["target"], values["phi"]) == (7, 1.06)
+
+
+def test_sbrm_is_untouched_by_other_laws():
+    made = job("double-bottleneck")
+    assert made["aqm"] == "sbrm limit 1000 target 10 gamma 0.015"
+    assert not any(name.endswith(("phi", "rtt", "slow_start"))
+                   for name in made["sysctls"])
+
+
+@pytest.mark.parametrize("aqm", list(settings.AQMS))
+@pytest.mark.parametrize("name", list(experiments.EXPERIMENTS))
+def test_every_named_queue_has_all_its_parameters(name, aqm):
+    experiment = experiments.get(name)
+    values = experiments.parse_settings(experiment, [], "sbrm", aqm)
+    words = settings.aqm_words(aqm, values)
+    assert "{" not in words
+    if "mark rem-pc" in words:
+        assert float(words.split("phi ")[1].split()[0]) > 1
+
+
+@pytest.mark.parametrize("cc, sink", [
+    ("sbrm", "sbrm"), ("cp", "cp"), ("reno", "reno"), ("rm", None)])
+def test_receivers(cc, sink):
+    """TCP/RM has to do with any receiver (CP05 5.6.2)."""
+    assert job("single-bottleneck", cc)["sink_cc"] == sink
+
+
+# --- the others ------------------------------------------------------------
+
+def test_single_bottleneck_has_two_ways():
+    network = built("single-bottleneck")
+    assert list(network.priced) == ["R1", "R2"]
+    assert [path["rtt_ms"] for path in network.paths.values()] \
+        == [20, 36, 56] * 2
+    red = job("single-bottleneck", "rm", "red")["aqm"]
+    assert "min 30000 max 90000" in red and "probability 0.2" in red
+    users = job("single-bottleneck", words=["model=http"])["flows"]
+    assert len(users) == 1200 and users[0]["words"] == "pages=http"
+
+
+def test_steady_state_varies_one_thing_at_a_time():
+    made = job("steady-state")
+    network = built("steady-state")
+    points = {}
+    for link, described in network.links_described.items():
+        weights = [flow["wtp"] for flow in made["flows"]
+                   if network.paths[flow["path"]]["links"] == [link]]
+        points[link] = (len(weights), weights[0], described["capacity_bps"])
+    count, wtp, rate = points.pop("A")
+    for other in points.values():
+        assert sum((other[0] != count, other[1] != wtp, other[2] != rate)) \
+            in (1, 2)
+        load = theory.steady_state(other[2] / 8000, [other[1]] * other[0], 10,
+                                   0.015)
+        # ALGORITHMS.md 2: where the signal is neither weak nor saturated.
+        assert 0.1 <= load["price"] <= 0.8
+
+
+def test_price_laws_are_those_of_table_542():
+    variants = experiments.get("price-laws").variants
+    assert [variant.name for variant in variants] == [
+        f"{number:02d}" for number in range(1, 28)]
+    table = {variant.name: variant for variant in variants}
+    # Explicit feedback, minimum round trip, no slow start.
+    for number, law in (("05", "price-pc1"), ("12", "price-pc2"),
+                        ("19", "price")):
+        assert (table[number].cc, table[number].aqm) == ("cp", law)
+        assert table[number].settings == {"source": "vegas", "rtt": "min",
+                                          "slow_start": 0}
+    for number in ("02", "09", "16"):
+        assert table[number].cc == "rem"
+        assert "rem4" in table[number].aqm
+    # SBRM's marks: base e, the mark itself is the price.
+    for number in ("24", "25", "26"):
+        assert table[number].settings["phi"] == 1.0
+        assert table[number].settings["estimator"] == "raw"
+    assert (table["27"].cc, table["27"].aqm) == ("reno", "red")
+    for variant in variants:
+        words = [f"{name}={value}" for name, value in variant.settings.items()]
+        assert job("price-laws", variant.cc, variant.aqm, words)["flows"]
+
+
+def test_some_simulations_can_be_chosen():
+    experiment = experiments.get("price-laws")
+
+    def chosen(text):
+        return [variant.name for variant in experiments.variants(
+            experiment, experiments.parse_settings(
+                experiment, [f"simulations={text}"]))]
+    assert chosen("all") == [f"{n:02d}" for n in range(1, 28)]
+    assert chosen("27,1,1") == ["27", "01"]
+    for bad in ("0", "28", "x", ""):
+        with pytest.raises(TollwayError, match="simulations"):
+            chosen(bad)
+
+
+# --- published values ------------------------------------------------------
+
+def test_published_setups_are_those_of_the_experiments():
+    """Each setup is what some run of its experiment has."""
+    data = results.load_json(HERE.parent / "scripts/tollwaylib/data"
+                             / "published_cp05.json")["experiments"]
+    for name, parts in data.items():
+        for part in parts:
+            setup = part["setup"]
+            fits = []
+            for word in ("scale=few", "scale=many", "model=greedy",
+                         "model=http", None):
+                try:
+                    made = job(name, words=[word] if word else [])
+                except TollwayError:
+                    continue
+                network = built(name, words=[word] if word else [])
+                fits.append(
+                    len(made["flows"]) == setup["flows"] and
+                    {link: described["capacity_bps"] for link, described in
+                     network.links_described.items()}
+                    == setup["capacity_bps"])
+            assert any(fits), setup
+            for row in part["rows"]:
+                for cc, aqm in row["pairs"]:
+                    assert settings.known_aqm(aqm) == aqm in settings.AQMS
+                    assert cc in (*settings.PRICED, "reno")
+
+
+def test_table_522_and_443_are_in_the_data():
+    """The mean backlogs by which the issue's bounds are set."""
+    data = results.load_json(HERE.parent / "scripts/tollwaylib/data"
+                             / "published_cp05.json")["experiments"]
+    few, many = data["parking-lot"]
+
+    def backlog(part, row):
+        return [number["value"] for number in part["rows"][row]["numbers"]
+                if number["metric"].endswith("queue_mean_pkts")]
+    assert backlog(few, 0) == [20, 30, 20, 26, 20]
+    assert backlog(few, 1) == [21, 51, 33, 43, 27]
+    assert backlog(many, 1) == [405, 1738, 638, 1568, 359]
+    bounds = [bound["value"] for bound in job("parking-lot")["bounds"]
+              if bound["metric"].endswith("queue_mean_pkts")]
+    assert bounds == backlog(few, 1)
