@@ -585,3 +585,117 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
     with pytest.raises(TollwayError, match="cannot write"):
         results.write_json_atomic(tmp_path / "none" / "x.json", {})
+
+
+# --- what only some experiments have -----------------------------------------
+
+def test_jain_and_near_of_an_interval():
+    """Of two flows a class, one at half of the rate of the other: 0.9."""
+    raw = synthetic.dynamics(lag_s=1.52)
+    result = results.analyse(raw)
+    for step in result["intervals"]:
+        assert step["min_jain"] == pytest.approx(1, abs=1e-6)
+        assert step["max_abs_error"] == max(
+            abs(group["error"]) for group in step["classes"])
+    # At 10 s all go from 1 to 1/2, lag_s later; a 2 s window is within 5 %
+    # when it has at most 0.1 s of the old rate.
+    for group in result["intervals"][1]["classes"]:
+        assert group["near_s"] == pytest.approx(1.52 - 0.1, abs=0.06)
+    for flow in raw["flows"][1::2]:
+        samples = flow["samples"]
+        samples["bytes_acked"] = [value / 2 for value in
+                                  samples["bytes_acked"]]
+    unequal = results.analyse(raw)["intervals"][1]
+    assert unequal["min_jain"] == pytest.approx(1.5 ** 2 / (2 * 1.25),
+                                                rel=1e-3)
+
+
+def test_a_bound_on_a_field_of_an_interval():
+    raw = synthetic.dynamics()
+    raw["bounds"] = [
+        bound("intervals.1.links.core1.queue_mean_pkts", "<=", 24.0),
+        bound("intervals.1.links.core1.queue_mean_pkts", "<=", 25.0)]
+    outcome = [entry["verdict"] for entry in results.analyse(raw)["bounds"]]
+    assert outcome == ["fails", "holds"]
+    raw["bounds"] = [bound("intervals.7.max_abs_error", "<=", 1)]
+    with pytest.raises(TollwayError, match="has no intervals.7"):
+        results.analyse(raw)
+
+
+@pytest.fixture
+def one_link_each():
+    """Paths I and II alone, at their shares of a whole link each."""
+    flows = [synthetic.flow(number + 1, path, wtp, [
+        (0.0, 20.0, synthetic.CAPACITY_PPS * wtp / 700)])
+        for number, (path, wtp) in enumerate(
+            (path, wtp) for path in ("I", "II") for wtp in (100, 200, 400))]
+    raw = synthetic.raw(flows, steady_state=True)
+    raw["parameters"].update(source="direct", estimator="log")
+    return raw
+
+
+def test_steady_state_beside_the_model(one_link_each):
+    result = results.analyse(one_link_each)
+    first = result["steady_state"][0]
+    load = 700 / synthetic.CAPACITY_PPS
+    assert first["expected_queue_pkts"] == pytest.approx(10 + load / 0.015)
+    assert first["expected_mark_probability"] == pytest.approx(
+        1 - math.exp(-load))
+    assert first["mark_probability"] == pytest.approx(0.1, rel=1e-3)
+    assert first["queue_pkts"] == pytest.approx(24.5, abs=0.1)
+    assert first["max_rate_error"] < 1e-4
+    one_link_each["parameters"]["estimator"] = "raw"
+    raw_form = results.analyse(one_link_each)["steady_state"][0]
+    assert raw_form["expected_mark_probability"] == pytest.approx(load)
+    one_link_each["bounds"] = [
+        bound("steady_state.max_rate_error", "<=", 0.02),
+        bound("steady_state.max_queue_error", "<=", 0.05)]
+    assert [entry["verdict"] for entry in
+            results.analyse(one_link_each)["bounds"]] == ["holds", "fails"]
+
+
+def test_pages_and_recovery(one_link_each):
+    del one_link_each["steady_state"]
+    for flow in one_link_each["flows"]:
+        flow["pages"] = {"start_s": [1.0, 6.0, 8.0, 19.0],
+                         "duration_s": [0.1, 0.2, 0.4, None],
+                         "bytes": [1, 30000, 60000, 7],
+                         "objects": [1, 2, 3, 1]}
+        # Nothing is sampled between pages.
+        for name, values in flow["samples"].items():
+            flow["samples"][name] = values[::60] + values[-1:]
+    one_link_each["network"] = {
+        "s1": {"fast_retransmits": 3, "timeouts": 1, "retransmits": 9},
+        "s2": {"fast_retransmits": 2, "timeouts": None, "retransmits": 1}}
+    result = results.analyse(one_link_each)
+    every = result["pages"][0]
+    # The first began in the warm-up, the last did not end.
+    assert (every["path"], every["pages"]) == ("all", 12)
+    assert every["mean_s"] == pytest.approx(0.3)
+    assert every["throughput_kBps"] == pytest.approx(45000 / 0.3 / 1000)
+    assert [group["path"] for group in result["pages"]] == ["all", "I", "II"]
+    assert result["recovery"] == {"fast_retransmits": 5, "timeouts": None,
+                                  "retransmits": 10}
+    second = copy.deepcopy(one_link_each)
+    second.update(seed=2, trace_sha256="ab" * 32)
+    whole = results.aggregate([result, results.analyse(second)])
+    assert whole["pages"][0]["mean_s"]["mean"] == pytest.approx(0.3)
+
+
+def test_published_backlogs_have_units():
+    raw = synthetic.steady()
+    raw["experiment"] = "single-bottleneck"
+    result = results.analyse(raw)
+    result["links"] = {"R1": result["links"]["core1"],
+                       "R2": result["links"]["core2"]}
+    for link in result["links"].values():
+        link["capacity_bps"] = 34368000
+    result["flows"] = result["flows"] + result["flows"][:24]
+    result["parameters"] = {"cc": "rm", "aqm": "sbrm", "model": "greedy"}
+    published = {entry["name"].partition(": ")[2]: entry for entry in
+                 results.compare_published(result)}
+    assert {entry["unit"] for entry in published.values()} == {
+        "%", "pkts", "ms"}
+    assert published["mean buffer occupancy"]["verdict"] == "better"
+    result["parameters"]["model"] = "http"
+    assert results.compare_published(result) == []

@@ -206,3 +206,40 @@ def test_aimd_rate_balances_its_steps():
     for bad in ((0, 0.5), (1, 0), (1, 1.1)):
         with pytest.raises(TollwayError):
             theory.aimd_rate(*bad)
+
+
+# --- the steady state (CP05 5.5) ---------------------------------------------
+
+def test_steady_state_of_table_551():
+    state = theory.steady_state(6000, [100, 200, 300], 30, 0.02, "raw")
+    assert state["rates_pps"] == pytest.approx([1000, 2000, 3000])
+    assert state["mark_probability"] == pytest.approx(0.1)
+    assert state["queue_pkts"] == pytest.approx(30 - math.log(0.9) / 0.02)
+
+
+def test_steady_state_of_the_default_source():
+    state = theory.steady_state(6000, [100] * 12, 10, 0.015)
+    assert state["queue_pkts"] == pytest.approx(10 + 0.2 / 0.015)
+    assert state["mark_probability"] == pytest.approx(1 - math.exp(-0.2))
+
+
+def test_steady_state_of_the_aimd_form():
+    state = theory.steady_state(6000, [1500] * 2, 0, 1.0, "aimd")
+    m = state["mark_probability"]
+    for rate in state["rates_pps"]:
+        assert theory.aimd_rate(1500, m) == pytest.approx(rate)
+
+
+def test_steady_state_refuses_what_has_none():
+    for arguments in ((6000, [6000], 10, 0.1, "raw"), (6000, [], 10, 0.1),
+                      (6000, [-1], 10, 0.1), (6000, [1], 10, 0.1, "x")):
+        with pytest.raises(TollwayError):
+            theory.steady_state(*arguments)
+
+
+def test_jain_index():
+    assert theory.jain_index([3, 3, 3]) == pytest.approx(1)
+    assert theory.jain_index([1, 0, 0, 0]) == pytest.approx(0.25)
+    for bad in ([], [0, 0], [1, -1]):
+        with pytest.raises(TollwayError):
+            theory.jain_index(bad)
