@@ -340,3 +340,32 @@ def test_no_results_make_no_page(tmp_path):
         report.write_report(tmp_path)
     with pytest.raises(TollwayError, match="not a directory"):
         report.write_report(tmp_path / "none")
+
+
+# --- figures of one experiment alone ------------------------------------------
+
+def test_price_tracking_shows_price_and_estimate(raws, tmp_path):
+    raw = raws["dynamics-1"]
+    paths = figures.price_tracking(raw, tmp_path / "price", "III")
+    assert all(path.is_file() for path in paths)
+    blind = dict(raw, parameters=dict(raw["parameters"], aqm="rem-pc3"))
+    with pytest.raises(TollwayError, match="sbrm alone"):
+        figures.price_tracking(blind, tmp_path / "price", "III")
+
+
+def test_acknowledgements_wrap(raws, tmp_path):
+    paths = figures.acknowledgements(raws["dynamics-1"], tmp_path / "acks",
+                                     ("I", "III"))
+    assert all(path.is_file() for path in paths)
+    with pytest.raises(TollwayError, match="none of the paths"):
+        figures.acknowledgements(raws["dynamics-1"], tmp_path / "acks", ("X",))
+
+
+def test_histograms(raws, tmp_path):
+    for draw in (figures.window_histograms, figures.queue_histograms):
+        for path in draw(raws["sbrm-1"], tmp_path / draw.__name__):
+            assert path.is_file()
+    late = dict(raws["sbrm-1"],
+                parameters=dict(raws["sbrm-1"]["parameters"], warmup_s=1e6))
+    with pytest.raises(TollwayError, match="nothing was sampled"):
+        figures.queue_histograms(late, tmp_path / "late")

@@ -129,12 +129,12 @@ _PARKING_LOT_BOUNDS = (
                        "<=", (21, 51, 33, 43, 27)),
         *_in_intervals("class means against WPF", "max_abs_error", "<=",
                        (None, 0.02, 0.02, 0.02, None)))),
-    # Table 4.4.3.
+    # Table 4.4.3, whose numbers are whole ones.
     ((*_CP, "few"), (
         *_in_intervals("utilisation of R3", "links.R3.utilization", ">=",
-                       (0.98, 1.0, 0.99, 1.0, 0.98)),
+                       (0.975, 0.995, 0.985, 0.995, 0.975)),
         *_in_intervals("backlog of R3, packets", "links.R3.queue_mean_pkts",
-                       "<=", (20, 30, 20, 26, 20)),
+                       "<=", (20.5, 30.5, 20.5, 26.5, 20.5)),
         *_in_intervals("class means against WPF", "max_abs_error", "<=",
                        (None, 0.02, 0.02, 0.02, None)))),
     ((*_SBRM, "few", "young"), tuple(

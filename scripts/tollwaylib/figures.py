@@ -15,13 +15,14 @@ import matplotlib.pyplot as plt  # noqa: E402  (the backend comes first)
 import numpy as np  # noqa: E402
 
 from .errors import TollwayError  # noqa: E402
-from .results import aggregate  # noqa: E402
-from .tables import combination  # noqa: E402
+from .results import aggregate, mean_of  # noqa: E402
+from .tables import combination, path_share  # noqa: E402
 
 # Okabe and Ito's palette, distinguishable with any colour vision.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 # Link algorithms that have a backlog to aim at (CP05 b0).
-_AIM_AT_TARGET = ("sbrm", "rem-pc2", "rem-pc3", "price")
+_AIM_AT_TARGET = ("sbrm", "rem-pc2", "rem-pc3", "rem4-pc2", "rem4", "price-pc2",
+                  "price", "price-sbrm")
 _THEORY = "#444444"
 _GRID = "#d9d9d9"
 _SHADE = "#f1f3f5"
@@ -174,6 +175,186 @@ def queues(raw, out):
                 axes.set_title(f"Queues: {combination(raw)}")
             _legend_above(axes)
         panels[-1, 0].set_xlabel("time [s]")
+        return _save(figure, out)
+
+
+def acknowledgements(raw, out, paths=("S3", "S5", "S6", "S1"), modulus=2000):
+    """Acknowledged segments of two flows of each path, modulo 2000 (as CP05
+    Figures 4.4.4 and 5.2.7): equal slopes are equal rates.
+
+    raw: a raw result; paths: those to show, that exist. The two flows are the
+    first that run from the beginning. out: path without suffix. Returns
+    [SVG path, PNG path].
+    """
+    chosen = {path: [flow for flow in raw["flows"] if flow["path"] == path][:2]
+              for path in paths}
+    chosen = {path: flows for path, flows in chosen.items() if flows}
+    if not chosen:
+        raise TollwayError("the run has none of the paths "
+                           f"{', '.join(paths)}")
+    with plt.rc_context(_STYLE):
+        figure, panels = plt.subplots(
+            len(chosen), 1, figsize=(9, 1.2 + 1.9 * len(chosen)), sharex=True,
+            squeeze=False)
+        for (path, flows), axes in zip(chosen.items(), panels[:, 0]):
+            _shade_intervals(axes, raw)
+            for index, flow in enumerate(flows):
+                segments = np.asarray(flow["samples"]["bytes_acked"],
+                                      dtype=float) / flow["mss_bytes"]
+                axes.plot(*_sawtooth(flow["samples"]["t_s"], segments,
+                                     modulus), linewidth=0.9,
+                          color=PALETTE[index], label=f"flow {index}")
+            axes.set_ylabel(f"{path}: segment")
+            axes.set_ylim(0, 1.12 * modulus)
+            axes.set_xlim(0, raw["parameters"]["duration_s"])
+        panels[0, 0].set_title(f"Acknowledged segments modulo {modulus}: "
+                               f"{combination(raw)}")
+        _legend_above(panels[0, 0])
+        panels[-1, 0].set_xlabel("time [s]")
+        return _save(figure, out)
+
+
+def _sawtooth(times, values, modulus):
+    """values modulo a number, with a gap where they wrap."""
+    times, values = np.asarray(times, dtype=float), values.copy()
+    wraps = np.flatnonzero(np.diff(values // modulus) > 0) + 1
+    return (np.insert(times, wraps, times[wraps]),
+            np.insert(values % modulus, wraps, np.nan))
+
+
+def price_tracking(raw, out, path="S1", step_s=0.5):
+    """A path's price, and what its first flow knows of it (as CP05 Figure
+    5.2.4), in base e.
+
+    The actual price is gamma [backlog - target]+ of the path's queues, so the
+    law must be sbrm; the estimate is -ln(1 - m), m the marked part of the
+    segments that the flow had acknowledged. Both are means over step_s.
+    raw: a raw result. out: path without suffix. Returns [SVG path, PNG path].
+    """
+    parameters = raw["parameters"]
+    flow = next((flow for flow in raw["flows"] if flow["path"] == path), None)
+    if parameters.get("aqm") != "sbrm" or not parameters.get("gamma") \
+            or flow is None:
+        raise TollwayError(f"the price of a path {path} can be told from the "
+                           "backlogs of sbrm alone, with a known gamma")
+    edges = np.arange(0, parameters["duration_s"] + step_s / 2, step_s)
+    middles = (edges[:-1] + edges[1:]) / 2
+    actual = np.zeros(len(middles))
+    for link in raw["paths"][path]["links"]:
+        queue = raw["queues"][link]
+        prices = parameters["gamma"] * np.maximum(
+            np.asarray(queue["backlog_pkts"], dtype=float)
+            - parameters["target"], 0)
+        place = np.digitize(queue["t_s"], edges) - 1
+        for index in range(len(middles)):
+            there = prices[place == index]
+            actual[index] += there.mean() if len(there) else np.nan
+    samples = flow["samples"]
+    marked, all_of_them = (
+        np.diff(np.interp(edges, samples["t_s"], samples[key]))
+        for key in ("delivered_ce", "delivered"))
+    part = np.divide(marked, all_of_them, where=all_of_them > 0,
+                     out=np.full(len(middles), np.nan))
+    with plt.rc_context(_STYLE):
+        figure, axes = plt.subplots(figsize=(9, 4.2))
+        _shade_intervals(axes, raw)
+        axes.plot(middles, actual, color=PALETTE[0], linewidth=1.4,
+                  label=f"price of path {path}")
+        axes.plot(middles, -np.log1p(-np.minimum(part, 0.999)),
+                  color=PALETTE[1], linewidth=0.9,
+                  label=f"from the marks of flow {flow['id']}")
+        axes.set_title(f"Price tracking: {combination(raw)}")
+        axes.set_xlabel("time [s]")
+        axes.set_ylabel("price (base e)")
+        axes.set_xlim(0, parameters["duration_s"])
+        # One flow's marks are few: its noise may leave the picture.
+        _headroom(axes, 1.25 * np.nanmax(actual))
+        _legend_above(axes)
+        return _save(figure, out)
+
+
+def window_histograms(raw, out):
+    """How often a path's flows had which window (as CP05 Figures 5.6.4 and
+    5.6.6), after the warm-up. Arguments and value as for queues()."""
+    warmup_s = raw["parameters"]["warmup_s"]
+    windows_of = {}
+    for flow in raw["flows"]:
+        samples = flow["samples"]
+        windows_of.setdefault(flow["path"], []).extend(
+            cwnd for t, cwnd in zip(samples["t_s"], samples["cwnd"])
+            if t >= warmup_s)
+    return _histograms(
+        {f"path {path}": values for path, values in windows_of.items()},
+        f"Congestion windows: {combination(raw)}", "window [packets]", out)
+
+
+def queue_histograms(raw, out):
+    """How often a queue had which backlog (as CP05 Figures 5.6.5, 5.6.7 and
+    5.6.9), after the warm-up. Arguments and value as for queues()."""
+    warmup_s = raw["parameters"]["warmup_s"]
+    return _histograms(
+        {name: [backlog for t, backlog in zip(queue["t_s"],
+                                              queue["backlog_pkts"])
+                if t >= warmup_s] for name, queue in raw["queues"].items()},
+        f"Backlogs: {combination(raw)}", "backlog [packets]", out)
+
+
+def _histograms(series, title, unit, out):
+    """Histograms of whole numbers, one below another with a common axis."""
+    if not all(series.values()):
+        raise TollwayError("nothing was sampled after the warm-up")
+    top = max(max(values) for values in series.values())
+    # Wide bars where there would be hundreds of narrow ones.
+    width = max(1, int(np.ceil((top + 1) / 100)))
+    bins = np.arange(0, top + 2 * width, width) - 0.5
+    with plt.rc_context(_STYLE):
+        figure, panels = plt.subplots(
+            len(series), 1, figsize=(9, 1.2 + 1.6 * len(series)), sharex=True,
+            squeeze=False)
+        for index, ((name, values), axes) in enumerate(zip(
+                series.items(), panels[:, 0])):
+            axes.hist(values, bins=bins, weights=np.full(
+                len(values), 100 / len(values)), color=PALETTE[
+                    index % len(PALETTE)])
+            mean, spread = np.mean(values), np.std(values)
+            axes.set_ylabel("samples [%]")
+            axes.text(0.995, 0.95, f"{name}: mean {mean:.1f}, standard "
+                      f"deviation {spread:.1f}", ha="right", va="top",
+                      transform=axes.transAxes, color=_THEORY)
+        panels[0, 0].set_title(title)
+        panels[-1, 0].set_xlabel(unit)
+        return _save(figure, out)
+
+
+def price_laws(results, out):
+    """Throughput of S3, utilisation and backlog of R3 for each combination of
+    Table 5.4.2 (as CP05 Figure 5.4.4).
+
+    results: results or aggregates of price-laws. out: path without suffix.
+    Returns [SVG path, PNG path].
+    """
+    labels = [result["parameters"]["simulations"] for result in results]
+    shares = [100 * path_share(result, "S3") for result in results]
+    links = [result["links"]["R3"] for result in results]
+    panels_of = (
+        ("S3 of its fair share [%]", shares, 100),
+        ("utilisation of R3 [%]",
+         [100 * mean_of(link["utilization"]) for link in links], 100),
+        ("backlog of R3 [packets]",
+         [mean_of(link["queue_mean_pkts"]) for link in links], None))
+    with plt.rc_context(_STYLE):
+        figure, panels = plt.subplots(3, 1, figsize=(9, 8), sharex=True)
+        for axes, (label, values, ideal), colour in zip(panels, panels_of,
+                                                        PALETTE):
+            axes.bar(range(len(values)), values, color=colour)
+            if ideal is not None:
+                axes.axhline(ideal, color=_THEORY, linewidth=1.2,
+                             linestyle=":")
+            axes.set_ylabel(label)
+            _headroom(axes, max(values))
+        panels[0].set_title("Combinations of CP05 Table 5.4.2")
+        panels[-1].set_xticks(range(len(labels)), labels)
+        panels[-1].set_xlabel("simulation")
         return _save(figure, out)
 
 

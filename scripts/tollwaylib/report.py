@@ -155,7 +155,8 @@ def _page(groups, directory):
                                      for group in groups))
     title = f"Tollway: {', '.join(experiments)}"
     parts = [f"<h1>{html.escape(title)}</h1>", _lead(groups),
-             _summary(groups), _comparisons(groups, experiments)]
+             _summary(groups), _comparisons(groups, experiments),
+             _combinations(groups, directory)]
     names = set()
     for group in groups:
         parts.append(_section(group, directory, _name(group, names)))
@@ -210,12 +211,28 @@ def _comparisons(groups, experiments):
     """A table over groups, for each experiment that ran in several settings."""
     parts = []
     for experiment in experiments:
+        if experiment == "price-laws":
+            continue
         wholes = [group.whole for group in groups
                   if group.whole["experiment"] == experiment]
         if len(wholes) > 1 and _same_links(wholes):
             table = tables.comparison_table(wholes)
             parts.append(tables.render_html(table))
     return "\n".join(parts)
+
+
+def _combinations(groups, directory):
+    """What price-laws compares, by the numbers of its simulations."""
+    wholes = sorted((group.whole for group in groups
+                     if group.whole["experiment"] == "price-laws"),
+                    key=lambda whole: int(whole["parameters"]["simulations"]))
+    if not wholes:
+        return ""
+    paths = figures.price_laws(wholes, directory / "figures" / "price-laws")
+    return "\n".join((
+        tables.render_html(tables.variants_table(wholes)),
+        _figure(paths, "Each combination; dotted lines are a whole fair share "
+                       "and a full link")))
 
 
 def _same_links(wholes):
@@ -262,8 +279,9 @@ def _section(group, directory, name):
 def _figures(group, directory, name):
     folder = directory / "figures"
     first = f"seed {group.raw['seed']}"
-    # Flows that came and went have no one rate to stand beside a share.
-    if "intervals" not in group.whole:
+    # Flows that came and went have no one rate to stand beside a share, nor
+    # have users of pages.
+    if "intervals" not in group.whole and "pages" not in group.whole:
         paths = figures.rate_allocation(group.results,
                                         folder / f"{name}-rates")
         yield _figure(paths, "Rate of every flow, grouped by path; lines are "
@@ -274,6 +292,26 @@ def _figures(group, directory, name):
     yield _figure(paths, f"Congestion windows, {first}")
     paths = figures.queues(group.raw, folder / f"{name}-queues")
     yield _figure(paths, f"Backlog of the links' queues, {first}")
+    for kind, draw, caption in _more_figures(group.raw):
+        paths = draw(group.raw, folder / f"{name}-{kind}")
+        yield _figure(paths, f"{caption}, {first}")
+
+
+def _more_figures(raw):
+    """The figures that the paper has of this experiment alone."""
+    if raw["experiment"] == "parking-lot":
+        yield ("acks", figures.acknowledgements,
+               "Acknowledged segments of two flows of four paths, modulo 2000")
+        if raw["parameters"]["aqm"] == "sbrm":
+            yield ("price", figures.price_tracking,
+                   "The price of the longest path and what a source sees of it")
+    if raw["experiment"] == "single-bottleneck":
+        # Between pages a user has no window.
+        if raw["parameters"]["model"] == "greedy":
+            yield ("window-histograms", figures.window_histograms,
+                   "Congestion windows of all flows of a path")
+        yield ("queue-histograms", figures.queue_histograms,
+               "Backlogs of the queues")
 
 
 def _figure(paths, caption):
