@@ -354,6 +354,8 @@ class Run:
         for flow in flows:
             final = dict(sent[flow["id"]])
             flow["samples"] = final.pop("samples", {})
+            if "pages" in final:
+                flow["pages"] = final.pop("pages")
             flow["final"] = final
             flow["mss_bytes"] = self.topo.mtu - 52
         raw = {
