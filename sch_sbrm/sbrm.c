@@ -546,7 +546,7 @@ static void sbrm_params_default(struct sbrm_params *params, u32 law)
 	params->delta = SBRM_DEFAULT_DELTA;
 	params->scale = SBRM_DEFAULT_SCALE;
 	params->flags &= ~SBRM_F_GAMMA_AUTO;
-	if (!params->gamma)
+	if (!params->gamma && sbrm_laws[law].options & BIT(TCA_SBRM_GAMMA))
 		params->flags |= SBRM_F_GAMMA_AUTO;
 }
 
@@ -618,7 +618,8 @@ static int sbrm_params_parse(struct sbrm_params *params, struct nlattr **tb,
 		new.limit = nla_get_u32(tb[TCA_SBRM_LIMIT]);
 	if (tb[TCA_SBRM_TARGET])
 		new.target = nla_get_u32(tb[TCA_SBRM_TARGET]);
-	if (new.target >= new.limit) {
+	if (sbrm_laws[new.law].options & BIT(TCA_SBRM_TARGET) &&
+	    new.target >= new.limit) {
 		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SBRM_TARGET] ?:
 					    tb[TCA_SBRM_LIMIT],
 				    "target must be below limit");

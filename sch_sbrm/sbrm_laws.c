@@ -65,7 +65,8 @@ static u64 sbrm_gamma_base_e(const struct sbrm_params *params)
 
 /**
  * sbrm_gamma_auto() - default gamma of the laws that price the backlog
- * @params: of which law, phi, limit and target count
+ * @params: of which law, phi, limit and target count, the target below the
+ *	limit
  *
  * Return: the gamma that marks 99 % at the limit (CP05 5.4.2), Q48, if it is at
  * most 1.
@@ -94,26 +95,29 @@ static u64 rem_capacity(const struct sbrm_params *params, u32 unit)
 	       div64_u64(rest << REM_UNIT_SHIFT, divisor);
 }
 
-/* Service time of a byte of the virtual queue, ns in Q32. */
+/*
+ * Service time of a byte of the virtual queue, ns in Q32; relative error 2^-25.
+ * Less than a byte per second counts as one.
+ */
 static u64 vqm_byte_ns(const struct sbrm_params *params)
 {
-	u64 rate = fixp_mul(params->rate, params->scale);
+	u64 scale = params->scale == U32_MAX ? FIXP_ONE : params->scale;
+	u64 real = div64_u64((u64)NSEC_PER_SEC << FIXP_SHIFT,
+			     max(params->rate, 1ULL));
 
-	if (params->scale == U32_MAX)
-		rate = params->rate;
-
-	return div64_u64((u64)NSEC_PER_SEC << FIXP_SHIFT, max(rate, 1ULL));
+	return min_t(u64, fixp_mul_div(real, FIXP_ONE, scale),
+		     (u64)NSEC_PER_SEC << FIXP_SHIFT);
 }
 
 static u64 vqm_room(const struct sbrm_params *params, u32 unit, u64 byte_ns)
 {
-	u64 bytes = (u64)params->limit * unit;	/* below 2^47 */
+	u64 bytes = (u64)params->limit * unit << 16;	/* below 2^63 */
 
 	if (params->scale != U32_MAX)
 		bytes = fixp_mul(bytes, params->scale);
 
-	return min_t(u64, VQM_ROOM_MAX,
-		     fixp_mul_div(bytes, byte_ns, 1U << (FIXP_SHIFT - 16)));
+	return min_t(u64, fixp_mul_div(bytes, byte_ns, FIXP_ONE),
+		     VQM_ROOM_MAX);
 }
 
 /**
@@ -164,7 +168,10 @@ u64 sbrm_backlog_price(const struct sbrm_coef *coef,
  * REM
  */
 
-/* The same with a gamma up to 2^49.5: the largest prices are cut off. */
+/*
+ * The same with a gamma up to 2^49.5, in multiples of 2^-30; the largest prices
+ * are cut off.
+ */
 static u64 rem_pc2_price(const struct sbrm_coef *coef,
 			 const struct sbrm_state *state, u32 backlog)
 {
@@ -199,6 +206,8 @@ static s64 rem_step(u64 gamma, s64 units)
  * of the price never grow. Where a sum of the last ones is positive, all before
  * are too: the price cannot have been cut off at 0 before. Hence it is
  * max(0, lambda + d_1 + .. + d_n), with the sum of y a geometric one.
+ *
+ * What is rounded off makes y less by up to 3 / delta units of 2^-24.
  */
 static void rem_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 			u64 now, u32 backlog)

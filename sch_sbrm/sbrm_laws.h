@@ -17,11 +17,13 @@
 
 /**
  * struct sbrm_params - what the user sets
- * @gamma: price per unit of backlog or rate, Q48, 1 .. 2^48
+ * @gamma: price per unit of backlog or rate, Q48, 1 .. 2^48, 0 where the law
+ *	has none
  * @phi: base of the price, Q32, 2^32 + 1 .. 2^36
  * @rate: of the link, bytes/s, 0 if it was never set, at most 2^37
  * @limit: room, packets or bytes, 1 .. 2^31 - 1
- * @target: backlog without a price, packets or bytes, below @limit
+ * @target: backlog without a price, packets or bytes, below @limit where the
+ *	law takes it
  * @alpha: weight of the backlog, Q24, 1 .. 2^28
  * @avpkt: bytes that count as a packet, 1 .. 65535
  * @interval: between updates, us, 1 .. 10^6
@@ -56,7 +58,7 @@ struct sbrm_params {
  * @decay: rem: 1 - delta, Q32, at most 0.999
  * @interval_ns: rem: between updates, ns, 10^3 .. 10^9
  * @capacity: rem: units that the link serves in an interval, Q24, at most 2^61
- * @byte_ns: vqm: service time of a byte, ns in Q32, 2^24 .. 2^62
+ * @byte_ns: vqm: service time of a byte, ns in Q32, 2^24 .. 10^9 * 2^32
  * @room: vqm: service time of a full queue, ns in Q16, at most 2^62
  */
 struct sbrm_coef {
@@ -90,7 +92,7 @@ struct sbrm_state {
  * struct sbrm_law_ops - one price law
  * @options: bit n for each attribute TCA_SBRM_n that the law takes
  * @required: those of @options that have no default
- * @gamma: default, Q48; 0 for "auto"
+ * @gamma: default, Q48; 0 for "auto", or where the law has none
  * @certain: a packet that leaves at any price but 0 is marked for sure
  * @advance: bring the state up to a time (ns), during which the backlog was as
  *	given; NULL for a law without a clock, whose packets then cost none

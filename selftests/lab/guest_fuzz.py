@@ -121,7 +121,7 @@ class Settings:
         self.own.update(DEFAULTS_OF_LAWS)
         self.gamma = OWN_GAMMA.get(law, 0)
         self.flags &= ~GAMMA_AUTO
-        if not self.gamma:
+        if not self.gamma and GAMMA in TAKES[law]:
             self.flags |= GAMMA_AUTO
 
     def settle(self):
@@ -183,7 +183,9 @@ class Settings:
                     self.flags & 1 else (1000, 10)
         self.limit = values.get(LIMIT, self.limit)
         self.target = values.get(TARGET, self.target)
-        if self.flags & 4 and not self.flags & 2 or self.target >= self.limit:
+        if self.flags & 4 and not self.flags & 2:
+            return False
+        if TARGET in takes and self.target >= self.limit:
             return False
         if GAMMA in values:
             self.gamma = values[GAMMA]
@@ -298,7 +300,8 @@ def check_junk():
             assert bench.stats().settings == before, data.hex()
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
         law, limit, target, gamma, flags = bench.stats().settings
-        assert target < limit < 2**31 and 1 <= gamma <= GAMMA_ONE and law <= 4
+        assert limit < 2**31 and (target < limit or law in (1, 4))
+        assert law <= 4 and 0 <= gamma <= GAMMA_ONE and (gamma or law == 4)
         assert not flags & ~(SETTABLE | GAMMA_AUTO)
         assert flags & 2 or not flags & 4
         if turn % 100 == 0:
