@@ -1,0 +1,734 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The price laws of sbrm beside their models, and how packets carry prices."""
+
+import fcntl
+import math
+import random
+import socket
+import struct
+import time
+
+import guest_base
+from bench import (CE, ECT0, HOLD_BPS, PACKET_VNET_HDR, SOL_PACKET, Bench,
+                   Model, deviation, ip_sum, ipv4, ipv6, other)
+from guest_base import near, note, run
+from law_models import Scene
+from rtnl import (BYTES, DITHER, ECN, FOUR_BIT, GAMMA_ONE, NODROP,
+                  PHI_ONE, PRICE, PRICE_MAX, PRICE_ONE, REM_PC1, REM_PC2,
+                  REM_PC3, SBRM, SPLIT_GSO, VQM, Refused, options)
+
+SIGMA = 4.5
+INDEPENDENT = ECN | SPLIT_GSO
+DEFAULTS = ECN | SPLIT_GSO | DITHER
+FAST_BPS = 40000
+LN_1006 = math.log(1.06)
+
+
+def carrier(number, size, tos, identification=0, fragment=0x4000):
+    """An IPv4 frame with "don't fragment" and a free identification."""
+    frame = bytearray(ipv4(number, size, tos))
+    frame[18:22] = struct.pack(">HH", identification, fragment)
+    frame[24:26] = bytes(2)
+    frame[24:26] = struct.pack(">H", ip_sum(frame[14:34]))
+    return bytes(frame)
+
+
+def price_of(frame):
+    """What the identification of a frame holds."""
+    return struct.unpack_from(">H", frame.frame, 18)[0]
+
+
+def scene(rate_bps=HOLD_BPS, **words):
+    """A queue with a law, and its model."""
+    bench = Bench()
+    bench.htb(rate_bps, 1000, options(**words))
+    return Scene(bench, time.monotonic, carrier)
+
+
+def random_scene(rng, law, in_bytes):
+    """Some link with a law and options that make its price move."""
+    unit = 1000 if in_bytes else 1
+    rate = rng.randrange(800, 1500)
+    words = {"law": law, "rate": rate, "limit": rng.randrange(8, 60) * unit,
+             "flags": DEFAULTS | (BYTES if in_bytes else 0),
+             "feedback": PRICE}
+    if not in_bytes or rng.random() < 0.5:
+        words["avpkt"] = rng.randrange(300, 1500)
+    if law == VQM:
+        words["scale"] = rng.choice((1, rng.uniform(0.1, 1)))
+    else:
+        words["gamma"] = rng.uniform(0.001, 1) / unit
+        words["phi"] = rng.choice((1.00015, 1.007, 1.06, 1.5, 3.7, 16))
+        words["interval"] = rng.choice((50000, 10000, 25000, 50000))
+        words["delta"] = rng.choice((0.9, 1, 0.001, rng.uniform(0.1, 1)))
+        if law == REM_PC3:
+            words["alpha"] = rng.choice((0.1, 0.002, rng.uniform(0, 2), 16))
+            words["target"] = rng.randrange(0, 8) * unit
+    note(f"{words}")
+    return scene(8 * rng.randrange(1, 5) * 1000, **words)
+
+
+def carried_prices(draws):
+    """Each carries its price, rounded down or up; the mean is exact."""
+    total = due = variance = 0
+    for _, price, tolerance, frame in draws:
+        units = price * PRICE_ONE
+        slack = tolerance * PRICE_ONE + 1e-9
+        got = price_of(frame)
+        assert frame.checksum_ok
+        if units >= PRICE_MAX:
+            assert got == PRICE_MAX, (got, units)
+            continue
+        assert math.floor(units - slack) <= got <= math.ceil(units + slack), \
+            (got, units, slack)
+        fraction = units % 1
+        total += got
+        due += units
+        variance += fraction * (1 - fraction)
+    if variance:
+        sigma = (total - due) / math.sqrt(variance)
+        note(f"{len(draws)} prices, their sum {total} where {due:.2f} is due, "
+             f"{sigma:+.2f} sigma")
+        # Fixed point may shift a few across a step.
+        slack = sum(one[2] for one in draws) * PRICE_ONE
+        assert abs(total - due) <= SIGMA * math.sqrt(variance) + slack
+
+
+def compare(law, in_bytes, turns):
+    """Random arrivals: dumps and carried prices are those of the model."""
+    seed = f"{guest_base.SETTINGS['seed']} {law} {in_bytes}"
+    rng = random.Random(seed)
+    highest = 0
+    for _ in range(turns):
+        place = random_scene(rng, law, in_bytes)
+        for _ in range(rng.randrange(60, 120)):
+            how = rng.random()
+            if how < 0.1:
+                # An idle time: the kernel hears of it at once.
+                place.until(place.clock() + rng.choice((0.4, 3, 20)))
+            place.tick([rng.choice((100, 500, 1000)) for _ in
+                        range(rng.choice((0, 0, 1, 1, 2, 4)))])
+            highest = max(highest, place.law.price)
+        stats = place.bench.stats()
+        carried_prices(place.draws)
+        assert stats.x.carried == len(place.draws) and not stats.x.uncarried
+        assert stats.x.saturated == sum(price * PRICE_ONE > PRICE_MAX
+                                        for _, price, _, _ in place.draws)
+        assert stats.x.marks == stats.x.price_drops == 0
+        assert len(place.draws) > 20
+        guest_base.cleanup()
+    note(f"highest price {highest:g}")
+    assert highest > 0
+
+
+def check_rem_pc1():
+    """rem-pc1 is its model, for random options and arrivals."""
+    compare(REM_PC1, False, 5)
+    compare(REM_PC1, True, 2)
+
+
+def check_rem_pc3():
+    """rem-pc3 is its model, for random options and arrivals."""
+    compare(REM_PC3, False, 8)
+    compare(REM_PC3, True, 3)
+
+
+def check_vqm():
+    """vqm is its model, for random options and arrivals."""
+    compare(VQM, False, 6)
+    compare(VQM, True, 3)
+
+
+def check_rem_pc2():
+    """rem-pc2 is lambda = gamma [b - target]+ in base phi."""
+    for phi, gamma in ((1.06, 0.5), (1.007, 1), (16, 0.01), (1.00015, 1)):
+        bench = Bench()
+        bench.htb(FAST_BPS, 1000, options(law=REM_PC2, limit=1000, target=5,
+                                          gamma=gamma, phi=phi,
+                                          flags=INDEPENDENT))
+        base_e = gamma * math.log(phi)
+        for backlog in (4, 6, 20, 80):
+            model = Model(bench)
+            model.fifo.extend([(bench.number + 1 - place, 1000, ECT0) for place
+                               in range(bench.stats().qlen, 0, -1)])
+            model.backlog = len(model.fifo)
+            model.run(5, backlog)
+            model.draws.clear()
+            model.run(300, backlog)
+            _, hits, expected, sigma = deviation(model.draws, base_e, 5)
+            note(f"phi {phi}, backlog {backlog}: {hits} marks where "
+                 f"{expected:.1f} were due, {sigma:+.2f} sigma")
+            assert abs(sigma) <= SIGMA
+            stats = bench.stats()
+            price = base_e * max(stats.qlen - 5, 0)
+            assert near(stats.x.price / PHI_ONE, price, 1e-6), \
+                (stats.x.price / PHI_ONE, price)
+        # auto: 99 % at the limit.
+        bench.change(gamma=0)
+        stats = bench.stats()
+        expected = min(math.log(100) / math.log(phi) / 995, 1)
+        assert near(stats.gamma / GAMMA_ONE, expected, 1e-5)
+        guest_base.cleanup()
+
+
+def check_marks_of_laws():
+    """The laws with a clock mark with 1 - exp(-price), or with certainty."""
+    rng = random.Random(guest_base.SETTINGS["seed"])
+    for law, flags in ((REM_PC1, INDEPENDENT), (REM_PC3, DEFAULTS),
+                       (REM_PC3, INDEPENDENT), (VQM, DEFAULTS)):
+        words = {"gamma": 0.02, "phi": 1.5} if law != VQM else {}
+        place = scene(40000, law=law, rate=5011, limit=30, flags=flags,
+                      **words)
+        for _ in range(600):
+            place.tick([rng.choice((100, 500)) for _ in
+                        range(rng.choice((0, 1, 1, 2)))])
+        hits = sum(frame.ce for _, _, _, frame in place.draws)
+        due = sum(draw[0] for draw in place.draws)
+        variance = sum(draw[0] * (1 - draw[0]) for draw in place.draws)
+        note(f"law {law}: {hits} of {len(place.draws)} marked, {due:.2f} due")
+        assert 5 < due < len(place.draws) - 5
+        if law == VQM:
+            assert all(frame.ce == chance for chance, _, _, frame in
+                       place.draws)
+        elif flags & DITHER:
+            assert abs(hits - due) <= 2
+        else:
+            assert abs(hits - due) <= SIGMA * math.sqrt(variance)
+        assert place.bench.stats().x.marks == hits
+        guest_base.cleanup()
+
+
+def check_vqm_drops_what_cannot_be_marked():
+    """While vqm marks, packets that are not ECN-capable are dropped."""
+    bench = Bench()
+    bench.htb(HOLD_BPS, 1000, options(law=VQM, rate=1000, limit=20))
+    for _ in range(19):
+        bench.send(tos=0)
+    early = len(bench.drain())
+    assert bench.stats().x.prob == 2**32 - 1
+    bench.htb_rate(10**9, 1000)
+    left = len(bench.drain(5))
+    stats = bench.stats()
+    # The last one leaves whatever its price, and so does the one in debt.
+    assert early + left + stats.x.price_drops == 19
+    assert left <= 2, left
+    bench.change(flags=DEFAULTS | NODROP)
+    bench.change(rate=1000)
+
+
+def check_idle_times():
+    """Hundreds of millions of intervals at once, both ways, to the limits."""
+    bench = Bench()
+    # The next packet leaves after 1000 s, and one has been peeked at.
+    bench.tbf(8, 1000, options(law=REM_PC3, rate=1, interval=1, limit=100,
+                               target=10, gamma=1e-8, phi=1.06, alpha=0.1))
+    for _ in range(31):
+        bench.send()
+    bench.drain()
+    before = bench.stats()
+    held = before.qlen
+    started = time.monotonic()
+    gamma = before.gamma / GAMMA_ONE * LN_1006
+    each = gamma * (before.of_law["alpha"] / 2**24 * (held - 1 - 10) - 1e-9)
+    for wait in (0.001, 1, 100, 600):
+        time.sleep(wait)
+        price = before.x.price / PHI_ONE + \
+            each * (time.monotonic() - started) * 1e6
+        stats = bench.stats()
+        note(f"after {time.monotonic() - started:.3f} s: "
+             f"{stats.x.price / PHI_ONE}, model {price}")
+        # What the commands themselves take: some us.
+        assert abs(stats.x.price / PHI_ONE - price) <= \
+            (1e-6 + 2**-48 / gamma) * price + 20 * each + 2**-32
+        assert stats.qlen == held and stats.x.input == 0
+    # A dump changes nothing; the next packet finds the same price.
+    bench.send(100)
+    assert near(bench.stats().x.price / PHI_ONE, price, 1e-5)
+    bench.change(gamma=1)
+    time.sleep(10)
+    assert bench.stats().x.price == 8192 << 32
+    bench.send(100)
+    assert bench.stats().x.price == 8192 << 32
+    # Below the target it goes back to 0, and stays there.
+    bench.change(target=99, gamma=1e-4)
+    time.sleep(1)
+    before = bench.stats().x.price / PHI_ONE
+    assert 0 < before < 8192
+    time.sleep(1000)
+    assert bench.stats().x.price == 0
+    bench.send(100)
+    assert bench.stats().x.price == 0
+
+
+def check_change_live():
+    """Options change under load: what follows is the model with those."""
+    rng = random.Random(guest_base.SETTINGS["seed"])
+    for law in (REM_PC1, REM_PC3, VQM):
+        words = {"limit": 20} if law == VQM else \
+            {"limit": 40, "gamma": 0.05, "interval": 50000}
+        place = scene(16000, law=law, rate=1300, flags=DEFAULTS,
+                      feedback=PRICE, **words)
+        changes = [{"rate": 1111}, {"rate": 5000}, {"avpkt": 700},
+                   {"rate": 900}]
+        if law == VQM:
+            changes += [{"scale": 0.37}, {"limit": 60}, {"scale": 1}]
+        else:
+            changes += [{"gamma": 0.3}, {"phi": 2}, {"delta": 0.2},
+                        {"interval": 25000}, {"interval": 50000}]
+        if law == REM_PC3:
+            changes += [{"alpha": 1}, {"target": 3}]
+        for change in changes:
+            for _ in range(25):
+                place.tick([1000] * rng.choice((0, 0, 0, 1, 1)) +
+                           [100] * rng.randrange(4))
+            place.change(**change)
+            place.verify()
+        carried_prices(place.draws)
+        note(f"law {law}: price {place.law.price:g} at last")
+        guest_base.cleanup()
+
+
+def check_change_of_law():
+    """Another law starts without a memory; the packets stay."""
+    bench = Bench()
+    bench.htb(HOLD_BPS, 1000, options(law=REM_PC3, rate=1000, limit=100,
+                                      gamma=0.5, target=2))
+    for _ in range(50):
+        bench.send()
+    time.sleep(0.003)
+    before = bench.stats()
+    assert before.x.price and before.x.input
+    for law in (SBRM, REM_PC1, VQM, REM_PC2, REM_PC3, REM_PC1):
+        bench.change(law=law)
+        stats = bench.stats()
+        assert stats.law == law and stats.qlen == before.qlen
+        assert stats.limit == 100
+        assert stats.target == 2
+        assert stats.x.input == stats.x.virtual_backlog == 0
+        # Those of the backlog know it at once, the others nothing yet.
+        assert bool(stats.x.price) == (law in (SBRM, REM_PC2)), (law, stats.x)
+        if "rate" in stats.of_law:
+            assert stats.of_law["rate"] == 1000
+        if "phi" in stats.of_law:
+            assert stats.of_law["phi"] == round(1.06 * PHI_ONE)
+    # Packets to bytes: what was an input of packets is none.
+    bench.change(law=REM_PC3)
+    bench.send(500)
+    time.sleep(0.002)
+    assert bench.stats().x.input
+    bench.change(flags=BYTES, selector=BYTES)
+    assert bench.stats().x.input == bench.stats().x.price == 0
+    # And a reset forgets it all.
+    bench.change(flags=0, selector=BYTES)
+    bench.send(500)
+    time.sleep(0.002)
+    assert bench.stats().x.input
+    bench.a.run("ip link set va down")
+    stats = bench.stats()
+    assert stats.x.input == stats.x.price == stats.qlen == 0
+    bench.a.run("ip link set va up")
+
+
+def filled(count, data, make=carrier, size=200):
+    """`count` packets that leave one after the other; (bench, frames).
+
+    frames: (backlog that it left behind and itself, frame).
+    """
+    bench = Bench()
+    bench.htb(HOLD_BPS, 1000, data)
+    for _ in range(count):
+        bench.send(size, ECT0, make)
+    bench.drain()
+    held = bench.stats().qlen
+    bench.change(reset=True)
+    bench.htb_rate(10**9, 1000)
+    frames = bench.drain(5)[-held:]
+    assert len(frames) == held
+    return bench, list(zip(range(held, 0, -1), frames))
+
+
+def check_price_is_added():
+    """The identification grows by the price, rounded so that the mean fits."""
+    gamma = 0.00731
+    bench, frames = filled(900, options(limit=1000, target=3, gamma=gamma,
+                                        feedback=PRICE))
+    draws = [(0, gamma * max(backlog - 3, 0), 1e-9, frame)
+             for backlog, frame in frames]
+    carried_prices(draws)
+    assert not any(frame.tos & 3 == CE for _, frame in frames)
+    for _, frame in frames:
+        expected = carrier(frame.number, 200, ECT0, price_of(frame))
+        assert frame.frame == expected, "changed elsewhere"
+    stats = bench.stats()
+    assert stats.x.carried == len(frames) == stats.x.packets
+    assert not stats.x.uncarried and not stats.x.saturated
+    assert not stats.x.marks and not stats.x.price_drops
+
+
+def check_small_price_is_carried():
+    """A price far below the unit shows as often as it should."""
+    unit = 1 / PRICE_ONE
+    bench, frames = filled(900, options(limit=1000, target=0,
+                                        gamma=unit / 3000, feedback=PRICE))
+    due = sum(backlog / 3000 for backlog, _ in frames)
+    got = sum(price_of(frame) for _, frame in frames)
+    assert all(price_of(frame) <= 1 for _, frame in frames)
+    variance = sum(backlog / 3000 * (1 - backlog / 3000)
+                   for backlog, _ in frames)
+    note(f"{got} units where {due:.1f} are due")
+    assert abs(got - due) <= SIGMA * math.sqrt(variance)
+    assert bench.stats().x.carried == len(frames)
+
+
+def check_chain_of_queues():
+    """Two queues: the second adds to what the first one wrote."""
+    data = options(limit=500, target=0, gamma=0.0213, feedback=PRICE)
+    _, first = filled(200, data)
+    guest_base.cleanup()
+    passed = iter([price_of(frame) for _, frame in first])
+    before = []
+
+    def again(number, size, tos):
+        before.append(next(passed, 77))
+        return carrier(number, size, tos, before[-1])
+
+    _, second = filled(250, data, again)
+    total = due = 0
+    for backlog, frame in second:
+        was = before[frame.number - 1]
+        units = 0.0213 * backlog * PRICE_ONE
+        assert math.floor(units - 1e-3) <= price_of(frame) - was <= \
+            math.ceil(units + 1e-3)
+        assert frame.checksum_ok
+        total += price_of(frame) - was
+        due += units
+    assert abs(total - due) <= SIGMA * math.sqrt(len(second) / 4)
+
+
+def check_saturation():
+    """The sum stops one below the end of the field."""
+    values = (0, 1, 32767, 60000, 65533, 65534, 65535)
+
+    def make(number, size, tos):
+        return carrier(number, size, tos, values[number % len(values)])
+
+    # From 16 * 1.0 on nothing fits, whatever was there.
+    bench, frames = filled(60, options(limit=1000, target=0, gamma=1,
+                                       feedback=PRICE), make)
+    over = 0
+    for backlog, frame in frames:
+        total = values[frame.number % len(values)] + backlog * PRICE_ONE
+        assert price_of(frame) == min(total, PRICE_MAX), (backlog, total)
+        assert frame.checksum_ok
+        over += total > PRICE_MAX
+    assert bench.stats().x.saturated == over > len(values)
+    assert bench.stats().x.carried == len(frames)
+
+
+def check_uncarried():
+    """What cannot carry a price passes, and is counted."""
+    makes = {
+        "IPv6": ipv6, "not IP": other, "no DF": ipv4,
+        "first fragment": lambda *words: carrier(*words, fragment=0x6000),
+        "fragment": lambda *words: carrier(*words, fragment=0x4010),
+        "last fragment": lambda *words: carrier(*words, fragment=0x0010)}
+    for feedback in (PRICE, FOUR_BIT):
+        for name, make in makes.items():
+            bench, frames = filled(50, options(limit=1000, target=0, gamma=1,
+                                               feedback=feedback), make)
+            for _, frame in frames:
+                assert frame.frame == make(frame.number, 200, ECT0), name
+            stats = bench.stats()
+            assert stats.x.uncarried == len(frames) > 40, (name, stats.x)
+            assert not stats.x.carried and not stats.x.price_drops
+            assert not stats.drops, name
+            guest_base.cleanup()
+    # A full queue still drops.
+    bench = Bench()
+    bench.htb(HOLD_BPS, 1000, options(limit=10, target=0, feedback=PRICE))
+    for _ in range(60):
+        bench.send(1000, ECT0, carrier)
+    assert bench.stats().x.full_drops >= 45
+
+
+def check_vlan():
+    """The tag of a VLAN is no hindrance."""
+    def make(number, size, tos):
+        frame = carrier(number, size - 4, tos)
+        return frame[:12] + b"\x81\x00\x00\x07" + frame[12:]
+
+    bench = Bench()
+    bench.htb(HOLD_BPS, 1000, options(limit=1000, target=0, gamma=0.1,
+                                      feedback=PRICE))
+    for _ in range(40):
+        bench.send(200, ECT0, make)
+    bench.htb_rate(10**9, 1000)
+    time.sleep(5)
+    stats = bench.stats()
+    assert stats.qlen == 0 and stats.x.carried == 40, stats.x
+
+
+def check_four_bit():
+    """Each bit is set with its own probability, and bits are only added."""
+    k = (math.log(phi) / math.log(1.007)
+         for phi in (1.06, 1.007, 1.001, 1.00015))
+    bench, frames = filled(990, options(limit=1000, target=0, gamma=0.003,
+                                        feedback=FOUR_BIT))
+    for bit, factor in enumerate(k):
+        chances = [-math.expm1(-factor * 0.003 * backlog)
+                   for backlog, _ in frames]
+        hits = sum(price_of(frame) >> bit & 1 for _, frame in frames)
+        sigma = (hits - sum(chances)) / math.sqrt(
+            sum(chance * (1 - chance) for chance in chances))
+        note(f"bit {bit}: {hits} of {len(frames)}, {sum(chances):.1f} due, "
+             f"{sigma:+.2f} sigma")
+        assert abs(sigma) <= SIGMA
+    assert all(price_of(frame) < 16 and frame.checksum_ok
+               for _, frame in frames)
+    assert bench.stats().x.carried == len(frames)
+    guest_base.cleanup()
+
+    values = (0, 5, 0x8000, 0xFFF0, 0xFFFF)
+
+    def make(number, size, tos):
+        return carrier(number, size, tos, values[number % len(values)])
+
+    _, frames = filled(900, options(limit=1000, target=0, gamma=1,
+                                    feedback=FOUR_BIT), make)
+    for backlog, frame in frames:
+        was = values[frame.number % len(values)]
+        assert price_of(frame) & ~15 == was & ~15
+        assert price_of(frame) & was == was and frame.checksum_ok
+        if backlog > 25:
+            assert price_of(frame) & 2, "exp(-25)"
+    guest_base.cleanup()
+    # Certain is the mark of vqm, not its bits.
+    bench = Bench()
+    bench.htb(HOLD_BPS, 1000, options(law=VQM, rate=1000, limit=500,
+                                      scale=0.02, feedback=FOUR_BIT))
+    for _ in range(490):
+        bench.send(100, ECT0, carrier)
+    bench.htb_rate(10**9, 1000)
+    frames = bench.drain(2)
+    hits = sum(price_of(frame) >> 1 & 1 for frame in frames[-400:])
+    assert abs(hits - 400 * -math.expm1(-1)) < SIGMA * 10, hits
+
+
+def no_tso(device):
+    """Let segments be separated before the device: SIOCETHTOOL, STSO."""
+    sock = socket.socket()
+    value = bytearray(struct.pack("=II", 0x1F, 0))
+    import ctypes
+    buffer = (ctypes.c_char * 8).from_buffer(value)
+    request = struct.pack("16sP", device.encode(), ctypes.addressof(buffer))
+    fcntl.ioctl(sock, 0x8946, request.ljust(40, b"\0"))
+    sock.close()
+
+
+def check_super_packets():
+    """All segments of a super-packet of TCP carry the one price."""
+    for flags in (INDEPENDENT, ECN):
+        bench = Bench()
+        with bench.a:
+            no_tso("va")
+        bench.htb(HOLD_BPS, 60000, options(limit=1000, target=0, gamma=0.01,
+                                           flags=flags, feedback=PRICE))
+        with bench.a:
+            raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            raw.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
+            raw.bind(("va", 0x0800))
+        payload = 10 * 1000
+        tcp = struct.pack(">HHIIBBHHH", 1, 2, 3, 4, 0x50, 0x10, 1000, 0, 0)
+        head = bytearray(carrier(1, 14 + 20 + 20 + payload, ECT0)[:34])
+        head[23] = 6
+        head[24:26] = bytes(2)
+        head[24:26] = struct.pack(">H", ip_sum(head[14:34]))
+        virtio = struct.pack("=BBHHHH", 1, 1, 54, 1000, 34, 16)
+        for _ in range(20):
+            raw.send(virtio + bytes(head) + tcp + bytes(payload))
+        bench.drain()
+        stats = bench.stats()
+        held = stats.qlen
+        bench.change(reset=True)
+        bench.htb_rate(10**9, 60000)
+        frames = bench.drain(200)
+        assert all(frame.size == 1054 and frame.checksum_ok
+                   for frame in frames), [frame.size for frame in frames]
+        stats = bench.stats()
+        assert stats.x.carried == stats.x.packets and not stats.x.uncarried
+        if flags & SPLIT_GSO:
+            frames = frames[-held:]
+            backlogs = range(held, 0, -1)
+        else:
+            frames = frames[-10 * held:]
+            backlogs = [10 * left for left in range(held, 0, -1)
+                        for _ in range(10)]
+            for at in range(0, len(frames), 10):
+                assert len({price_of(frame)
+                            for frame in frames[at:at + 10]}) == 1
+        assert len(frames) == len(backlogs) >= 100
+        carried_prices([(0, 0.01 * backlog, 1e-9, frame)
+                        for backlog, frame in zip(backlogs, frames)]
+                       [::1 if flags & SPLIT_GSO else 10])
+        guest_base.cleanup()
+
+
+def check_super_packets_of_udp():
+    """Those of UDP cannot: whole they are counted, split they carry it."""
+    for flags in (INDEPENDENT, ECN):
+        bench = Bench()
+        bench.htb(HOLD_BPS, 60000, options(limit=1000, target=0, gamma=0.01,
+                                           flags=flags, feedback=PRICE))
+        with bench.a:
+            sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sender.setsockopt(socket.IPPROTO_UDP, 103, 1000)
+        sender.setsockopt(socket.IPPROTO_IP, 10, 2)
+        for _ in range(20):
+            sender.sendto(bytes(10000), ("10.0.0.2", 5000))
+        sender.close()
+        bench.htb_rate(10**9, 60000)
+        bench.drain(200)
+        stats = bench.stats()
+        note(f"flags {flags}: {stats.x}")
+        assert stats.x.carried + stats.x.uncarried == 200
+        assert bool(stats.x.uncarried) != bool(flags & SPLIT_GSO)
+        guest_base.cleanup()
+
+
+def check_refusals_of_laws():
+    """Options that do not go together are refused, and named."""
+    bench = Bench()
+    bench.htb(HOLD_BPS, 1000, None)
+    clock = {"rate": 1000, "avpkt": 1000, "interval": 1000, "delta": 0.5}
+    takes = {SBRM: {"target", "gamma"},
+             REM_PC1: {"gamma", "phi", *clock},
+             REM_PC2: {"target", "gamma", "phi"},
+             REM_PC3: {"target", "gamma", "phi", "alpha", *clock},
+             VQM: {"scale", "rate", "avpkt"}}
+    values = {"target": 4, "gamma": 0.5, "phi": 1.5, "alpha": 1, "scale": 0.5,
+              **clock}
+
+    def says(**words):
+        good = bench.stats()
+        try:
+            bench.change(**words)
+        except Refused as answer:
+            after = bench.stats()
+            assert (after.settings, after.of_law, after.feedback) == \
+                (good.settings, good.of_law, good.feedback)
+            return answer.message
+        return None
+
+    for law in (REM_PC1, REM_PC3, VQM):
+        message = says(law=law)
+        assert message and "need rate" in message, message
+    for law, good in takes.items():
+        rate = {"rate": 1000} if "rate" in good else {}
+        bench.change(law=law, **rate)
+        for name, value in values.items():
+            message = says(**{name: value})
+            if name in good:
+                assert message is None, (law, name, message)
+            else:
+                assert message and message.startswith(f"{name} "), \
+                    (law, name, message)
+        # The same on one line with the law, from another one.
+        for name, value in values.items():
+            bench.change(law=REM_PC3 if law == SBRM else SBRM,
+                         **({"rate": 1000} if law == SBRM else {}))
+            message = says(law=law, **{name: value})
+            assert (message is None) == (name in good), (law, name, message)
+        bench.change(law=law)
+        message = says(gamma=0)
+        assert (message is None) == (law in (SBRM, REM_PC2)), message
+        assert message is None or "gamma" in message
+    bench.change(law=REM_PC3)
+    for name, values in {
+            "phi": (1, 0, 16.000001), "alpha": (0, 16.1), "rate":
+            (0, 2**37 + 1), "avpkt": (0, 65536), "interval": (0, 10**6 + 1),
+            "delta": (0, 0.00099), "feedback": (3, 2**32 - 1)}.items():
+        for value in values:
+            assert says(**{name: value}), f"{name} {value} was accepted"
+    bench.change(law=VQM)
+    assert says(scale=0.0099) and says(scale=0)
+
+
+def check_edges_of_rem():
+    """gamma, phi, alpha and rate at the ends of their ranges."""
+    bench = Bench()
+    bench.htb(HOLD_BPS, 1000, options(law=REM_PC2, limit=2**31 - 1, target=0,
+                                      gamma=1, phi=16))
+    for _ in range(100):
+        bench.send()
+    stats = bench.stats()
+    assert near(stats.x.price / PHI_ONE, stats.qlen * math.log(16), 1e-6)
+    bench.change(phi=1 + 2**-32)
+    stats = bench.stats()
+    assert abs(stats.x.price - stats.qlen) <= 4, stats.x.price
+    bench.change(gamma=1 / GAMMA_ONE)
+    assert bench.stats().x.price == 0
+    bench.change(law=REM_PC3, rate=2**37, interval=10**6, avpkt=1, alpha=16,
+                 gamma=1, phi=16, delta=1)
+    for _ in range(5):
+        time.sleep(1)
+        bench.send()
+    assert bench.stats().x.price == 0, "the link is much too fast"
+    bench.change(rate=1, target=0)
+    time.sleep(3)
+    assert bench.stats().x.price == 8192 << 32
+    assert bench.stats().x.prob == 2**32 - 1
+    bench.change(target=2**31 - 2)
+    time.sleep(2)
+    assert bench.stats().x.price == 0
+    # The smallest steps.
+    bench.change(gamma=1 / GAMMA_ONE, phi=1 + 2**-32, target=0)
+    time.sleep(100)
+    assert bench.stats().x.price == 0
+    for words in ({"rate": 1, "scale": 0.01}, {"rate": 2**37, "scale": 1}):
+        bench.change(law=VQM, avpkt=65535, **words)
+        for _ in range(5):
+            bench.send()
+        stats = bench.stats()
+        assert not stats.x.price
+        expected = 5000 if words["rate"] == 1 else 0
+        assert abs(stats.x.virtual_backlog - expected) <= 1, stats.x
+    # In bytes, what goes above the limit is an overflow.
+    bench.change(flags=BYTES, selector=BYTES)
+    bench.change(limit=900, rate=100)
+    bench.send(500)
+    assert bench.stats().x.prob == 0
+    bench.send(500)
+    assert bench.stats().x.prob == 2**32 - 1
+
+
+def check_text_of_laws():
+    """What tc shows of each law can be given to it again."""
+    bench = Bench()
+    lines = (
+        "mark rem-pc1 rate 96mbit",
+        "mark rem-pc2 phi 1.007 gamma auto feedback four-bit",
+        "mark rem-pc3 phi 1.06 gamma 0.001 alpha 0.1 target 2 limit 300 "
+        "rate 96mbit feedback price no-dither",
+        "mark rem-pc3 bytes rate 1gbit interval 250us delta 1 limit 3mb "
+        "target 15kb gamma 1e-6",
+        "mark vqm scale 0.9 limit 300 rate 96mbit avpkt 1500")
+    with bench.a:
+        for line in lines:
+            run(f"tc qdisc add dev va root handle 10: sbrm {line}")
+            first = bench.stats()
+            shown = run("tc qdisc show dev va").split("refcnt")[1].split(
+                None, 1)[1]
+            run("tc qdisc del dev va root")
+            run(f"tc qdisc add dev va root handle 10: sbrm {shown.strip()}")
+            again = bench.stats()
+            assert (again.settings, again.of_law, again.feedback) == \
+                (first.settings, first.of_law, first.feedback), (line, shown)
+            run("tc qdisc del dev va root")
+        said = guest_base.refused("tc qdisc add dev va root sbrm mark rem-pc1")
+        assert "need rate" in said, said
+        said = guest_base.refused("tc qdisc add dev va root sbrm phi 1.1")
+        assert "phi goes with" in said, said
+
+
+if __name__ == "__main__":
+    guest_base.main(globals())

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The price laws in floating point, stepped interval by interval.
+
+Nothing here is in closed form, so that what the kernel does over idle times is
+compared with what the papers write. Rates in bytes/s, times in s.
+"""
+
+import collections
+import math
+
+from rtnl import (ALPHA_ONE, BYTES, GAMMA_ONE, PHI_ONE, REM_PC3,
+                  VQM, options)
+
+
+class Rem:
+    """rem-pc1 and rem-pc3, CP05 (5.2.3) and (5.2.5), in base e."""
+
+    def __init__(self, start_s, settings):
+        self.time = start_s
+        self.price = self.input = self.arrived = 0.0
+        self.steps = 0
+        self.moved = 0.0
+        self.set(settings)
+
+    def set(self, settings):
+        """Take the options from a dump: as the kernel rounded them."""
+        own = settings.of_law
+        unit = 1 if settings.flags & BYTES else own["avpkt"]
+        if self.steps:
+            self.input *= (self.unit / unit) * (own["interval"] / 1e6 /
+                                                self.interval)
+        self.interval = own["interval"] / 1e6
+        self.unit = unit
+        self.gamma = (settings.gamma / GAMMA_ONE *
+                      math.log1p((own["phi"] - PHI_ONE) / PHI_ONE))
+        self.alpha = own["alpha"] / ALPHA_ONE if settings.law == REM_PC3 else 0
+        self.target = settings.target
+        self.delta = own["delta"] / PHI_ONE
+        if own["delta"] == 2**32 - 1:
+            self.delta = 1.0
+        self.rate = own["rate"]
+
+    def advance(self, now_s, backlog):
+        """Let all intervals end that have ended."""
+        while self.time + self.interval <= now_s:
+            self.time += self.interval
+            self.input += self.delta * (self.arrived / self.unit - self.input)
+            self.arrived = 0.0
+            step = self.gamma * (self.alpha * (backlog - self.target) +
+                                 self.input -
+                                 self.rate * self.interval / self.unit)
+            self.price = min(max(self.price + step, 0.0), 8192.0)
+            self.moved += abs(step)
+            self.steps += 1
+
+    def arrival(self, size):
+        """A packet arrives, after advance()."""
+        self.arrived += size
+
+    def tolerance(self):
+        """How far fixed point may be off: ln(phi), gamma and the units."""
+        return 4e-7 * self.moved + (self.steps + 2) * 2**-40 + 2**-31 + \
+            self.gamma * (self.steps + 16) * 3 / self.delta * 2**-24
+
+    def verify(self, x):
+        """Compare statistics of a dump at the time of the last advance()."""
+        assert abs(x.price / PHI_ONE - self.price) <= self.tolerance(), \
+            (x.price / PHI_ONE, self.price, self.tolerance(), self.steps)
+        bytes_per_s = self.input * self.unit / self.interval
+        assert abs(x.input - bytes_per_s) <= 2 + 1e-6 * bytes_per_s, \
+            (x.input, bytes_per_s)
+        assert abs(x.prob / 2**32 + math.expm1(-self.price)) <= \
+            self.tolerance() + 2**-28
+
+    def probability(self):
+        """That of a mark."""
+        return -math.expm1(-self.price)
+
+
+class Vqm:
+    """The virtual queue of CP05 5.1.1."""
+
+    def __init__(self, start_s, settings):
+        self.time = start_s
+        self.backlog = 0.0
+        self.marking = False
+        self.set(settings)
+
+    def set(self, settings):
+        """Take the options from a dump."""
+        own = settings.of_law
+        scale = own["scale"] / PHI_ONE if own["scale"] < 2**32 - 1 else 1
+        self.rate = max(own["rate"] * scale, 1)
+        self.room = settings.limit * scale * \
+            (1 if settings.flags & BYTES else own["avpkt"])
+        self.backlog = min(self.backlog, self.room)
+
+    def advance(self, now_s, _backlog):
+        """Serve."""
+        self.backlog -= (now_s - self.time) * self.rate
+        self.time = now_s
+        if self.backlog <= 0:
+            self.backlog, self.marking = 0.0, False
+
+    def arrival(self, size):
+        """Enter, or overflow."""
+        if self.backlog + size > self.room:
+            self.marking = True
+        else:
+            self.backlog += size
+
+    @property
+    def price(self):
+        """1 or 0."""
+        return float(self.marking)
+
+    def tolerance(self):
+        """It is one or the other."""
+        return 0.0
+
+    def verify(self, x):
+        """Compare statistics of a dump, some us late."""
+        assert x.price == self.marking << 32, (x, vars(self))
+        assert x.prob == (2**32 - 1 if self.marking else 0)
+        assert abs(x.virtual_backlog - self.backlog) <= 2 + 2e-5 * self.rate, \
+            (x.virtual_backlog, self.backlog)
+
+    def probability(self):
+        """Certain, or none."""
+        return self.price
+
+
+def model_of(start_s, settings):
+    """The model for a dump."""
+    return (Vqm if settings.law == VQM else Rem)(start_s, settings)
+
+
+class Scene:
+    """A queue below HTB and the model of its law, in the same virtual time.
+
+    All happens well inside of an interval: packets are sent at its middle, and
+    at HOLD_BPS they take whole intervals of 50 ms or more to leave.
+    """
+
+    TICK_S = 0.05
+
+    def __init__(self, bench, clock, make):
+        self.bench, self.clock, self.make = bench, clock, make
+        self.fifo = collections.deque()
+        self.backlog = 0
+        self.draws = []         # (probability, frame) of each departure
+        self.lost = self.marked_us = 0
+        self.restart()
+
+    def restart(self):
+        """The law starts now, for all that the model knows."""
+        self.settings = self.bench.stats()
+        self.law = model_of(self.clock(), self.settings)
+        self.start = self.clock()
+
+    def until(self, when_s):
+        """Let time pass, and take in what leaves."""
+        while True:
+            left = when_s - self.clock()
+            frame = self.bench.receive(left) if left > 0 else \
+                self.bench.receive()
+            if frame is None:
+                if self.clock() >= when_s:
+                    break
+                continue
+            self.left(frame)
+        self.law.advance(self.clock(), self.backlog)
+
+    def size(self, size):
+        """A packet in units of the backlog."""
+        return size if self.settings.flags & BYTES else 1
+
+    def left(self, frame):
+        """A packet left just now."""
+        self.law.advance(self.clock(), self.backlog)
+        number, size = self.fifo.popleft()
+        assert number == frame.number, (number, frame.number)
+        self.draws.append((self.law.probability(), self.law.price,
+                           self.law.tolerance(), frame))
+        self.backlog -= self.size(size)
+
+    def send(self, size):
+        """A packet arrives."""
+        self.law.advance(self.clock(), self.backlog)
+        self.law.arrival(size)
+        number = self.bench.send(size, 2, self.make)
+        units = self.size(size)
+        if self.fifo and units > self.settings.limit - min(
+                self.backlog, self.settings.limit) and self.was_lost():
+            self.lost += 1
+        else:
+            self.fifo.append((number, size))
+            self.backlog += units
+        # It may leave at once.
+        frame = self.bench.receive(0.002)
+        if frame:
+            self.left(frame)
+
+    def was_lost(self):
+        """The queue seems full: was it, or did a packet leave just now?"""
+        lost = self.bench.stats().x.full_drops > self.lost
+        if not lost:
+            frame = self.bench.receive(0.001)
+            assert frame is not None, "room for more than the limit"
+            self.left(frame)
+        return lost
+
+    def tick(self, sizes):
+        """One interval of 50 ms: send at its middle, compare at its end."""
+        passed = self.clock() - self.start
+        middle = (math.floor(passed / self.TICK_S) + 1.5) * self.TICK_S
+        self.until(self.start + middle)
+        for size in sizes:
+            self.send(size)
+        self.until(self.start + middle + 0.3 * self.TICK_S)
+        self.verify()
+
+    def verify(self):
+        """The dump agrees with the model."""
+        stats = self.bench.stats()
+        self.law.advance(self.clock(), self.backlog)
+        assert stats.qlen == len(self.fifo), (stats.qlen, len(self.fifo))
+        self.law.verify(stats.x)
+        assert stats.x.full_drops == self.lost
+
+    def change(self, **words):
+        """Other options, from now on."""
+        self.law.advance(self.clock(), self.backlog)
+        with self.bench.a:
+            self.bench.rtnl.sbrm("va", options(**words), 0x100000,
+                                 self.bench.where, flags=0)
+        self.settings = self.bench.stats()
+        self.law.set(self.settings)
+
+
