@@ -223,7 +223,7 @@ static void sbrm_field_watch(const struct sock *sk, struct sbrm *ca, u32 acked)
 		ca->echo = SBRM_ECHO_CARRIER;
 		return;
 	}
-	ca->silent = min_t(u32, ca->silent + acked, U8_MAX);
+	ca->silent = min_t(u32, ca->silent + acked, SBRM_SILENT_MAX);
 	if (ca->silent < SBRM_SILENT_MAX || ca->echo == SBRM_ECHO_NONE)
 		return;
 

@@ -103,6 +103,7 @@ struct sbrm_field {
  * @marked_total: of those, marked
  * @rcv_prior_nxt: receiver: rcv_nxt before the last packet
  * @seen: what the last ACK said of the price field: field + 1, 0 for nothing
+ * @quiet: time since the last mark, in 2^6 us; saturates
  * @run: receiver: packets in a row whose field went up by the same step
  * @silent: segments acknowledged without an echo of the field
  * @source: an &enum sbrm_source
@@ -140,6 +141,7 @@ struct sbrm {
 	u32	marked_total;
 	u32	rcv_prior_nxt;
 	u16	seen;
+	u16	quiet;
 	u8	run;
 	u8	silent;
 	u8	source:2,

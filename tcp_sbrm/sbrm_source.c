@@ -18,6 +18,10 @@
 /* Mean gaps are in 2^-4 us: 2^26 us still fit. */
 #define SBRM_GAP_SHIFT	4
 
+/* So many marks missing mean that the price has gone. */
+#define SBRM_QUIET_MARKS	8
+#define SBRM_QUIET_SHIFT	6
+
 /**
  * sbrm_paid() - what a flow pays in some time
  * @sk: socket
@@ -160,6 +164,50 @@ static s64 sbrm_demand(const struct sock *sk, struct sbrm *ca,
 	return sbrm_paid(sk, ack->net, ca->gap, SBRM_GAP_SHIFT);
 }
 
+/* Time without a mark; what no segment was sent in hardly counts. */
+static void sbrm_quiet_update(struct sbrm *ca, const struct sbrm_ack *ack,
+			      u32 now_us)
+{
+	u32 passed = (now_us >> SBRM_QUIET_SHIFT) -
+		     (ca->acked_us >> SBRM_QUIET_SHIFT);
+
+	passed = min(passed, ca->rtt_us >> SBRM_QUIET_SHIFT);
+	ca->quiet = ack->marked ? 0 : min_t(u32, ca->quiet + passed, U16_MAX);
+}
+
+/**
+ * sbrm_is_unpriced() - has the price of the path gone?
+ * @sk: socket
+ * @ca: its private area
+ * @ack: what the ACK brought
+ * @price: price of the path, Q32
+ *
+ * At rest a flow gets w marks a second. When eight are due and none has come,
+ * the odds are e^8 that the price is well below what the window is for: others
+ * have left. A price that is known as such says so at once.
+ *
+ * Return: true while the flow should look for room faster than by kappa.
+ */
+static bool sbrm_is_unpriced(const struct sock *sk, const struct sbrm *ca,
+			     const struct sbrm_ack *ack, s64 price)
+{
+	u32 quiet_us = (u32)ca->quiet << SBRM_QUIET_SHIFT;
+
+	if (ca->carrier)
+		return sbrm_balance(sk, ca, ack->net,
+				    price * SBRM_QUIET_MARKS) > 0;
+
+	return sbrm_paid(sk, ack->net, quiet_us, 0) >=
+	       SBRM_QUIET_MARKS * (s64)FIXP_ONE;
+}
+
+/* Old enough that what it sees is not of its own making. */
+static bool sbrm_is_settled(const struct sbrm *ca, const struct sbrm_net *net)
+{
+	return ca->grown || jiffies_to_msecs(tcp_jiffies32 - ca->born) / 4 >=
+			    READ_ONCE(net->young_ms);
+}
+
 /**
  * sbrm_direct() - direct window update, CP05 (4.2.1)
  * @sk: socket
@@ -172,14 +220,27 @@ static s64 sbrm_demand(const struct sock *sk, struct sbrm *ca,
  * puts RTT / cwnd for T; the time itself makes the rest point w / p exact,
  * whatever delayed ACKs, pacing and the noise of RTT samples do.
  *
+ * Without any price that is kappa w segments a second, however large the share
+ * that fell free: a flow for which the price has gone is young again.
+ *
  * Return: change of the window, segments in Q32.
  */
 static s64 sbrm_direct(const struct sock *sk, struct sbrm *ca,
 		       const struct sbrm_ack *ack, s64 price, u32 kappa)
 {
-	u32 time_us = sbrm_time_us(ca, ack, tcp_sk(sk)->tcp_mstamp);
-	s64 room = sbrm_paid(sk, ack->net, time_us, 0);
+	u32 now_us = tcp_sk(sk)->tcp_mstamp;
+	u32 time_us;
+	s64 room;
 
+	sbrm_quiet_update(ca, ack, now_us);
+	time_us = sbrm_time_us(ca, ack, now_us);
+	room = sbrm_paid(sk, ack->net, time_us, 0);
+
+	if (sbrm_is_settled(ca, ack->net) &&
+	    sbrm_is_unpriced(sk, ca, ack, price)) {
+		ca->born = tcp_jiffies32;
+		ca->grown = 0;
+	}
 	/* price < 2^36 and acked < 2^21 */
 	return sbrm_step(room - price * ack->acked, kappa, ack->acked);
 }

@@ -69,14 +69,20 @@ _AIMD = ("sbrm+sbrm", "aimd")
 _CP = ("cp+price",)
 _THREE_PATHS = tuple((path, weight) for path in ("I", "II", "III")
                      for weight in (1, 2, 4))
+# PC3 for the explicit price, in base e. Where the window follows the price by
+# kappa for each packet and the backlog follows the window, the backlog b of Y
+# packets/s obeys b" + kappa Y gamma b' + 1000 kappa Y gamma alpha (b - b0) = 0:
+# gamma is a price per packet of backlog, as in the law sbrm, alpha what takes
+# b to b0, with a damping of sqrt(kappa Y gamma / 1000 alpha) / 2. That is 0.05
+# for CP05's gamma and alpha, which do oscillate here, and more than 1 for these.
+_PRICE = {"phi": 1.0, "gamma": 0.01, "alpha": 0.002}
 # CP05 4.3.1, 5.1.2 and 5.2.2. REM's w of 1, 2 and 4 there is in packets/ms;
-# that of CP-TCP is in packets/s, so that its prices are ten times lower. Its
-# gain belongs to prices in base phi: 0.1 over ln 1.06.
+# that of CP-TCP is in packets/s.
 _DOUBLE_BOTTLENECK_PRESETS = (
     *(((aqm,), {"phi": 1.06, "gamma": 0.001, "alpha": 0.1, "target": 2})
-      for aqm in ("rem-pc1", "rem-pc2", "rem-pc3", "rem4", "price")),
+      for aqm in ("rem-pc1", "rem-pc2", "rem-pc3", "rem4")),
     (("rem",), {"wtp": 1000}),
-    (("cp",), {"kappa": 1.716}),
+    (("price",), _PRICE),
     (("vqm",), {"limit": 300, "vqm_scale": 0.9}),
     (("sbrm", "vqm"), {"source": "aimd", "estimator": "raw"}),
 )
@@ -92,6 +98,10 @@ _PARKING_LOT_PRESETS = (
     *(((aqm,), {"phi": 1.007, "wtp": 20000, "gamma": 0.1, "alpha": 0.002,
                 "target": 18}) for aqm in _REM_LAWS),
     *(((aqm,), {"gamma": 1.0}) for aqm in _REM_LAWS if aqm.endswith("pc2")),
+    (("cp", "price", "few"), dict(_PRICE, wtp=140, target=12)),
+    # A flow is young when it comes, and again when others have left.
+    *(((*pair, "few"), {"kappa_young": 0.5, "young_ms": 2500})
+      for pair in (("sbrm", "sbrm"), ("cp", "price"))),
     (("sbrm", "rem-pc3"), {"estimator": "history"}),
     *(((cc, aqm), {"estimator": "four-bit"}) for cc in ("rem", "sbrm")
       for aqm in ("rem4", "rem4-pc1", "rem4-pc2")),

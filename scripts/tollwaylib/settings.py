@@ -90,7 +90,7 @@ COMMON = {
     "history": (50, 1, 64, "packets of the estimator history"),
     "rtt": ("last", None, None, "round trip in the rate: last or min"),
     "slow_start": (1, 0, 1, "1: slow start"),
-    "kappa_window": (0, 0, 1, "1: kappa is scaled against the window"),
+    "kappa_window": (0, 0, 1 << 24, "segments above which kappa falls, or 0"),
     "loss_cut": (1, 0, 1, "0: a loss does not cut the window"),
 }
 # Of one experiment or another.

@@ -3,6 +3,7 @@
 
 import math
 import socket
+import struct
 import time
 
 import guest_base
@@ -14,6 +15,7 @@ from tcp_bench import (LOSS, OPEN, PACKET, PORT, RECOVERY, Path, cc_info,
 
 SYSCTL = "net.ipv4.tcp_sbrm."
 INFINITE = 0x7FFFFFFF
+FULL_PPS = 10**7 / 8 / PACKET
 INDEPENDENT = ECN | SPLIT_GSO
 
 
@@ -369,6 +371,30 @@ def check_young():
     (one, two), _ = rates(path, flows, 10, 30)
     note(f"{one:.1f} and {two:.1f} packets/s")
     assert near(one, two, 0.1)
+
+
+def check_young_again():
+    """When others leave, a flow is young again: it takes the room sooner."""
+    took = {}
+    for young in (0, 0.9):
+        path = Path(rtt_ms=60, aqm=options(limit=1000, target=10, gamma=0.015))
+        path.s.sysctl(SYSCTL + "kappa_young", young)
+        path.s.sysctl(SYSCTL + "young_ms", "500")
+        flows = [path.connect() for _ in range(4)]
+        pump(flows, 20)
+        for leaver in flows[1:]:
+            leaver.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                              struct.pack("ii", 1, 0))
+            leaver.close()
+        started, before = time.monotonic(), info(flows[0])
+        for now, last in watch(flows[0], 20, 0.1):
+            if last.delivered - before.delivered >= 0.95 * 0.1 * FULL_PPS:
+                break
+            before = last
+        took[young] = now - started
+        guest_base.cleanup()
+    note(f"s until the link is full again, by kappa_young: {took}")
+    assert took[0.9] < 0.5 * took[0]
 
 
 def check_sysctls():
