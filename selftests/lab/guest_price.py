@@ -14,7 +14,7 @@ from pathlib import Path as File
 
 import guest_base
 from bench import ip_sum
-from guest_base import SETTINGS, Namespace, near, note, run, start
+from guest_base import SETTINGS, Namespace, Skip, near, note, run, start
 from rtnl import (DITHER, ECN, FOUR_BIT, GAMMA_ONE, PRICE, PRICE_ONE, REM_PC2,
                   REM_PC3, options)
 from tcp_bench import (OPEN, PACKET, PORT, TRAFFIC, Path, cc_info, info, pump,
@@ -507,6 +507,40 @@ def check_cc_changes_with_prices():
     note(f"pays {rate * price:.1f} of 200")
     assert near(rate * price, 200, 0.02)
     assert info(flow).ca_state == OPEN
+
+
+def check_accecn():
+    """With AccECN any receiver counts the marks: one that never loaded our
+    module's congestion control, with delayed ACKs, loss or neither."""
+    for sink in ("cubic", "reno"):
+        for ahead in (None, "loss 0.2% limit 100000"):
+            path = Path(rtt_ms=30, sink=sink, aqm=options(
+                limit=2000, target=10, gamma=0.01, flags=ECN | DITHER))
+            path.s.sysctl(SYSCTL + "wtp", "200")
+            path.s.sysctl(SYSCTL + "loss_cut", 0)
+            try:
+                path.d.sysctl("net.ipv4.tcp_ecn", 3)
+            except OSError:
+                raise Skip("this kernel has no AccECN: try a source of 7.x "
+                           "with KERNEL_SRC=") from None
+            if ahead:
+                path.ahead(ahead)
+            flow = path.connect("sbrm")
+            pump([flow], 15)
+            before, last = path.stats().x, info(flow)
+            pump([flow], 40)
+            stats, now = path.stats().x, info(flow)
+            assert cc_info(flow).enabled, "TCP/RM"
+            marked = stats.marks - before.marks
+            counted = now.delivered_ce - last.delivered_ce
+            m = marked / (stats.packets - before.packets)
+            rate = (now.delivered - last.delivered) / 40
+            note(f"{sink}, {ahead}: {counted} counted of {marked} marks, "
+                 f"{rate:.1f} packets/s, {200 / -math.log(1 - m):.1f} due")
+            assert near(counted, marked, 0.02 if ahead else 0.003)
+            assert near(rate, 200 / -math.log(1 - m), 0.03)
+            assert near(rate, FULL_PPS, 0.03)
+            guest_base.cleanup()
 
 
 def check_hooks_only_where_used():
