@@ -346,11 +346,14 @@ def test_no_results_make_no_page(tmp_path):
 
 def test_price_tracking_shows_price_and_estimate(raws, tmp_path):
     raw = raws["dynamics-1"]
-    paths = figures.price_tracking(raw, tmp_path / "price", "III")
+    with pytest.raises(TollwayError, match="all of its queues are sbrm"):
+        figures.price_tracking(raw, tmp_path / "price", "III")
+    told = dict(raw, parameters=dict(raw["parameters"], phi=1.0), queues={
+        name: dict(queue, price_q32=[number << 22 for number in
+                                     range(len(queue["t_s"]))])
+        for name, queue in raw["queues"].items()})
+    paths = figures.price_tracking(told, tmp_path / "price", "III")
     assert all(path.is_file() for path in paths)
-    blind = dict(raw, parameters=dict(raw["parameters"], aqm="rem-pc3"))
-    with pytest.raises(TollwayError, match="sbrm alone"):
-        figures.price_tracking(blind, tmp_path / "price", "III")
 
 
 def test_acknowledgements_wrap(raws, tmp_path):

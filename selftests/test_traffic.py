@@ -741,6 +741,7 @@ def test_qsample_follows_a_queue(namespace, tools, slow_link):
     columns = ("backlog_pkts", "backlog_bytes", "drops", "packets", "bytes",
                "overlimits")
     assert {len(device[name]) for name in columns} == {len(ticks)}
+    assert "price_q32" not in device
     assert 45 <= max(device["backlog_pkts"]) <= 51
     assert device["drops"][-1] > 50
     for name in ("drops", "packets", "bytes"):

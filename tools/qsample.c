@@ -19,6 +19,7 @@
 #include <sys/timerfd.h>
 
 #include "json.h"
+#include "pkt_sbrm.h"
 
 #define DEVICES_MAX	64
 #define KIND_MAX	16		/* IFNAMSIZ, which the kernel uses */
@@ -34,6 +35,7 @@ static const char usage[] =
 struct statistics {
 	uint64_t packets, bytes;
 	uint32_t backlog_pkts, backlog_bytes, drops, overlimits;
+	uint64_t price_q32;	/* of sbrm, 0 for all others */
 };
 
 struct sample {
@@ -127,12 +129,19 @@ static bool copy_attribute(const struct rtattr *nest, unsigned short type,
 	return true;
 }
 
+static bool is_sbrm(const struct device *device)
+{
+	return strcmp(device->kind, "sbrm") == 0;
+}
+
 static bool parse_statistics(const struct nlmsghdr *header,
+			     const struct device *device,
 			     struct statistics *statistics)
 {
 	const struct tcmsg *message = NLMSG_DATA(header);
 	struct gnet_stats_basic basic = { 0 };
 	struct gnet_stats_queue queue = { 0 };
+	struct tc_sbrm_xstats sbrm = { 0 };
 	const struct rtattr *nest;
 	uint64_t packets;
 
@@ -145,6 +154,9 @@ static bool parse_statistics(const struct nlmsghdr *header,
 	/* Only there when 32 bits are too few. */
 	if (!copy_attribute(nest, TCA_STATS_PKT64, &packets, sizeof(packets)))
 		packets = basic.packets;
+	if (is_sbrm(device) &&
+	    !copy_attribute(nest, TCA_STATS_APP, &sbrm, sizeof(sbrm)))
+		return false;
 	*statistics = (struct statistics){
 		.packets = packets,
 		.bytes = basic.bytes,
@@ -152,6 +164,7 @@ static bool parse_statistics(const struct nlmsghdr *header,
 		.backlog_bytes = queue.backlog,
 		.drops = queue.drops,
 		.overlimits = queue.overlimits,
+		.price_q32 = sbrm.price,
 	};
 	return true;
 }
@@ -325,7 +338,7 @@ static void take_answer(struct sampler *sampler,
 	if (header->nlmsg_type != RTM_NEWQDISC)
 		return;
 	device->samples[device->count].tick = tick;
-	if (parse_statistics(header,
+	if (parse_statistics(header, device,
 			     &device->samples[device->count].statistics))
 		device->count++;
 	else
@@ -457,6 +470,8 @@ static void report_device(struct json *json, const struct sampler *sampler,
 	REPORT_COLUMN(json, device, packets);
 	REPORT_COLUMN(json, device, bytes);
 	REPORT_COLUMN(json, device, overlimits);
+	if (is_sbrm(device))
+		REPORT_COLUMN(json, device, price_q32);
 	json_end(json, '}');
 }
 

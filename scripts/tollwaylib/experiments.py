@@ -127,24 +127,26 @@ def _in_intervals(name, field_of, operator, values):
         for index, value in enumerate(values) if value is not None)
 
 
+# Table 4.4.3 gives whole per cent and packets: half of one is rounding.
+_R3_EPF = ((0.975, 0.995, 0.985, 0.995, 0.975), (20.5, 30.5, 20.5, 26.5, 20.5))
 _PARKING_LOT_BOUNDS = (
-    # The prototype: ALGORITHMS.md 2. Whole intervals, with what a change
-    # costs, and backlogs are those of REM, Table 5.2.2.
+    # With one bit: the utilisation of the explicit price (Table 4.4.3) in
+    # whole intervals, with what a change costs, and full use from 2 s on;
+    # backlogs of REM (Table 5.2.2).
     ((*_SBRM, "few"), (
         *_in_intervals("utilisation of R3 from 2 s on",
                        "links.R3.utilization_after_2s", ">=", (0.995,) * 5),
         *_in_intervals("utilisation of R3", "links.R3.utilization", ">=",
-                       (0.99, 0.96, 0.97, 0.97, 0.96)),
+                       _R3_EPF[0]),
         *_in_intervals("backlog of R3, packets", "links.R3.queue_mean_pkts",
                        "<=", (21, 51, 33, 43, 27)),
         *_in_intervals("class means against WPF", "max_abs_error", "<=",
                        (None, 0.02, 0.02, 0.02, None)))),
-    # Table 4.4.3, whose numbers are whole ones.
     ((*_CP, "few"), (
         *_in_intervals("utilisation of R3", "links.R3.utilization", ">=",
-                       (0.975, 0.995, 0.985, 0.995, 0.975)),
+                       _R3_EPF[0]),
         *_in_intervals("backlog of R3, packets", "links.R3.queue_mean_pkts",
-                       "<=", (20.5, 30.5, 20.5, 26.5, 20.5)),
+                       "<=", _R3_EPF[1]),
         *_in_intervals("class means against WPF", "max_abs_error", "<=",
                        (None, 0.02, 0.02, 0.02, None)))),
     ((*_SBRM, "few", "young"), tuple(

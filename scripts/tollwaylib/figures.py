@@ -223,46 +223,53 @@ def _sawtooth(times, values, modulus):
 
 
 def price_tracking(raw, out, path="S1", step_s=0.5):
-    """A path's price, and what its first flow knows of it (as CP05 Figure
+    """A path's price, and what its first flow takes it for (as CP05 Figure
     5.2.4), in base e.
 
-    The actual price is gamma [backlog - target]+ of the path's queues, so the
-    law must be sbrm; the estimate is -ln(1 - m), m the marked part of the
-    segments that the flow had acknowledged. Both are means over step_s.
+    The price is the sum of those of the path's queues, as sampled. The flow's
+    is -ln(1 - m) of the segments that it had acknowledged where marks carry
+    the price; where the price is told as it is, w over its rate, for which it
+    is the right price. All are means over step_s.
     raw: a raw result. out: path without suffix. Returns [SVG path, PNG path].
     """
-    parameters = raw["parameters"]
     flow = next((flow for flow in raw["flows"] if flow["path"] == path), None)
-    if parameters.get("aqm") != "sbrm" or not parameters.get("gamma") \
-            or flow is None:
-        raise TollwayError(f"the price of a path {path} can be told from the "
-                           "backlogs of sbrm alone, with a known gamma")
+    if flow is None or any("price_q32" not in raw["queues"][link]
+                           for link in raw["paths"][path]["links"]):
+        raise TollwayError(f"a path {path} has a price where all of its "
+                           "queues are sbrm")
+    parameters = raw["parameters"]
     edges = np.arange(0, parameters["duration_s"] + step_s / 2, step_s)
     middles = (edges[:-1] + edges[1:]) / 2
     actual = np.zeros(len(middles))
     for link in raw["paths"][path]["links"]:
         queue = raw["queues"][link]
-        prices = parameters["gamma"] * np.maximum(
-            np.asarray(queue["backlog_pkts"], dtype=float)
-            - parameters["target"], 0)
+        prices = np.asarray(queue["price_q32"], dtype=float) / 2**32
         place = np.digitize(queue["t_s"], edges) - 1
         for index in range(len(middles)):
             there = prices[place == index]
             actual[index] += there.mean() if len(there) else np.nan
     samples = flow["samples"]
-    marked, all_of_them = (
+    marked, delivered = (
         np.diff(np.interp(edges, samples["t_s"], samples[key]))
         for key in ("delivered_ce", "delivered"))
-    part = np.divide(marked, all_of_them, where=all_of_them > 0,
-                     out=np.full(len(middles), np.nan))
+    if any(samples["delivered_ce"]):
+        label = f"from the marks of flow {flow['id']}"
+        part = np.divide(marked, delivered, where=delivered > 0,
+                         out=np.full(len(middles), np.nan))
+        estimate = -np.log1p(-np.minimum(part, 0.999))
+    else:
+        label = f"w over the rate of flow {flow['id']}"
+        wtp = flow["wtp"] * np.log(parameters["phi"]) \
+            if parameters["phi"] > 1 else flow["wtp"]
+        estimate = np.divide(wtp * step_s, delivered, where=delivered > 0,
+                             out=np.full(len(middles), np.nan))
     with plt.rc_context(_STYLE):
         figure, axes = plt.subplots(figsize=(9, 4.2))
         _shade_intervals(axes, raw)
         axes.plot(middles, actual, color=PALETTE[0], linewidth=1.4,
                   label=f"price of path {path}")
-        axes.plot(middles, -np.log1p(-np.minimum(part, 0.999)),
-                  color=PALETTE[1], linewidth=0.9,
-                  label=f"from the marks of flow {flow['id']}")
+        axes.plot(middles, estimate, color=PALETTE[1], linewidth=0.9,
+                  label=label)
         axes.set_title(f"Price tracking: {combination(raw)}")
         axes.set_xlabel("time [s]")
         axes.set_ylabel("price (base e)")

@@ -302,7 +302,7 @@ def _more_figures(raw):
     if raw["experiment"] == "parking-lot":
         yield ("acks", figures.acknowledgements,
                "Acknowledged segments of two flows of four paths, modulo 2000")
-        if raw["parameters"]["aqm"] == "sbrm":
+        if all("price_q32" in queue for queue in raw["queues"].values()):
             yield ("price", figures.price_tracking,
                    "The price of the longest path and what a source sees of it")
     if raw["experiment"] == "single-bottleneck":
