@@ -173,9 +173,10 @@ def test_an_unprivileged_user_has_the_same_digest(reference, elsewhere):
 
 # --- other traffic ---------------------------------------------------------
 
-# A flow that starts six round trips later is behind for some seconds.
+# A flow that starts six round trips later is behind for some seconds. Who loses
+# at a drop-tail queue is chance: there the sum alone can agree.
 @pytest.mark.parametrize("cc, aqm, tolerance", [
-    ("sbrm", "sbrm", 0.2), ("dctcp", "red", 0.35)])
+    ("sbrm", "sbrm", 0.2), ("reno", "pfifo", None)])
 def test_iperf3_agrees_with_our_traffic(cc, aqm, tolerance, tmp_path,
                                         no_traces):
     if not shutil.which("iperf3"):
@@ -183,7 +184,7 @@ def test_iperf3_agrees_with_our_traffic(cc, aqm, tolerance, tmp_path,
     results = {}
     for traffic in ("tollway", "iperf3"):
         done = tollway(
-            "run", "double-bottleneck", "--duration", "5", "--set",
+            "run", "double-bottleneck", "--duration", "4", "--set",
             "warmup_s=2", "--set", "flows_per_class=1", "--set",
             "rate_mbit=24", "--cc", cc, "--aqm", aqm, "--traffic", traffic,
             "--json", "-", "--out", tmp_path / traffic)
@@ -194,7 +195,10 @@ def test_iperf3_agrees_with_our_traffic(cc, aqm, tolerance, tmp_path,
         assert measured["utilization"] == pytest.approx(
             ours["links"][link]["utilization"], abs=0.05)
         # The receiver echoes, or the queue would drop.
-        assert measured["marks"] > 0 and measured["drops"] == 0
+        if tolerance:
+            assert measured["marks"] > 0 and measured["drops"] == 0
+    if not tolerance:
+        return
     for measured, expected in zip(theirs["classes"], ours["classes"]):
         assert (measured["path"], measured["wtp"]) == \
             (expected["path"], expected["wtp"])
