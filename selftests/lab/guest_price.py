@@ -307,14 +307,14 @@ NOISY = {"four-bit": BEST_BIT, "history": 0.05}
 
 def check_four_bits():
     """sbrm with four bits: over a wide range of prices, x = w / p."""
-    for wtp in (8, 200, 3000):
+    for wtp in (40, 200, 3000):
         path = Path(rtt_ms=30, sink="sbrm",
                     aqm=priced(gamma=0.01 * wtp / 200, feedback=FOUR_BIT))
         for space in (path.s, path.d):
             space.sysctl(SYSCTL + "estimator", "four-bit")
         path.s.sysctl(SYSCTL + "wtp", wtp)
         flow = path.connect()
-        pump([flow], 60 if wtp == 8 else 20)
+        pump([flow], 60 if wtp == 40 else 20)
         (rate,), price = mean_price(path, [flow], 60)
         note(f"w {wtp}: {rate:.1f} packets/s at price {price:.4f}, pays "
              f"{rate * price:.1f}")
