@@ -18,6 +18,8 @@
 /* Mean gaps are in 2^-4 us: 2^26 us still fit. */
 #define SBRM_GAP_SHIFT	4
 
+#define SBRM_WAIT_MAX_US	((1U << 26) - 1)
+
 /* So many marks missing mean that the price has gone. */
 #define SBRM_QUIET_MARKS	8
 #define SBRM_QUIET_SHIFT	6
@@ -123,14 +125,17 @@ static s64 sbrm_step(s64 price, u32 kappa, u32 segments)
  * A flow that something else holds back (a receive window, say) would turn its
  * waiting into window without end: no more than twice RTT / cwnd per segment
  * counts, and what is above waits in @ca->waited_us for a later ACK, up to four
- * round trips: two gaps of a flow of one segment, whose ACKs are delayed.
+ * round trips, or four gaps where those are longer: two in the mean between the
+ * ACKs of a receiver that delays them.
  *
  * Return: us, below 2^26.
  */
 static u32 sbrm_time_us(struct sbrm *ca, const struct sbrm_ack *ack, u32 now_us)
 {
-	u32 waited_us = min_t(u64, (u64)ca->waited_us + (now_us - ca->acked_us),
-			      ca->rtt_us * 4);
+	u64 limit_us = fixp_mul_div((u64)ca->rtt_us * 4, FIXP_ONE,
+				    min_t(u64, ca->cwnd, FIXP_ONE));
+	u32 waited_us = min3((u64)ca->waited_us + (now_us - ca->acked_us),
+			     limit_us, (u64)SBRM_WAIT_MAX_US);
 	u64 most_us = fixp_mul_div((u64)ca->rtt_us * 2 * ack->acked, FIXP_ONE,
 				   ca->cwnd);
 	u32 time_us = min_t(u64, waited_us, most_us);
