@@ -171,6 +171,30 @@ def test_an_unprivileged_user_has_the_same_digest(reference, elsewhere):
         shutil.rmtree(out_dir, ignore_errors=True)
 
 
+# --- the family of CP05 ------------------------------------------------------
+
+@pytest.mark.parametrize("words, bounds", [
+    (("double-bottleneck", "--cc", "cp", "--aqm", "price", "--duration", "20"),
+     1),
+    (("double-bottleneck", "--cc", "rem", "--aqm", "rem", "--duration", "10"),
+     0),
+    (("double-bottleneck", "--aqm", "vqm", "--duration", "10"), 0),
+    (("parking-lot", "--duration", "20"), 5),
+    (("steady-state", "--duration", "30"), 2),
+    (("single-bottleneck", "--cc", "rm", "--aqm", "red", "--duration", "10"),
+     0)])
+def test_experiments_reach_their_bounds(words, bounds, tmp_path, no_traces):
+    done = tollway("run", *words, "--json", "-", "--out", tmp_path)
+    assert done.returncode in (0, 1), done.stderr
+    result = json.loads(done.stdout)
+    assert len(result["bounds"]) == bounds
+    failed = [bound for bound in result["bounds"]
+              if bound["verdict"] == "fails"]
+    assert not failed, failed
+    assert all(link["utilization"] > 0.8 for link in result["links"].values())
+    assert (tmp_path / "index.html").is_file()
+
+
 # --- other traffic ---------------------------------------------------------
 
 # A flow that starts six round trips later is behind for some seconds. Who loses
