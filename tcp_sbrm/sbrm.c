@@ -420,7 +420,7 @@ static u32 sbrm_tso_segs(COMPAT_TSO_SEGS_ARGS)
 	return 1;
 }
 
-static struct tcp_congestion_ops sbrm_no_ecn_ops;
+static const struct tcp_congestion_ops *sbrm_without_ecn(const struct sock *sk);
 
 /* Does the connection have ECN, as far as that is settled? */
 static bool sbrm_lacks_ecn(const struct sock *sk)
@@ -440,7 +440,7 @@ static void sbrm_init_marks(struct sock *sk, struct sbrm *ca)
 		 * Marks would go unseen: let routers drop instead. Operations
 		 * that need ECN would have it switched on again after this.
 		 */
-		inet_csk(sk)->icsk_ca_ops = &sbrm_no_ecn_ops;
+		inet_csk(sk)->icsk_ca_ops = sbrm_without_ecn(sk);
 		INET_ECN_dontxmit(sk);
 		sbrm_count(sock_net(sk), SBRM_COUNT_NO_ECN);
 		pr_info_once("ECN was not negotiated with a peer: such connections use TCP/RM on losses alone\n");
@@ -583,13 +583,26 @@ static struct tcp_congestion_ops sbrm_ops[] __read_mostly = {
 	},
 };
 
-/* Never registered: sbrm_init_marks() gives it to connections without ECN. */
+/* Never registered: sbrm_init_marks() gives them to connections without ECN. */
 static struct tcp_congestion_ops sbrm_no_ecn_ops __read_mostly = {
 	SBRM_OPS,
 	.name		= "sbrm",
 	.init		= sbrm_init,
 	.flags		= TCP_CONG_NON_RESTRICTED,
 };
+
+static struct tcp_congestion_ops rem_no_ecn_ops __read_mostly = {
+	SBRM_OPS,
+	.name		= "rem",
+	.init		= rem_init,
+	.flags		= TCP_CONG_NON_RESTRICTED,
+};
+
+static const struct tcp_congestion_ops *sbrm_without_ecn(const struct sock *sk)
+{
+	return inet_csk(sk)->icsk_ca_ops->init == rem_init ? &rem_no_ecn_ops :
+							      &sbrm_no_ecn_ops;
+}
 
 /**
  * sbrm_owns() - is the private area of a socket ours?

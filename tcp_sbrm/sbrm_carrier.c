@@ -101,6 +101,9 @@ static unsigned int sbrm_hook_out(void *priv, struct sk_buff *skb,
 		return NF_ACCEPT;
 
 	iph = ip_hdr(skb);
+	/* Not what a tunnel makes of it. */
+	if (iph->protocol != IPPROTO_TCP)
+		return NF_ACCEPT;
 	th = (struct tcphdr *)((u8 *)iph + ip_hdrlen(skb));
 	if (sbrm_is_data(skb, iph, th))
 		sbrm_field_clear(state->net, skb, iph);

@@ -144,6 +144,10 @@ def check_no_ecn():
     """A peer without ECN: TCP/RM at once, and packets are not ECT."""
     path = Path(aqm=options(limit=200, target=5, gamma=0.001), sink="reno",
                 sink_ecn=0)
+    for cc in ("rem", "sbrm"):
+        with path.connect(cc) as one:
+            assert one.getsockopt(socket.IPPROTO_TCP, 13, 16).rstrip(b"\0") \
+                == cc.encode()
     raw = path.sniffer()
     flow = path.connect()
     assert not cc_info(flow).enabled
