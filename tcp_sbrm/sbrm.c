@@ -28,7 +28,8 @@
  *
  *	sbrm	source and estimator of the sysctls	direct, log
  *	rem	Vegas/CP, marks of the last 50 packets	REM, 5.2
- *	cp	direct, explicit price			CP-TCP/EPF, 4.2
+ *		(or four bits, by the sysctl)		5.2.3
+ *	cp	source of the sysctl, explicit price	CP-TCP/EPF, 4.2
  *	rm	TCP/RM, any receiver			5.6.3
  *
  * Source: S. Zimmermann, Congestion Pricing as Scalable, Efficient and Stable
@@ -499,14 +500,21 @@ static void sbrm_init(struct sock *sk)
 	sbrm_init_as(sk, READ_ONCE(net->source), READ_ONCE(net->estimator));
 }
 
+/* With one bit, or the four of CP05 5.2.3. */
 static void rem_init(struct sock *sk)
 {
-	sbrm_init_as(sk, SBRM_SOURCE_VEGAS, SBRM_ESTIMATOR_HISTORY);
+	const struct sbrm_net *net = sbrm_net(sock_net(sk));
+
+	sbrm_init_as(sk, SBRM_SOURCE_VEGAS,
+		     READ_ONCE(net->estimator) == SBRM_ESTIMATOR_FOUR_BIT ?
+		     SBRM_ESTIMATOR_FOUR_BIT : SBRM_ESTIMATOR_HISTORY);
 }
 
 static void cp_init(struct sock *sk)
 {
-	sbrm_init_as(sk, SBRM_SOURCE_DIRECT, SBRM_ESTIMATOR_EXPLICIT);
+	const struct sbrm_net *net = sbrm_net(sock_net(sk));
+
+	sbrm_init_as(sk, READ_ONCE(net->source), SBRM_ESTIMATOR_EXPLICIT);
 }
 
 static void rm_init(struct sock *sk)

@@ -372,6 +372,29 @@ def check_pairs():
         guest_base.cleanup()
 
 
+def check_sysctls_of_rem_and_cp():
+    """rem takes four bits, and cp another source, where the sysctls say so."""
+    path = Path(rtt_ms=30, sink="rem", aqm=priced(feedback=FOUR_BIT))
+    for space in (path.s, path.d):
+        space.sysctl(SYSCTL + "estimator", "four-bit")
+    path.s.sysctl(SYSCTL + "wtp", "200")
+    flow = path.connect("rem")
+    pump([flow], 20)
+    (rate,), price = mean_price(path, [flow], 30)
+    note(f"rem, four bits: pays {rate * price:.1f} of 200")
+    assert near(rate * price, 200, BEST_BIT)
+    guest_base.cleanup()
+    path = explicit()
+    path.s.sysctl(SYSCTL + "source", "vegas")
+    path.s.sysctl(SYSCTL + "wtp", "200")
+    flow = path.connect("cp")
+    pump([flow], 10)
+    windows = [one.cwnd for _, one in watch(flow, 10, 0.01)]
+    steps = {abs(new - old) for old, new in zip(windows, windows[1:])}
+    note(f"cp, vegas: steps {steps}")
+    assert steps == {0, 1}
+
+
 def check_rem():
     """rem: Vegas/CP moves by whole segments, once in a round trip."""
     path = Path(rtt_ms=60, sink="rem", aqm=options(
