@@ -164,8 +164,29 @@ def test_single_bottleneck_has_two_ways():
         == [20, 36, 56] * 2
     red = job("single-bottleneck", "rm", "red")["aqm"]
     assert "min 30000 max 90000" in red and "probability 0.2" in red
-    users = job("single-bottleneck", words=["model=http"])["flows"]
-    assert len(users) == 1200 and users[0]["words"] == "pages=http"
+
+
+def test_users_are_as_many_as_table_563_has():
+    made = job("single-bottleneck", words=["model=http"])
+    users = made["flows"]
+    # 200 a path, both ways together.
+    assert len(users) == 3 * 200
+    assert users[0]["words"] == "pages=http off=exp:0.5 seed=1000001"
+    assert len({user["words"] for user in users}) == len(users)
+    assert made["parameters"]["flow_sample_ms"] == 0
+    # The table's own numbers: users = pages/s (time of a page + off).
+    pages_per_s = 0.89 * 34.368e6 / 8 * (934 / 1000) / 65500
+    assert pages_per_s * (65.5 / 15 + 0.5) == pytest.approx(300, rel=0.15)
+
+
+def test_a_seed_changes_the_users():
+    experiment = experiments.get("single-bottleneck")
+    values = experiments.parse_settings(experiment, ["model=http", "off_s=7"])
+    first, second = ([user["words"] for user in experiments.job(
+        experiment, "sbrm", "sbrm", values, 60, seed)["flows"]]
+        for seed in (1, 2))
+    assert not set(first) & set(second)
+    assert all("off=exp:7 " in words for words in first)
 
 
 def test_steady_state_varies_one_thing_at_a_time():
@@ -208,6 +229,30 @@ def test_price_laws_are_those_of_table_542():
     for variant in variants:
         words = [f"{name}={value}" for name, value in variant.settings.items()]
         assert job("price-laws", variant.cc, variant.aqm, words)["flows"]
+
+
+def test_variants_of_two_models():
+    experiment = experiments.get("single-bottleneck")
+
+    def variants(*words):
+        values = experiments.parse_settings(experiment, words)
+        return {variant.name: variant for variant in
+                experiments.variants(experiment, values)}
+    assert list(variants()) == ["reno-sbrm", "rm-sbrm", "reno-red", "rm-red"]
+    users = variants("model=http")
+    assert {variant.model for variant in users.values()} == {"http"}
+    for chosen in (variants(), users):
+        for name, variant in chosen.items():
+            for bound in variant.bounds:
+                rival = chosen[bound["than"]]
+                # The same workload on the same links.
+                assert rival.settings.get("off_s") \
+                    == variant.settings.get("off_s"), name
+    made = experiments.job(
+        experiment, "rm", "red", experiments.parse_settings(
+            experiment, [], "rm", "red"), 60, 1, variants()["rm-red"])
+    assert made["parameters"]["variant"] == "rm-red"
+    assert {bound["than"] for bound in made["bounds"]} == {"reno-red"}
 
 
 def test_some_simulations_can_be_chosen():

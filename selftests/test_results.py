@@ -661,16 +661,21 @@ def test_pages_and_recovery(one_link_each):
                          "duration_s": [0.1, 0.2, 0.4, None],
                          "bytes": [1, 30000, 60000, 7],
                          "objects": [1, 2, 3, 1]}
-        # Nothing is sampled between pages.
-        for name, values in flow["samples"].items():
-            flow["samples"][name] = values[::60] + values[-1:]
+        # Nothing is sampled of connections that last for a page.
+        flow["samples"] = {}
     one_link_each["network"] = {
         "s1": {"fast_retransmits": 3, "timeouts": 1, "retransmits": 9},
         "s2": {"fast_retransmits": 2, "timeouts": None, "retransmits": 1}}
     result = results.analyse(one_link_each)
     every = result["pages"][0]
     # The first began in the warm-up, the last did not end.
-    assert (every["path"], every["pages"]) == ("all", 12)
+    assert (every["path"], every["pages"], every["unfinished"]) \
+        == ("all", 12, 6)
+    # That of 1 s without an end is longer than all others.
+    assert (every["median_s"], every["p99_s"]) == (pytest.approx(0.4), None)
+    assert result["flows"][0]["rate_pps"] == pytest.approx(
+        90007 / 934 / 15, rel=1e-6)
+    assert result["flows"][0]["rtt_mean_ms"] is None
     assert every["mean_s"] == pytest.approx(0.3)
     assert every["throughput_kBps"] == pytest.approx(45000 / 0.3 / 1000)
     assert [group["path"] for group in result["pages"]] == ["all", "I", "II"]
@@ -680,6 +685,86 @@ def test_pages_and_recovery(one_link_each):
     second.update(seed=2, trace_sha256="ab" * 32)
     whole = results.aggregate([result, results.analyse(second)])
     assert whole["pages"][0]["mean_s"]["mean"] == pytest.approx(0.3)
+
+
+def test_a_user_may_be_silent(one_link_each):
+    del one_link_each["steady_state"]
+    for flow in one_link_each["flows"]:
+        flow["pages"] = {"start_s": [6.0], "duration_s": [0.5],
+                         "bytes": [1000], "objects": [1]}
+        flow["samples"] = {}
+    silent, other = one_link_each["flows"][:2]
+    other["wtp"] = silent["wtp"]
+    silent["pages"] = {"start_s": [], "duration_s": [], "bytes": [],
+                       "objects": []}
+    result = results.analyse(one_link_each)
+    assert result["flows"][0]["rate_pps"] == 0
+    assert result["classes"][0]["spread"] == pytest.approx(2)
+    silent["pages"] = {"start_s": [1.0, 2.0], "duration_s": [None, 1.0],
+                       "bytes": [1, 1], "objects": [1, 1]}
+    with pytest.raises(TollwayError, match="never finished"):
+        results.analyse(one_link_each)
+
+
+def rivals(*utilizations, op=">="):
+    """Two variants, of which the first wants to be better than the second."""
+    found = []
+    for name, utilization in zip(("mine", "theirs"), utilizations):
+        raw = synthetic.steady(utilization=(utilization, 0.9), cc=name)
+        raw["parameters"]["variant"] = name
+        found.append(raw)
+    found[0]["bounds"] = [{"name": "u", "metric": "links.core1.utilization",
+                           "op": op, "than": "theirs"},
+                          bound("links.min_utilization", ">=", 0.5)]
+    return [results.analyse(raw) for raw in found]
+
+
+@pytest.mark.parametrize("mine, theirs, op, verdict", [
+    (0.95, 0.9, ">=", "holds"), (0.9, 0.95, ">=", "fails"),
+    (0.9, 0.9, ">=", "holds"), (0.9, 0.9, "<=", "holds"),
+    (0.95, 0.9, "<=", "fails")])
+def test_variants_are_judged_against_one_another(mine, theirs, op, verdict):
+    before = rivals(mine, theirs, op=op)
+    assert before[0]["bounds"][0]["verdict"] == "needs runs"
+    assert results.all_hold(before[0])
+    judged = results.compare(before)
+    first, second = judged[0]["bounds"]
+    assert first["measured"] == pytest.approx(mine)
+    assert first["bound"] == pytest.approx(theirs)
+    assert (first["verdict"], second["verdict"]) == (verdict, "holds")
+    assert results.all_hold(judged[0]) == (verdict == "holds")
+    for result in judged:
+        results.validate(result)
+    assert before[0]["bounds"][0]["bound"] is None
+    # Without the other, and with another seed of it, nothing is judged.
+    alone = results.compare(before[:1])
+    assert alone[0]["bounds"][0]["verdict"] == "needs runs"
+    before[1]["seed"] = 2
+    assert results.compare(before)[0]["bounds"][0]["verdict"] == "needs runs"
+
+
+def test_variants_are_judged_by_their_means():
+    first, rival = rivals(0.95, 0.93)
+    second = rivals(0.90, 0.93)[0]
+    second.update(seed=2, digest="ab" * 32)
+    other = dict(rival, seed=2, digest="cd" * 32)
+    judged = results.compare([results.aggregate([first, second]),
+                              results.aggregate([rival, other])])
+    entry = judged[0]["bounds"][0]
+    assert entry["measured"] == pytest.approx(0.925)
+    assert (entry["bound"], entry["verdict"]) == (pytest.approx(0.93), "fails")
+
+
+def test_what_never_ended_is_no_match(one_link_each):
+    mine, theirs = rivals(0.9, 0.9)
+    entry = mine["bounds"][0]
+    for value, bound_value, verdict in ((1.0, None, "holds"),
+                                        (None, 1.0, "fails"),
+                                        (None, None, "fails")):
+        theirs["links"]["core1"]["utilization"] = bound_value
+        entry.update(measured=value, op="<=")
+        assert results.compare([mine, theirs])[0]["bounds"][0]["verdict"] \
+            == verdict
 
 
 def test_published_backlogs_have_units():

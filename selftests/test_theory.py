@@ -243,3 +243,22 @@ def test_jain_index():
     for bad in ([], [0, 0], [1, -1]):
         with pytest.raises(TollwayError):
             theory.jain_index(bad)
+
+
+def test_quantiles_of_what_was_watched_to_the_end():
+    done = [(float(second), True) for second in range(100, 0, -1)]
+    assert theory.survival_quantile(done, 0.5) == 50
+    assert theory.survival_quantile(done, 0.99) == 99
+    assert theory.survival_quantile([(3.0, True)], 0.99) == 3
+
+
+def test_quantiles_of_what_was_not():
+    """Kaplan and Meier 1958, the example of their section 2.1: losses count
+    for those that are left."""
+    watched = [(0.8, True), (1.0, False), (2.7, False), (3.1, True),
+               (5.4, True), (7.0, False), (9.2, True), (12.1, False)]
+    # What is left: 7/8, 7/8 4/5, 7/8 3/5, and half of that.
+    for part, time in ((0.125, 0.8), (0.3, 3.1), (0.475, 5.4), (0.7, 9.2),
+                       (0.7375, 9.2), (0.8, None)):
+        assert theory.survival_quantile(watched, part) == time
+    assert theory.survival_quantile([(1.0, False)], 0.5) is None

@@ -131,33 +131,35 @@ def command_run(arguments, words):
     given += arguments.settings
     out_dir = (arguments.out or
                Path("tollway-results") / experiment.name).absolute()
-    if experiment.variants:
-        if arguments.cc or arguments.aqm:
-            raise TollwayError(f"{experiment.name} compares its own sources "
-                               "and queues: it takes no --cc and no --aqm")
+    chosen = arguments.cc or arguments.aqm
+    if experiment.only_compares and chosen:
+        raise TollwayError(f"{experiment.name} compares its own sources "
+                           "and queues: it takes no --cc and no --aqm")
+    compares = experiment.variants and not chosen
+    if compares:
+        values = experiments.parse_settings(experiment, given)
+        if not arguments.out and "model" in values:
+            out_dir /= f"compared-{values['model']}"
         runs = [(variant.cc, variant.aqm,
                  [f"{name}={value}" for name, value in
                   variant.settings.items()] + given +
-                 [f"simulations={variant.name.lstrip('0')}"],
-                 out_dir / variant.name)
-                for variant in experiments.variants(
-                    experiment,
-                    experiments.parse_settings(experiment, given))]
+                 experiment.naming(variant), out_dir / variant.name, variant)
+                for variant in experiments.variants(experiment, values)]
     else:
         cc, aqm = arguments.cc or "sbrm", arguments.aqm or "sbrm"
         if not arguments.out:
             out_dir /= "-".join(word.replace("/", "_")
                                 for word in (cc, *aqm.split()))
-        runs = [(cc, aqm, given, out_dir)]
+        runs = [(cc, aqm, given, out_dir, None)]
     checked = [(cc, aqm, experiments.parse_settings(experiment, settings, cc,
-                                                    aqm), place)
-               for cc, aqm, settings, place in runs]
-    for cc, aqm, values, _ in checked:
+                                                    aqm), place, variant)
+               for cc, aqm, settings, place, variant in runs]
+    for cc, aqm, values, *_ in checked:
         check_run(arguments, experiment, aqm, values)
-    done = [result for cc, aqm, values, place in checked
+    done = [result for cc, aqm, values, place, variant in checked
             for result in run_once(arguments, words, experiment, cc, aqm,
-                                   values, place)]
-    if experiment.variants:
+                                   values, place, variant)]
+    if compares:
         whole = runner.show_variants(done, out_dir, arguments.as_json)
     else:
         whole = [runner.show(done, out_dir, arguments.as_json)]
@@ -175,7 +177,8 @@ def check_run(arguments, experiment, aqm, values):
     experiments.aqm_words(aqm, values)
 
 
-def run_once(arguments, words, experiment, cc, aqm, values, out_dir):
+def run_once(arguments, words, experiment, cc, aqm, values, out_dir,
+             variant=None):
     """Run all seeds of one combination; returns their results."""
     place = LabPlace(arguments.flavour) if arguments.on == "lab" else \
         HostPlace(cc, experiments.aqm_words(aqm, values))
@@ -185,7 +188,7 @@ def run_once(arguments, words, experiment, cc, aqm, values, out_dir):
         arguments.duration or experiment.duration_s,
         seeds, out_dir, jobs=arguments.jobs if arguments.on == "lab" else 1,
         command=shlex.join(["tollway", *words]),
-        options={"trace": None if arguments.trace == "none"
+        variant=variant, options={"trace": None if arguments.trace == "none"
                  else arguments.trace, "traffic": arguments.traffic,
                  "verbose": arguments.verbose})
 

@@ -10,15 +10,24 @@ from .settings import (COMMON, ECHOED, PRICED, SPECIAL, aqm_words, known_aqm,
 from .traffic import PRIORITIES
 
 
+# Parameters of the HTTP model's users.
+_USERS = {"off_s": (0.5, 0.0, 3600.0, "s between the pages of a user, mean")}
+# Seeds of users are this far apart from run to run.
+_SEEDS_APART = 10**6
+
+
 @dataclass(frozen=True)
 class Variant:
     """One run of an experiment that compares: its name, source and queue,
-    and what else is set."""
+    and what else is set. bounds: against other variants, see _against(). model:
+    the one that it belongs to, if the experiment has several."""
     name: str
     cc: str
     aqm: str
     settings: dict = field(default_factory=dict)
     title: str = ""
+    bounds: tuple = ()
+    model: str = None
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,7 @@ class Experiment:
     or the scale or model of a run; the last that holds wins. bounds: [(names,
     bounds)], what must hold where all the names are given, see traits(); see
     results.py for the metrics. steady_state: compare with CP05 5.5. variants:
-    what is run, if the experiment is a comparison.
+    what is run where neither source nor queue is given, if it is a comparison.
     """
     name: str
     title: str
@@ -56,12 +65,27 @@ class Experiment:
         known["flows_per_class"] = (self.flows_per_class, 1, 1000,
                                     "flows of each class and path")
         for name, value in self.defaults.items():
-            known[name] = (value,) + {**COMMON, **SPECIAL}[name][1:]
+            known[name] = (value,) + {**COMMON, **SPECIAL, **_USERS}[name][1:]
         return known
+
+    @property
+    def only_compares(self):
+        """Is there no run of it that is not one of its variants?"""
+        return "simulations" in self.defaults
+
+    def naming(self, variant):
+        """Settings that tell a variant of it from the others."""
+        return [f"simulations={variant.name.lstrip('0')}"] \
+            if self.only_compares else []
 
 
 def _bound(name, metric, operator, value):
     return {"name": name, "metric": metric, "op": operator, "value": value}
+
+
+def _against(name, metric, operator, variant):
+    """A bound that is what another variant measured."""
+    return {"name": name, "metric": metric, "op": operator, "than": variant}
 
 
 _SBRM = ("sbrm+sbrm", "direct", "log")
@@ -205,6 +229,44 @@ def _simulations():
                       f"{number}: {title}")
 
 
+def _two_ways():
+    """CP05 Tables 5.6.1-5.6.3, and users of pages over a link that has room."""
+    for aqm in ("sbrm", "red"):
+        yield Variant(f"reno-{aqm}", "reno", aqm, model="greedy")
+        yield Variant(f"rm-{aqm}", "rm", aqm, model="greedy", bounds=tuple(
+            _against(f"{what} of {link}, NewReno-ECN's",
+                     f"links.{link}.{metric}", operator, f"reno-{aqm}")
+            for link in ("R1", "R2") for what, metric, operator in (
+                ("utilisation", "utilization", ">="),
+                ("mean backlog, packets,", "queue_mean_pkts", "<="))))
+    # Who asks often enough fills any link: a page has 65.5 kB, so that with
+    # 6.6 s off 300 users ask for about 0.7 of it, whatever brings the pages.
+    for load, rest, sbrm in (
+            ("full", {}, {}), ("part", {"off_s": 6.6}, {"wtp": 100})):
+        yield Variant(f"reno-sbrm-{load}", "reno", "sbrm", rest, model="http")
+        yield Variant(f"rm-sbrm-{load}", "rm", "sbrm", rest, model="http",
+                      bounds=tuple(
+                          _against(f"{what}, NewReno-ECN's", metric, "<=",
+                                   f"reno-sbrm-{load}") for what, metric in (
+                              ("fast retransmits", "recovery.fast_retransmits"),
+                              ("timeouts", "recovery.timeouts"))))
+        yield Variant(f"cubic-sbrm-{load}", "cubic", "sbrm", rest,
+                      model="http")
+        yield Variant(f"cubic-fq_codel-{load}", "cubic", "fq_codel", rest,
+                      model="http")
+        yield Variant(f"sbrm-sbrm-{load}", "sbrm", "sbrm",
+                      {"kappa_young": 0.9, **sbrm, **rest}, model="http",
+                      bounds=tuple(
+                          _against(f"{what} of a page, s", f"pages.0.{metric}",
+                                   "<=", f"{rival}-{load}")
+                          for rival in ("reno-sbrm", "cubic-fq_codel")
+                          for what, metric in (
+                              ("median", "median_s"),
+                              ("99th percentile", "p99_s"))
+                          # Of a full link, one in twenty is never finished.
+                          if load == "part" or metric == "median_s"))
+
+
 # CP05 5.5.1: lines 1 to 7 vary the number of flows, w and c. As (line, weight,
 # classes of that weight on each path), the rates are in topo.SteadyState.
 _STEADY = (("A", 1, 1), ("B", 1, 2), ("C", 1, 4), ("D", 2, 1), ("E", 4, 1),
@@ -284,10 +346,18 @@ EXPERIMENTS = {experiment.name: experiment for experiment in (
         topology="SingleBottleneck", classes=_TWO_WAY_PATHS, duration_s=60.0,
         flows_per_class=10,
         # gamma: 99 % at the limit. RED's weight is 1/64, near the paper's 0.02.
-        defaults={"model": "greedy", "rate_mbit": 34.368, "wtp": 20,
+        defaults={"model": "greedy", "off_s": 0.5, "rate_mbit": 34.368,
+                  "wtp": 20,
                   "limit": 300, "target": 30, "gamma": 0.0, "red_min": 30,
                   "red_max": 90, "red_probability": 0.2, "red_burst": 60},
-        presets=((("http",), {"flows_per_class": 200}),)),
+        # 200 flows a path are 100 each way: 3 * 100 users, each with 65.5 kB
+        # in every 4.4 s of Table 5.6.3's throughput and 0.5 s off, carry 0.9
+        # of the link, as that table says; 3 * 200 would carry twice of it.
+        # Nobody asks for samples of connections that last for a page.
+        presets=((("http",), {"flows_per_class": 100, "initcwnd": 10,
+                              "start_jitter_s": 5.0, "warmup_s": 10.0,
+                              "flow_sample_ms": 0}),),
+        variants=tuple(_two_ways())),
     Experiment(
         name="steady-state",
         title="Rate, marking probability and queue against the model",
@@ -321,7 +391,10 @@ def parse_settings(experiment, words, cc="sbrm", aqm="sbrm"):
 
 
 def variants(experiment, values):
-    """The variants that the parameter `simulations` names."""
+    """The variants of a model, or those that `simulations` names."""
+    if not experiment.only_compares:
+        return tuple(variant for variant in experiment.variants
+                     if variant.model == values.get("model"))
     text = values["simulations"]
     if text == "all":
         return experiment.variants
@@ -334,8 +407,11 @@ def variants(experiment, values):
     return tuple(numbers[word] for word in dict.fromkeys(text.split(",")))
 
 
-def job(experiment, cc, aqm, values, duration_s, seed):
-    """Everything network.Run needs, but the directories (dict)."""
+def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
+    """Everything network.Run needs, but the directories (dict).
+
+    variant: the Variant that is run, if it is one.
+    """
     priced = cc in PRICED
     least = min(weight for _, weight in experiment.classes)
     wtp_of = {weight: round(values["wtp"] * weight / least)
@@ -353,7 +429,8 @@ def job(experiment, cc, aqm, values, duration_s, seed):
                     "priority": priorities[wtps.index(wtp)] if priced else 0,
                     "start_s": start_s, "stop_s": stop_s})
                 if values.get("model") == "http":
-                    flows[-1]["words"] = "pages=http"
+                    flows[-1]["words"] = user_words(
+                        values, seed * _SEEDS_APART + len(flows))
     schedule = [{"t_s": t, "factor": factor}
                 for t, factor in experiment.schedule if t < duration_s]
     return {
@@ -365,16 +442,23 @@ def job(experiment, cc, aqm, values, duration_s, seed):
         "aqm": aqm_words(aqm, values),
         "parameters": dict(values, cc=cc, aqm=known_aqm(aqm),
                            duration_s=duration_s,
-                           wtp=wtps if priced else None),
+                           wtp=wtps if priced else None,
+                           **({"variant": variant.name} if variant else {})),
         "schedule": schedule if len(experiment.schedule) > 1 else None,
         "steady_state": experiment.steady_state and
         traits(cc, aqm, values).issuperset({"sbrm+sbrm"}),
         "bounds": [bound for bound in bounds(experiment, cc, aqm, values)
-                   if _is_measured(bound, len(schedule))],
+                   if _is_measured(bound, len(schedule))]
+        + list(variant.bounds if variant else ()),
         "flows": flows, "seed": seed,
         "sink_cc": cc if cc in ECHOED or cc not in PRICED else None,
         "sysctls": sysctls(cc, values, wtps),
     }
+
+
+def user_words(values, seed):
+    """What a flow file says of a user of the HTTP model."""
+    return f"pages=http off=exp:{values['off_s']:g} seed={seed}"
 
 
 def periods(schedule, duration_s):

@@ -19,7 +19,7 @@ from .labkernel import kernel as lab_kernel
 from .paths import TOP
 
 OUT, SRC, BUILD = "/run/tollway/out", "/run/tollway/src", "/run/tollway/build"
-MEMORY = "768M"
+MEMORY_MB = 768
 # Boot date: a fixed one, 2005-01-01, the year of CP05.
 START_NS = 1104537600 * 10**9
 DEFAULT_WALL_S = 3600
@@ -46,13 +46,15 @@ class Lab:
 
     def run(self, argv, out_dir, seed=1, wall_s=DEFAULT_WALL_S,
             virtual_s=DEFAULT_VIRTUAL_S, core=None, modules=build.MODULES,
-            environment=None, interactive=False, on_line=None):
+            environment=None, interactive=False, on_line=None,
+            memory_mb=MEMORY_MB):
         """Boot, run `argv` as root of the guest, power off.
 
         argv: command; inside, OUT is `out_dir`, SRC this checkout, BUILD the
         folder of built things, the working directory is OUT. seed: all of the
         guest's randomness. wall_s, virtual_s: limits in seconds. core: host
-        core to stay on, by default the first one allowed. modules: what to
+        core to stay on, by default the first one allowed. memory_mb: MiB of the
+        guest, of which the host gives what is used. modules: what to
         insmod first. on_line: called with each line of the console. Returns
         the exit status; the console's text is in out_dir/console.log.
 
@@ -71,13 +73,16 @@ class Lab:
         uml_dir = out_dir / ".uml"
         uml_dir.mkdir(exist_ok=True)
         try:
-            text = self._boot(out_dir, uml_dir, seed, wall_s, core, interactive,
-                              on_line)
+            text = self._boot(
+                self.command(out_dir, uml_dir, seed, core, interactive,
+                             memory_mb),
+                out_dir, wall_s, interactive, on_line)
         finally:
             shutil.rmtree(uml_dir, ignore_errors=True)
         return self._status(out_dir, text)
 
-    def command(self, out_dir, uml_dir, seed, core, interactive):
+    def command(self, out_dir, uml_dir, seed, core, interactive,
+                memory_mb=MEMORY_MB):
         """The command line that boots the lab.
 
         The kernel mixes its command line into its random numbers: nothing that
@@ -102,7 +107,7 @@ class Lab:
             "lab", *map(str, fds.values()),
             "setpriv", "--pdeathsig", "KILL",
             "taskset", "-c", str(core), "setarch", "-R",
-            str(self.kernel.image), f"mem={MEMORY}", "umid=lab",
+            str(self.kernel.image), f"mem={memory_mb}M", "umid=lab",
             "uml_dir=/proc/self/fd/8/", "time-travel=inf-cpu",
             f"time-travel-start={START_NS}", f"seed={seed}",
             "rootfstype=hostfs", "rootflags=/", "ro",
@@ -118,9 +123,7 @@ class Lab:
                  f"mount -o remount,bind,ro {SRC}; exec {SRC}/scripts/lab/init")
         return words + ["init=/bin/sh", "--", "-c", f'"{first}"']
 
-    def _boot(self, out_dir, uml_dir, seed, wall_s, core, interactive,
-              on_line):
-        command = self.command(out_dir, uml_dir, seed, core, interactive)
+    def _boot(self, command, out_dir, wall_s, interactive, on_line):
         if interactive:
             subprocess.run(command, check=False)
             return ""

@@ -4,12 +4,16 @@
 import json
 
 from .errors import TollwayError
-from .lab import BUILD, OUT, Lab
+from .lab import BUILD, MEMORY_MB, OUT, Lab
 from .labkernel import HZ
 from .runner import module_versions, tool_versions
 
 # Real time allowed for one run: far above any, to catch a hang.
-WALL_S = 3600
+WALL_S = 4 * 3600
+# More flows than that want more memory, most of it only for tcp_mem, which is a
+# sixteenth of it, to be above what is in flight: the host sees 0.5 GB of it.
+FLOWS_IN_MEMORY = 1000
+MANY_FLOWS_MB = 8192
 # Virtual time beyond the traffic.
 VIRTUAL_GRACE_S = 300
 
@@ -35,7 +39,8 @@ class LabPlace:
              f"{OUT}/job.json"],
             folder, seed=job["seed"], core=core, wall_s=WALL_S,
             virtual_s=job["parameters"]["duration_s"] + VIRTUAL_GRACE_S,
-            on_line=on_line)
+            on_line=on_line, memory_mb=MEMORY_MB
+            if len(job["flows"]) <= FLOWS_IN_MEMORY else MANY_FLOWS_MB)
         if status:
             error = folder / "error.txt"
             raise TollwayError(

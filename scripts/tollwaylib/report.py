@@ -117,6 +117,9 @@ def _collect(directory):
                            f"no raw.json was found below it")
     for group in groups.values():
         group.finish()
+    wholes = results.compare([group.whole for group in groups.values()])
+    for group, whole in zip(groups.values(), wholes):
+        group.whole = whole
     return list(groups.values())
 
 
@@ -215,6 +218,11 @@ def _comparisons(groups, experiments):
             continue
         wholes = [group.whole for group in groups
                   if group.whole["experiment"] == experiment]
+        rivals = [whole for whole in wholes
+                  if "variant" in whole["parameters"]]
+        if rivals:
+            parts += map(tables.render_html, tables.variants_tables(rivals))
+            continue
         if len(wholes) > 1 and _same_links(wholes):
             table = tables.comparison_table(wholes)
             parts.append(tables.render_html(table))
@@ -286,10 +294,12 @@ def _figures(group, directory, name):
                                         folder / f"{name}-rates")
         yield _figure(paths, "Rate of every flow, grouped by path; lines are "
                              "the weighted proportionally fair shares")
-    ids = tuple(flow["id"] for flow in group.raw["flows"])
-    chosen = tuple(number for number in (1, 5, 9) if number in ids) or ids[:3]
-    paths = figures.windows(group.raw, folder / f"{name}-windows", chosen)
-    yield _figure(paths, f"Congestion windows, {first}")
+    if "pages" not in group.whole:
+        ids = tuple(flow["id"] for flow in group.raw["flows"])
+        chosen = tuple(number for number in (1, 5, 9) if number in ids) \
+            or ids[:3]
+        paths = figures.windows(group.raw, folder / f"{name}-windows", chosen)
+        yield _figure(paths, f"Congestion windows, {first}")
     paths = figures.queues(group.raw, folder / f"{name}-queues")
     yield _figure(paths, f"Backlog of the links' queues, {first}")
     for kind, draw, caption in _more_figures(group.raw):

@@ -25,6 +25,7 @@ What is measured:
   interval, 1 if all get the same part of their share;
 - near_s: the first time after a change from which the class's mean rate over
   the following 2 s is within 5 % of its new share; null if never;
+- pages: of the HTTP model, see _pages();
 - convergence_s: the first time after a change from which the class's mean
   rate over the following second is within 10 % of its new share; null if
   that never happens.
@@ -45,8 +46,8 @@ from .schema import (LARGEST_UTILIZATION, RAW_SCHEMA, RECOVERY, SCHEMA,
                      write_text_atomic)
 
 # Readers of results need its files as well.
-__all__ = ["aggregate", "all_hold", "analyse", "compare_published",
-           "load_json", "load_raw", "mean_of", "validate",
+__all__ = ["aggregate", "all_hold", "analyse", "compare",
+           "compare_published", "load_json", "load_raw", "mean_of", "validate",
            "write_json_atomic", "write_text_atomic"]
 
 SETTLE_S = 2.0
@@ -130,6 +131,29 @@ def _sample_times(samples, where):
     return times
 
 
+class _Pages:
+    """What a user of the HTTP model asked for, from `pages` of the report."""
+
+    def __init__(self, raw, where, stop):
+        self.start = _series(raw, "start_s", where)
+        self.bytes = _series(raw, "bytes", where, len(self.start))
+        durations = _get(raw, "duration_s", where)
+        if len(durations) != len(self.start) or None in durations[:-1]:
+            raise TollwayError(f"{where} has pages that were never finished")
+        self.finished = np.array([value is not None for value in durations],
+                                 dtype=bool)
+        self.end = np.array([stop if value is None else begin + value for
+                             begin, value in zip(self.start, durations)])
+        # Bytes are taken to come evenly from the beginning of a page.
+        times = np.ravel(np.column_stack((self.start, self.end)))
+        sums = np.concatenate(([0.0], np.cumsum(self.bytes)))
+        values = np.ravel(np.column_stack((sums[:-1], sums[1:])))
+        if np.any(np.diff(times) < 0):
+            raise TollwayError(f"{where} has pages that are not in order")
+        self.acked = _Counter(np.concatenate(([0.0], times)),
+                              np.concatenate(([0.0], values)), where)
+
+
 class _Flow:
     """One flow's description and counters."""
 
@@ -147,9 +171,14 @@ class _Flow:
         self.start = _number(raw, "start_s", self.where)
         self.stop = _number(raw, "stop_s", self.where)
         self.mss = _number(raw, "mss_bytes", self.where, above=0)
-        self.samples = _get(raw, "samples", self.where)
+        self.pages = None
         # Users of pages have no connection between them, so no samples.
-        self.pauses = "pages" in raw
+        if "pages" in raw:
+            self.samples = {}
+            self.pages = _Pages(raw["pages"], self.where, self.stop)
+            self.acked = self.pages.acked
+            return
+        self.samples = _get(raw, "samples", self.where)
         self.times = _sample_times(self.samples, self.where)
         self.acked = self.counter("bytes_acked")
 
@@ -167,8 +196,8 @@ class _Flow:
     def window(self, start, stop):
         """The part of [start, stop] in which the flow ran and was sampled."""
         start, stop = max(start, self.start), min(stop, self.stop)
-        if self.pauses:
-            return start, min(stop, float(self.times[-1]))
+        if self.pages:
+            return start, stop
         if stop - start < _EPSILON:
             raise TollwayError(f"{self.where} did not run while rates were "
                                f"measured, so it has none")
@@ -359,7 +388,8 @@ def _measure_flows(run):
     for flow in run.flows:
         start, stop = flow.window(run.warmup, run.duration)
         rate = flow.rate_pps(start, stop)
-        if not rate > 0:
+        # A user may have been silent all the time.
+        if not rate > 0 and not flow.pages:
             raise TollwayError(f"{flow.where} sent nothing between "
                                f"{start:g} s and {stop:g} s")
         rates[flow.id] = rate
@@ -460,29 +490,45 @@ def _recovery(network):
 
 
 def _pages(run):
-    """Times and throughput of the pages that began and ended while rates were
-    measured (CP05 Table 5.6.3), of all flows and of each path."""
+    """Times and throughput of the pages that began while rates were measured
+    (CP05 Table 5.6.3), of all users and of each path.
+
+    A page that was not finished at the end, and so took longer than until
+    then, counts in the percentiles as Kaplan and Meier have it. The mean is of
+    those that were finished.
+    """
     by_path = {}
-    for flow, raw in zip(run.flows, run.raw["flows"]):
-        pages = _get(raw, "pages", flow.where)
-        for start, seconds, size in zip(pages["start_s"], pages["duration_s"],
-                                        pages["bytes"]):
-            if seconds is not None and start >= run.warmup \
-                    and start + seconds <= run.duration:
-                by_path.setdefault(flow.path, []).append((seconds, size))
-    if not by_path:
-        raise TollwayError("no page was finished while rates were measured")
+    for flow in run.flows:
+        if not flow.pages:
+            raise TollwayError(f"{flow.where} has no pages, as others have")
+        pages = by_path.setdefault(flow.path, [])
+        chosen = (flow.pages.start >= run.warmup) \
+            & (flow.pages.start < run.duration)
+        for index in np.flatnonzero(chosen):
+            end = float(flow.pages.end[index])
+            pages.append((min(end, run.duration)
+                          - float(flow.pages.start[index]),
+                          bool(flow.pages.finished[index])
+                          and end <= run.duration,
+                          float(flow.pages.bytes[index])))
     groups = {"all": [page for pages in by_path.values() for page in pages],
               **by_path}
-    return [{"path": path, "pages": len(pages),
-             "median_s": float(np.median([page[0] for page in pages])),
-             "p99_s": float(np.percentile([page[0] for page in pages], 99)),
-             "mean_s": statistics.fmean(page[0] for page in pages),
-             "mean_bytes": statistics.fmean(page[1] for page in pages),
-             # The paper: an average page over the mean time of a page.
-             "throughput_kBps": statistics.fmean(page[1] for page in pages)
-             / statistics.fmean(page[0] for page in pages) / 1000}
-            for path, pages in groups.items()]
+    return [_page_times(path, pages) for path, pages in groups.items()]
+
+
+def _page_times(path, pages):
+    finished = [page for page in pages if page[1]]
+    if not finished:
+        raise TollwayError("no page was finished while rates were measured")
+    mean_s = statistics.fmean(page[0] for page in finished)
+    mean_bytes = statistics.fmean(page[2] for page in finished)
+    return {"path": path, "pages": len(finished),
+            "unfinished": len(pages) - len(finished),
+            "median_s": theory.survival_quantile(pages, 0.5),
+            "p99_s": theory.survival_quantile(pages, 0.99),
+            "mean_s": mean_s, "mean_bytes": mean_bytes,
+            # The paper: an average page over the mean time of a page.
+            "throughput_kBps": mean_bytes / mean_s / 1000}
 
 
 def _intervals(run):
@@ -781,6 +827,8 @@ def _is_metric(value):
 
 def _measure(bound, run, result):
     metric = _get(bound, "metric", "bounds")
+    if "than" in bound:
+        return _lookup(result, metric, run.bottlenecks)
     if metric == OVER_SEEDS:
         return OVER_SEEDS
     if metric in METRICS:
@@ -792,6 +840,8 @@ def _measure(bound, run, result):
 
 
 def _judge(bound, measured):
+    if "than" in bound:
+        return _judge_rival(bound, measured, None)
     value, op = _number(bound, "value", "bounds"), _get(bound, "op", "bounds")
     if measured is OVER_SEEDS:
         return {"name": _get(bound, "name", "bounds"), "metric": OVER_SEEDS,
@@ -806,9 +856,48 @@ def _judge(bound, measured):
             "verdict": "holds" if holds else "fails"}
 
 
+def _judge_rival(bound, measured, rival):
+    """A bound against what a rival measured; rival: its result, or None."""
+    entry = {**{key: _get(bound, key, "bounds") for key in
+                ("name", "metric")}, "measured": measured,
+             **{key: _get(bound, key, "bounds") for key in ("op", "than")},
+             "bound": None, "verdict": "needs runs"}
+    if rival is None:
+        return entry
+    value = _lookup(rival, bound["metric"], list(rival["links"]))
+    # What a rival never reached is no match for what was reached.
+    entry["bound"] = value
+    if None in (measured, value):
+        holds = measured is not None
+    else:
+        holds = measured <= value if bound["op"] == "<=" else measured >= value
+    entry["verdict"] = "holds" if holds else "fails"
+    return entry
+
+
+def compare(wholes):
+    """The same results or aggregates, judged against one another.
+
+    Bounds with `than` are against the variant of that name, of the same
+    experiment and the same seeds; where that is not among wholes, their
+    verdict stays "needs runs".
+    """
+    def key(whole, name):
+        return (whole["experiment"], name,
+                tuple(whole.get("seeds") or [whole["seed"]]))
+
+    there = {key(whole, whole["parameters"].get("variant")): whole
+             for whole in wholes}
+    return [{**whole, "bounds": [
+        _judge_rival(bound, bound["measured"],
+                     there.get(key(whole, bound["than"])))
+        if "than" in bound else bound for bound in whole["bounds"]]}
+        for whole in wholes]
+
+
 def all_hold(result):
     """True if no verdict of a result or aggregate is "fails" or "differs"."""
-    return all(entry["verdict"] in ("holds", "agrees", "better", "needs seeds")
+    return all(entry["verdict"] not in ("fails", "differs")
                for entry in result["published"] + result["bounds"])
 
 
@@ -914,7 +1003,8 @@ def _check_same(results):
                  for name, link in result["links"].items()},
                 [(flow["id"], flow["path"], flow["cc"], flow["wtp"])
                  for flow in result["flows"]],
-                [(bound["metric"], bound["op"], bound["bound"])
+                [(bound["metric"], bound["op"],
+                  bound.get("than", bound["bound"]))
                  for bound in result["bounds"]],
                 [(step["start_s"], step["stop_s"], step["factor"])
                  for step in result.get("intervals", ())])
@@ -964,6 +1054,9 @@ def _worst(times):
 
 
 def _aggregate_bound(same, whole):
+    if "than" in same[0]:
+        return _judge_rival(same[0], _lookup(whole, same[0]["metric"],
+                                             list(whole["links"])), None)
     bound = {"name": same[0]["name"], "metric": same[0]["metric"],
              "op": same[0]["op"], "value": same[0]["bound"]}
     measured = [entry["measured"] for entry in same]

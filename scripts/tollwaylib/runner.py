@@ -43,12 +43,13 @@ def claimed(out_dir):
 
 
 def run(place, experiment, cc, aqm, values, duration_s, seeds, out_dir,
-        jobs=1, command="", options=None, progress=None):
+        jobs=1, command="", options=None, progress=None, variant=None):
     """Run every seed; returns the list of results, in the order of seeds.
 
     place: object with prepare(progress), run(job, out_dir, core, on_line) and
     provenance(), see place_lab.py and place_host.py. options: more entries of
-    the job (trace, traffic, verbose). Each seed's raw.json and result.json are
+    the job (trace, traffic, verbose). variant: the Variant that it is, of an
+    experiment that compares. Each seed's raw.json and result.json are
     in out_dir/seed-N. What a failed or interrupted seed left is removed, but
     for its logs.
     """
@@ -61,7 +62,7 @@ def run(place, experiment, cc, aqm, values, duration_s, seeds, out_dir,
         def one(index):
             seed = seeds[index]
             job = dict(experiments.job(experiment, cc, aqm, values, duration_s,
-                                       seed), **(options or {}))
+                                       seed, variant), **(options or {}))
             return run_seed(place, job, out_dir / f"seed-{seed}",
                             cores[index % jobs], command, progress)
 
@@ -158,8 +159,9 @@ def show_variants(done, out_dir, as_json=None):
     for result in done:
         key = json.dumps(result["parameters"], sort_keys=True)
         settings.setdefault(key, []).append(result)
-    wholes = [results.aggregate(same) if len(same) > 1 else same[0]
-              for same in settings.values()]
+    wholes = results.compare([
+        results.aggregate(same) if len(same) > 1 else same[0]
+        for same in settings.values()])
     if as_json:
         text = json.dumps(wholes, indent=1) + "\n"
         if as_json == "-":
@@ -167,7 +169,8 @@ def show_variants(done, out_dir, as_json=None):
         else:
             write_text(Path(as_json), text)
     if as_json != "-":
-        print(tables.render_text(tables.variants_table(wholes)))
+        for table in tables.variants_tables(wholes):
+            print(tables.render_text(table))
     page = report.write_report(out_dir)
     print(f"report: {page}", file=sys.stderr if as_json == "-" else sys.stdout)
     return wholes

@@ -162,12 +162,13 @@ def _short(value):
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _list(value, where, fields, empty=False):
+def _list(value, where, fields, empty=False, rivals=None):
     if not isinstance(value, list) or not (value or empty):
         raise TollwayError(f"the result's {where} is not a list"
                            f"{'' if empty else ' with entries'}")
     for index, entry in enumerate(value):
-        _fields(entry, f"{where}[{index}]", fields)
+        is_rival = rivals and isinstance(entry, dict) and "than" in entry
+        _fields(entry, f"{where}[{index}]", rivals if is_rival else fields)
 
 
 def _links(value, where, fields):
@@ -182,8 +183,8 @@ _LINK = {"capacity_bps": _is_positive, "utilization": _is_share,
          "queue_mean_ms": _at_least_zero,
          "marks": _is_count, "drops": _is_count}
 _FLOW = {"id": _is_integer, "path": _is_text, "cc": _is_text,
-         "wtp": _or_null(_is_positive), "rate_pps": _is_positive,
-         "goodput_bps": _is_positive, "retransmits": _or_null(_is_count),
+         "wtp": _or_null(_is_positive), "rate_pps": _at_least_zero,
+         "goodput_bps": _at_least_zero, "retransmits": _or_null(_is_count),
          "rtt_mean_ms": _or_null(_is_positive)}
 _CLASS = {"path": _is_text, "wtp": _or_null(_is_positive),
           "rate_pps": _is_positive, "expected_pps": _is_positive,
@@ -194,7 +195,11 @@ _PUBLISHED_ENTRY = {"name": _is_text, "value": _is_number, "unit": _is_text,
                     "verdict": _one_of("agrees", "better", "differs")}
 _BOUND = {"name": _is_text, "metric": _is_text,
           "measured": _or_null(_is_number), "op": _one_of("<=", ">="),
-          "bound": _is_number, "verdict": _one_of("holds", "fails", "needs seeds")}
+          "bound": _is_number,
+          "verdict": _one_of("holds", "fails", "needs seeds")}
+# Where the bound is what another variant measured, which may be missing.
+_RIVAL = {**_BOUND, "than": _is_text, "bound": _or_null(_is_number),
+          "verdict": _one_of("holds", "fails", "needs runs")}
 _INTERVAL_LINK = {"utilization": _is_share, "utilization_after_2s": _is_share,
                   "queue_mean_pkts": _at_least_zero, "drops": _is_count,
                   "drops_after_2s": _is_count}
@@ -209,8 +214,9 @@ _POINT = {"link": _is_text, "flows": _is_count, "wtp_sum": _is_positive,
           "capacity_pps": _is_positive, "max_rate_error": _at_least_zero,
           "mark_probability": _is_part, "expected_mark_probability": _is_part,
           "queue_pkts": _at_least_zero, "expected_queue_pkts": _at_least_zero}
-_PAGES = {"path": _is_text, "pages": _is_count, "median_s": _is_positive,
-          "p99_s": _is_positive, "mean_s": _is_positive,
+_PAGES = {"path": _is_text, "pages": _is_count, "unfinished": _is_count,
+          "median_s": _or_null(_is_positive),
+          "p99_s": _or_null(_is_positive), "mean_s": _is_positive,
           "mean_bytes": _is_positive, "throughput_kBps": _is_positive}
 _LISTS = {"steady_state": _POINT, "pages": _PAGES}
 _PROVENANCE = {"kernel": _is_text, "config_sha256": _is_text,
@@ -234,8 +240,8 @@ def validate(result):
 
     `intervals` is there exactly when the run has a schedule, `steady_state`
     when it is compared with the model, `recovery` when the hosts' counters are
-    known, `pages` when there are some; provenance may say more than it must. Raises TollwayError that names the first field that
-    is wrong; returns None.
+    known, `pages` when there are some; provenance may say more than it must.
+    Raises TollwayError that names the first field that is wrong; returns None.
     """
     fields = dict(_RESULT)
     if isinstance(result, dict):
@@ -246,7 +252,7 @@ def validate(result):
     _list(result["flows"], "flows", _FLOW)
     _list(result["classes"], "classes", _CLASS)
     _list(result["published"], "published", _PUBLISHED_ENTRY, empty=True)
-    _list(result["bounds"], "bounds", _BOUND, empty=True)
+    _list(result["bounds"], "bounds", _BOUND, empty=True, rivals=_RIVAL)
     required = {name: result["provenance"].get(name) for name in _PROVENANCE
                 if name in result["provenance"]}
     _fields(required, "provenance", _PROVENANCE)

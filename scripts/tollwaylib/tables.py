@@ -197,14 +197,20 @@ def bounds_table(result):
     """The experiment's own bounds; None if it has none."""
     if not result["bounds"]:
         return None
-    rows = [[bound["name"], bound["verdict"],
-             "-" if bound["verdict"] == "needs seeds"
-             else "never" if bound["measured"] is None
-             else f"{bound['measured']:.4g}",
-             f"{bound['op']} {bound['bound']:g}"]
-            for bound in result["bounds"]]
-    return Table("Bounds", ["quantity", "verdict", "measured", "bound"], rows,
-                 left=2)
+    return Table("Bounds", ["quantity", "verdict", "measured", "bound"],
+                 [_bound_cells(bound) for bound in result["bounds"]], left=2)
+
+
+def _bound_cells(bound):
+    if bound["bound"] is not None:
+        limit = f"{bound['bound']:.4g}"
+    else:
+        limit = "that" if bound["verdict"] == "needs runs" else "never"
+    rival = f" of {bound['than']}" if "than" in bound else ""
+    return [bound["name"], bound["verdict"],
+            "-" if bound["verdict"] == "needs seeds"
+            else "never" if bound["measured"] is None
+            else f"{bound['measured']:.4g}", f"{bound['op']} {limit}{rival}"]
 
 
 def costliest_path(result):
@@ -336,6 +342,56 @@ def variants_table(results):
          f"backlog {link} [pkts]", "drops"], rows, left=2)
 
 
+def variants_tables(results):
+    """What a comparison shows: its variants, and what is judged between them.
+
+    results: results or aggregates of one experiment, from results.compare().
+    """
+    if "simulations" in results[0]["parameters"]:
+        return [variants_table(results)]
+    judged = [[result["parameters"]["variant"], *_bound_cells(bound)]
+              for result in results for bound in result["bounds"]]
+    return [rivals_table(results)] + ([Table(
+        "Bounds", ["variant", "quantity", "verdict", "measured", "bound"],
+        judged, left=3)] if judged else [])
+
+
+def rivals_table(results):
+    """Links, recovery and pages of each variant (as CP05 Tables 5.6.1-5.6.3),
+    a row each. Arguments as for variants_tables()."""
+    links = list(results[0]["links"])
+    heads = ["variant", "source + link", *(f"{name} [%]" for name in links),
+             *(f"backlog {name} [pkts]" for name in links),
+             *(f"delay {name} [ms]" for name in links),
+             "fast retransmits", "timeouts"]
+    has_pages = all("pages" in result for result in results)
+    if has_pages:
+        heads += ["pages", "unfinished", "median [s]", "99th percentile [s]",
+                  "mean [s]", "throughput [kB/s]"]
+    rows = []
+    for result in results:
+        row = [result["parameters"]["variant"], combination(result)]
+        for key, show in (("utilization", _percent),
+                          ("queue_mean_pkts", _number),
+                          ("queue_mean_ms", _number)):
+            row += [show(result["links"][name][key]) for name in links]
+        recovery = result.get("recovery", {})
+        row += [_count(recovery.get(key)) for key in
+                ("fast_retransmits", "timeouts")]
+        if has_pages:
+            row += _page_cells(result["pages"][0])
+        rows.append(row)
+    return Table("Variants compared", heads, rows, left=2,
+                 notes=[f"{', '.join(links)}: utilisation; delay: mean backlog "
+                        "in times of the link", *_seeds_note(results[0])])
+
+
+def _page_cells(group):
+    return [_count(group["pages"]), _count(group["unfinished"]),
+            _number(group["median_s"], 3), _number(group["p99_s"], 3),
+            _number(group["mean_s"], 3), _number(group["throughput_kBps"])]
+
+
 def _seconds(value):
     return "never" if value is None else f"{value:.2f}"
 
@@ -395,16 +451,15 @@ def pages_table(result):
     """Page times of the HTTP model; None if there are no pages."""
     if "pages" not in result:
         return None
-    rows = [[group["path"], _count(group["pages"]),
-             _number(group["median_s"], 3), _number(group["p99_s"], 3),
-             _number(group["mean_s"], 3), _number(group["throughput_kBps"])]
-            for group in result["pages"]]
+    rows = [[group["path"], *_page_cells(group)] for group in result["pages"]]
     return Table(
         f"Pages: {combination(result)}",
-        ["path", "pages", "median [s]", "99th percentile [s]", "mean [s]",
+        ["path", "pages", "unfinished", "median [s]", "99th percentile [s]", "mean [s]",
          "throughput [kB/s]"], rows,
-        notes=["pages begun and finished after the warm-up; throughput: mean "
-               "size over mean time", *_seeds_note(result)])
+        notes=["pages begun after the warm-up; percentiles count the time of "
+               "unfinished ones as at least that until the end (Kaplan-Meier); "
+               "throughput: mean size over mean time of finished ones",
+               *_seeds_note(result)])
 
 
 def recovery_table(result):

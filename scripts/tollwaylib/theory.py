@@ -258,3 +258,22 @@ def steady_state(capacity_pps, weights, target, gamma, form="log"):
     return {"rates_pps": rates, "mark_probability": mark_probability(price),
             "price": price,
             "queue_pkts": expected_backlog(target, gamma, price)}
+
+
+def survival_quantile(times, part):
+    """The time within which a part of all is done, by Kaplan and Meier.
+
+    times: list of (s, done, ...): how long something took or, if it was not
+    done when the watch ended, had taken by then. part: 0 to 1. Returns s, or
+    None where too few were watched for so long. Without any that were not done
+    it is the sample's quantile (the smallest time that so many do not exceed).
+    """
+    left, waiting = 1.0, len(times)
+    # What was done at a moment was done before the watch ended there.
+    for time, done, *_ in sorted(times, key=lambda one: (one[0], not one[1])):
+        if done:
+            left *= 1 - 1 / waiting
+            if left <= 1 - part + KKT_TOLERANCE:
+                return time
+        waiting -= 1
+    return None

@@ -26,6 +26,8 @@ from .errors import TollwayError
 
 # Room of the queues that only delay: more than any experiment has in flight.
 DELAY_LIMIT_PKTS = 1000000
+# Far below any round trip; a packet of 1000 bytes at 400 Mb/s.
+BURST_S = 20e-6
 ETHERNET_HEADER_BYTES = 14
 
 
@@ -102,6 +104,15 @@ class Wire(PlainNode):
                    f"action mirred egress redirect dev {sink}")
 
 
+def burst_bytes(rate_bps, packet_bytes):
+    """What a shaper lets go at once: a packet, or what its rate sends in 20 us.
+
+    Each burst costs the lab a timer; several Gb/s have hundreds of thousands
+    of packets in a second.
+    """
+    return max(packet_bytes, int(rate_bps * BURST_S / 8))
+
+
 class TollwayIntf(Intf):
     """An interface that shapes, queues and delays as its link says."""
 
@@ -113,14 +124,16 @@ class TollwayIntf(Intf):
         included. delay_ms: propagation. aqm: tc words of the leaf qdisc, such
         as "sbrm target 10"; needs rate_bps. gso_max_segs: segments the host
         may hand over in one packet; 1 switches segmentation off.
-        packet_bytes: bytes of a full packet on the wire, the shaper's burst.
+        packet_bytes: bytes of a full packet on the wire, the shaper's burst
+        at rates where burst_bytes() says so.
         """
         commands = [f"ip link set dev {self.name} mtu {mtu} up"]
         if gso_max_segs is not None:
             commands.append(f"ip link set dev {self.name} "
                             f"gso_max_segs {gso_max_segs}")
         if aqm is not None:
-            burst = packet_bytes or mtu + ETHERNET_HEADER_BYTES
+            burst = burst_bytes(rate_bps, packet_bytes or
+                                mtu + ETHERNET_HEADER_BYTES)
             commands += [
                 f"tc qdisc replace dev {self.name} root handle 1: "
                 f"htb default 1",
