@@ -131,7 +131,7 @@ def command_run(arguments, words):
     given += arguments.settings
     out_dir = (arguments.out or
                Path("tollway-results") / experiment.name).absolute()
-    chosen = arguments.cc or arguments.aqm
+    chosen = arguments.cc is not None or arguments.aqm is not None
     if experiment.only_compares and chosen:
         raise TollwayError(f"{experiment.name} compares its own sources "
                            "and queues: it takes no --cc and no --aqm")
@@ -146,7 +146,8 @@ def command_run(arguments, words):
                  experiment.naming(variant), out_dir / variant.name, variant)
                 for variant in experiments.variants(experiment, values)]
     else:
-        cc, aqm = arguments.cc or "sbrm", arguments.aqm or "sbrm"
+        cc, aqm = ("sbrm" if word is None else word
+                   for word in (arguments.cc, arguments.aqm))
         if not arguments.out:
             out_dir /= "-".join(word.replace("/", "_")
                                 for word in (cc, *aqm.split()))
