@@ -105,6 +105,12 @@ def test_young_bounds_need_the_young_gain():
     assert [flow["path"] for flow in flows[:2]] == ["S1", "S2"]
 
 
+def test_bursts_are_a_packet_but_at_several_gbits():
+    assert topo.burst_bytes(96_000_000, 1000) == 1000
+    assert topo.burst_bytes(400_000_000, 1000) == 1000
+    assert topo.burst_bytes(4_800_000_000, 1000) == 12000
+
+
 def test_periods_of_a_schedule_that_returns():
     assert experiments.periods(((0, 1), (10, 3), (20, 2), (30, 3)), 40) == [
         (0, 40), (10, 40), (10, 20), (30, 40)]
@@ -221,6 +227,9 @@ def test_price_laws_are_those_of_table_542():
     for number in ("02", "09", "16"):
         assert table[number].cc == "rem"
         assert "rem4" in table[number].aqm
+    # No two of them are the same.
+    assert len({(variant.cc, variant.aqm, str(variant.settings))
+                for variant in variants}) == 27
     # SBRM's marks: base e, the mark itself is the price.
     for number in ("24", "25", "26"):
         assert table[number].settings["phi"] == 1.0

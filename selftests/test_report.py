@@ -132,6 +132,57 @@ def test_links_published_and_bounds_tables(analysed):
     assert tables.bounds_table(analysed["reno-1"]) is None
 
 
+def compared(with_pages=False):
+    """Two variants, of which the first has bounds against the second."""
+    raws = []
+    for name, used in (("mine", 0.95), ("theirs", 0.9)):
+        raw = synthetic.steady(utilization=(used, 0.9), cc=name)
+        raw["parameters"]["variant"] = name
+        if with_pages:
+            for flow in raw["flows"]:
+                flow["pages"] = {"start_s": [6.0, 8.0],
+                                 "duration_s": [2 - used, None],
+                                 "bytes": [30000, 1], "objects": [1, 1]}
+                flow["samples"] = {}
+        raws.append(raw)
+    raws[0]["bounds"] = [
+        {"name": "utilisation", "metric": "links.core1.utilization",
+         "op": ">=", "than": "theirs"},
+        {"name": "backlog", "metric": "links.core1.queue_mean_pkts",
+         "op": ">=", "than": "nobody"}]
+    if with_pages:
+        raws[0]["bounds"].append({"name": "tail", "metric": "pages.0.p99_s",
+                                  "op": "<=", "than": "theirs"})
+    return raws
+
+
+def test_variants_are_shown_with_what_is_judged():
+    wholes = results.compare([results.analyse(raw) for raw in compared()])
+    rivals, bounds = tables.variants_tables(wholes)
+    assert [row[:2] for row in rivals.rows] == [
+        ["mine", "mine + sbrm"], ["theirs", "theirs + sbrm"]]
+    assert rivals.rows[0][2:4] == ["95.0", "90.0"]
+    assert not any("pages" in head for head in rivals.heads)
+    assert [row[1:] for row in bounds.rows] == [
+        ["utilisation", "holds", "0.95", ">= 0.9 of theirs"],
+        ["backlog", "needs runs", "24.49", ">= that of nobody"]]
+
+
+def test_variants_of_users_are_shown(tmp_path):
+    for raw in compared(with_pages=True):
+        save(tmp_path / raw["parameters"]["variant"] / "seed-1", raw)
+    page = report.write_report(tmp_path).read_text()
+    assert "Variants compared" in page and "Congestion windows" not in page
+    # Half of the pages were never there: no percentile beyond the median.
+    assert "never" in page and "needs runs" in page
+    assert page.count(">1.050<") >= 2
+    wholes = results.compare([results.analyse(raw)
+                              for raw in compared(with_pages=True)])
+    rivals, bounds = tables.variants_tables(wholes)
+    assert dict(zip(rivals.heads, rivals.rows[0]))["unfinished"] == "36"
+    assert bounds.rows[-1][2:] == ["fails", "never", "<= never of theirs"]
+
+
 def test_comparison_shows_the_unfairness_to_the_longest_path(analysed):
     table = tables.comparison_table([analysed["reno-1"], analysed["sbrm-1"]])
     reno, sbrm = cells(table, 0), cells(table, 1)
