@@ -532,6 +532,7 @@ static size_t sbrm_get_info(struct sock *sk, u32 ext, int *attr,
 			    union tcp_cc_info *info)
 {
 	const struct sbrm *ca = inet_csk_ca(sk);
+	u32 mark = ca->carrier ? sbrm_mark_share(ca) : ca->mark;
 
 	if (!(ext & (1 << (INET_DIAG_DCTCPINFO - 1))) &&
 	    !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
@@ -541,7 +542,7 @@ static size_t sbrm_get_info(struct sock *sk, u32 ext, int *attr,
 	if (!sbrm_is_rm(ca)) {
 		info->dctcp.dctcp_enabled = 1;
 		info->dctcp.dctcp_ce_state = ca->rcv_ce;
-		info->dctcp.dctcp_alpha = ca->mark >> (FIXP_SHIFT - 10);
+		info->dctcp.dctcp_alpha = mark >> (FIXP_SHIFT - 10);
 		info->dctcp.dctcp_ab_ecn = ca->marked_total;
 		info->dctcp.dctcp_ab_tot = ca->acked_total;
 	}

@@ -89,7 +89,7 @@ struct sbrm_field {
  * @field: for those that read the price field (@carrier is set)
  * @delivered: tp->delivered at the last update
  * @delivered_ce: tp->delivered_ce at the last update
- * @mark: estimate of the share m of marked packets, Q32
+ * @mark: estimate of the share m of marked packets, Q32; unused with @carrier
  * @price: price of the path at the last update, Q28
  * @rtt_us: round-trip time in force, 1 .. 2^24 us
  * @rtt_last_us: last sample of it; 0 before the first

@@ -151,7 +151,7 @@ static u32 sbrm_four_bit(struct sbrm *ca, const struct sbrm_ack *ack)
 	return min_t(u64, price, U32_MAX);
 }
 
-/* Into the average that ss shows, and the estimator log uses. */
+/* Into the average that ss shows, and the estimators log and raw use. */
 static void sbrm_mark_update(struct sbrm *ca, const struct sbrm_ack *ack)
 {
 	u32 gain = sbrm_plain_gain(ca, ack->acked,
@@ -176,17 +176,13 @@ s64 sbrm_estimate(struct sbrm *ca, const struct sbrm_ack *ack)
 {
 	u32 before = ca->price;
 
-	if (ca->estimator == SBRM_ESTIMATOR_EXPLICIT) {
-		/* 65534 is the greatest: in Q28 it fits. */
-		if (ca->seen)
+	if (ca->carrier) {
+		if (ca->estimator == SBRM_ESTIMATOR_FOUR_BIT)
+			ca->price = sbrm_four_bit(ca, ack);
+		else if (ca->seen)
+			/* 65534 is the greatest: in Q28 it fits. */
 			ca->price = (u32)(ca->seen - 1) <<
 				    (SBRM_PRICE_SHIFT - PKT_SBRM_PRICE_SHIFT);
-		ca->mark = sbrm_mark_share(ca);
-		return (s64)ca->price << (FIXP_SHIFT - SBRM_PRICE_SHIFT);
-	}
-	if (ca->estimator == SBRM_ESTIMATOR_FOUR_BIT) {
-		ca->price = sbrm_four_bit(ca, ack);
-		ca->mark = sbrm_mark_share(ca);
 		return (s64)ca->price << (FIXP_SHIFT - SBRM_PRICE_SHIFT);
 	}
 

@@ -132,13 +132,16 @@ static s64 sbrm_step(s64 price, u32 kappa, u32 segments)
  */
 static u32 sbrm_time_us(struct sbrm *ca, const struct sbrm_ack *ack, u32 now_us)
 {
-	u64 limit_us = fixp_mul_div((u64)ca->rtt_us * 4, FIXP_ONE,
-				    min_t(u64, ca->cwnd, FIXP_ONE));
-	u32 waited_us = min3((u64)ca->waited_us + (now_us - ca->acked_us),
-			     limit_us, (u64)SBRM_WAIT_MAX_US);
 	u64 most_us = fixp_mul_div((u64)ca->rtt_us * 2 * ack->acked, FIXP_ONE,
 				   ca->cwnd);
-	u32 time_us = min_t(u64, waited_us, most_us);
+	u64 limit_us = (u64)ca->rtt_us * 4;
+	u32 waited_us, time_us;
+
+	if (ca->cwnd < FIXP_ONE)
+		limit_us = fixp_mul_div(limit_us, FIXP_ONE, ca->cwnd);
+	waited_us = min3((u64)ca->waited_us + (now_us - ca->acked_us),
+			 limit_us, (u64)SBRM_WAIT_MAX_US);
+	time_us = min_t(u64, waited_us, most_us);
 
 	ca->acked_us = now_us;
 	ca->waited_us = waited_us - time_us;
@@ -206,9 +209,15 @@ static bool sbrm_is_unpriced(const struct sock *sk, const struct sbrm *ca,
 	       SBRM_QUIET_MARKS * (s64)FIXP_ONE;
 }
 
-/* Old enough that what it sees is not of its own making. */
-static bool sbrm_is_settled(const struct sbrm *ca, const struct sbrm_net *net)
+/*
+ * Would it make a difference to be young, and is the connection old enough that
+ * what it sees is not of its own making?
+ */
+static bool sbrm_may_be_young(const struct sbrm *ca, const struct sbrm_net *net)
 {
+	if (READ_ONCE(net->kappa_young) <= READ_ONCE(net->kappa))
+		return false;
+
 	return ca->grown || jiffies_to_msecs(tcp_jiffies32 - ca->born) / 4 >=
 			    READ_ONCE(net->young_ms);
 }
@@ -241,7 +250,7 @@ static s64 sbrm_direct(const struct sock *sk, struct sbrm *ca,
 	time_us = sbrm_time_us(ca, ack, now_us);
 	room = sbrm_paid(sk, ack->net, time_us, 0);
 
-	if (sbrm_is_settled(ca, ack->net) &&
+	if (sbrm_may_be_young(ca, ack->net) &&
 	    sbrm_is_unpriced(sk, ca, ack, price)) {
 		ca->born = tcp_jiffies32;
 		ca->grown = 0;
