@@ -162,23 +162,19 @@ def show_variants(done, out_dir, as_json=None):
     wholes = results.compare([
         results.aggregate(same) if len(same) > 1 else same[0]
         for same in settings.values()])
-    if as_json:
-        text = json.dumps(wholes, indent=1) + "\n"
-        if as_json == "-":
-            sys.stdout.write(text)
-        else:
-            write_text(Path(as_json), text)
-    if as_json != "-":
-        for table in tables.variants_tables(wholes):
-            print(tables.render_text(table))
-    page = report.write_report(out_dir)
-    print(f"report: {page}", file=sys.stderr if as_json == "-" else sys.stdout)
+    _present(wholes, tables.variants_tables(wholes), out_dir, as_json)
     return wholes
 
 
 def show(done, out_dir, as_json=None):
     """Print the tables, write the report; returns the object of --json."""
     whole = results.aggregate(done) if len(done) > 1 else done[0]
+    _present(whole, tables.result_tables(whole), out_dir, as_json)
+    return whole
+
+
+def _present(whole, shown, out_dir, as_json):
+    """Write the object of --json or print its tables, and write the report."""
     if as_json:
         text = json.dumps(whole, indent=1) + "\n"
         if as_json == "-":
@@ -186,9 +182,8 @@ def show(done, out_dir, as_json=None):
         else:
             write_text(Path(as_json), text)
     if as_json != "-":
-        for table in tables.result_tables(whole):
+        for table in shown:
             print(tables.render_text(table))
             print()
     page = report.write_report(out_dir)
     print(f"report: {page}", file=sys.stderr if as_json == "-" else sys.stdout)
-    return whole
