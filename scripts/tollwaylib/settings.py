@@ -25,7 +25,7 @@ _LAWS = {
 
 
 def _sbrm(law, feedback=None):
-    words = f"sbrm limit {{limit}} {_LAWS[law]}"
+    words = f"sbrm limit {{limit}} {_LAWS[law]}{{spare}}"
     return words if feedback is None else f"{words} feedback {feedback}"
 
 
@@ -33,7 +33,7 @@ def _sbrm(law, feedback=None):
 # price and rem4 alone are PC3, the law that CP05 uses throughout chapter 4
 # and 5.2; price-vqm is the "VQM n bit" of its Table 5.4.2.
 AQMS = {
-    "sbrm": "sbrm limit {limit} target {target} gamma {gamma_or_auto}",
+    "sbrm": "sbrm limit {limit} target {target} gamma {gamma_or_auto}{spare}",
     **{law: _sbrm(law) for law in _LAWS},
     "rem4-pc1": _sbrm("rem-pc1", "four-bit"),
     "rem4-pc2": _sbrm("rem-pc2", "four-bit"),
@@ -42,12 +42,12 @@ AQMS = {
     "price-pc2": _sbrm("rem-pc2", "price"),
     "price": _sbrm("rem-pc3", "price"),
     "price-vqm": _sbrm("vqm", "price"),
-    "price-sbrm": "sbrm limit {limit} target {target} gamma {gamma_or_auto} "
-                  "feedback price",
+    "price-sbrm": "sbrm limit {limit} target {target} gamma {gamma_or_auto}"
+                  "{spare} feedback price",
     "pfifo": "pfifo limit {fifo_limit}",
     "red": "red limit {red_limit_bytes} min {red_min_bytes} "
            "max {red_max_bytes} avpkt {packet_bytes} burst {red_burst} "
-           "probability {red_probability:g} bandwidth {rate_mbit}mbit ecn",
+           "probability {red_probability:g} bandwidth {rate_mbit}mbit ecn{spare}",
 }
 ALIASES = {"rem": "rem-pc3"}
 
@@ -69,6 +69,7 @@ COMMON = {
     "delta": (0.9, 1e-6, 1.0, "weight of an interval in its input rate"),
     "interval_us": (1000, 1, 1000000, "us between price computations"),
     "vqm_scale": (0.9, 0.01, 1.0, "rate and room of vqm's virtual queue"),
+    "nodrop": (0, 0, 1, "1: prices drop nothing, ECN-capable or not"),
     # other queues; RED: thresholds of 5 and 15 packets and at most 10 %, the
     # defaults of ns-2 with which CP05 4.3.1 ran (its Table 4.3.1 is damaged
     # in our text).
@@ -171,6 +172,7 @@ def aqm_words(aqm, values):
             rate_bps=int(values["rate_mbit"] * 1e6),
             link_phi=f"{values['phi'] if values['phi'] > 1 else math.e:.6f}",
             gamma_or_auto=values["gamma"] or "auto",
+            spare=" nodrop" if values["nodrop"] else "",
             red_limit_bytes=values["red_limit"] * packet,
             red_min_bytes=values["red_min"] * packet,
             red_max_bytes=values["red_max"] * packet, **values)
