@@ -10,10 +10,11 @@ import sys
 import pytest
 
 HERE = pathlib.Path(__file__).parent
+PUBLISHED = HERE.parent / "scripts/tollwaylib/data/published_cp05.json"
 sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 
 import synthetic  # noqa: E402
-from tollwaylib import results  # noqa: E402
+from tollwaylib import experiments, results, tables  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 
 
@@ -342,6 +343,34 @@ def test_published_values_of_table_541(steady):
     mean = published["SBRM: mean core link utilisation"]
     assert mean["measured"] == pytest.approx(0.98)
     assert results.all_hold(steady)
+
+
+def test_reasons_are_given_for_what_does_not_hold():
+    low = results.analyse(synthetic.steady(utilization=(0.75, 0.77)))
+    vqm = dict(low, parameters=dict(low["parameters"], aqm="vqm"))
+    vqm["published"] = results.compare_published(vqm)
+    assert {entry["verdict"] for entry in vqm["published"]} == {"differs"}
+    (reason,) = results.reasons(vqm, "published")
+    assert reason.startswith("VQM: ")
+    assert reason in tables.published_table(vqm).notes
+    assert results.reasons(vqm, "bounds") == []
+    agrees = [dict(entry, verdict="agrees") for entry in vqm["published"]]
+    assert results.reasons(dict(vqm, published=agrees), "published") == []
+
+
+def test_every_reason_is_about_something():
+    data = json.loads(PUBLISHED.read_text())
+    for reason in data["reasons"]:
+        experiment = experiments.get(reason["experiment"])
+        names = [bound["name"] for _, group in experiment.bounds
+                 for bound in group]
+        names += [bound["name"] for variant in experiment.variants
+                  for bound in variant.bounds]
+        names += [f"{row['name']}: {number['name']}"
+                  for part in data["experiments"][experiment.name]
+                  for row in part["rows"] if row["pairs"][0] in reason["pairs"]
+                  for number in row["numbers"]]
+        assert any(reason["about"] in name for name in names), reason
 
 
 def test_worse_than_published_differs():

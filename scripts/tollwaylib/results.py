@@ -47,8 +47,8 @@ from .schema import (LARGEST_UTILIZATION, RAW_SCHEMA, RECOVERY, SCHEMA,
 
 # Readers of results need its files as well.
 __all__ = ["aggregate", "all_hold", "analyse", "compare",
-           "compare_published", "load_json", "load_raw", "mean_of", "validate",
-           "write_json_atomic", "write_text_atomic"]
+           "compare_published", "load_json", "load_raw", "mean_of", "reasons",
+           "validate", "write_json_atomic", "write_text_atomic"]
 
 SETTLE_S = 2.0
 CONVERGENCE_WINDOW_S = 1.0
@@ -605,7 +605,7 @@ def _time_to_share(members, share, start, stop, window_s, band):
 
 @functools.lru_cache(maxsize=None)
 def _published():
-    return load_json(_PUBLISHED)["experiments"]
+    return load_json(_PUBLISHED)
 
 
 def compare_published(result):
@@ -621,12 +621,27 @@ def compare_published(result):
     found = [
         (row, number, _lookup(result, number["metric"],
                               part["setup"]["capacity_bps"]))
-        for part in _published().get(result["experiment"], ())
+        for part in _published()["experiments"].get(result["experiment"], ())
         if _is_setup(result, part["setup"])
         for row in part["rows"] if pair in row["pairs"]
         for number in row["numbers"]]
     return [_compare(row, number, measured)
             for row, number, measured in found if measured is not None]
+
+
+def reasons(result, kind):
+    """Why verdicts of a result do not hold, where that was found out.
+
+    result: a result or an aggregate. kind: "published" or "bounds". Returns a
+    list of texts, each about entries that are "differs" or "fails".
+    """
+    pair = [result["parameters"].get("cc"), result["parameters"].get("aqm")]
+    missed = [entry["name"] for entry in result[kind]
+              if entry["verdict"] in ("differs", "fails")]
+    return [reason["why"] for reason in _published()["reasons"]
+            if reason["experiment"] == result["experiment"]
+            and pair in reason["pairs"]
+            and any(reason["about"] in name for name in missed)]
 
 
 def _is_setup(result, setup):

@@ -10,7 +10,7 @@ import dataclasses
 import html
 
 from .errors import TollwayError
-from .results import mean_of
+from .results import mean_of, reasons
 
 _NONE = "-"
 # How data/published_cp05.json names the column that comparisons quote.
@@ -190,7 +190,7 @@ def published_table(result):
     return Table("Beside the published values",
                  ["quantity", "verdict", "source", f"published{unit}",
                   f"measured{unit}", *(["unit"] if len(units) > 1 else [])],
-                 rows, left=3)
+                 rows, left=3, notes=reasons(result, "published"))
 
 
 def bounds_table(result):
@@ -198,7 +198,8 @@ def bounds_table(result):
     if not result["bounds"]:
         return None
     return Table("Bounds", ["quantity", "verdict", "measured", "bound"],
-                 [_bound_cells(bound) for bound in result["bounds"]], left=2)
+                 [_bound_cells(bound) for bound in result["bounds"]], left=2,
+                 notes=reasons(result, "bounds"))
 
 
 def _bound_cells(bound):
@@ -339,7 +340,19 @@ def variants_table(results):
         "Combinations of CP05 Table 5.4.2",
         ["simulation", "source + link", f"{path} [pkts/s]",
          f"{path} of fair [%]", "worst class error [%]", f"{link} [%]",
-         f"backlog {link} [pkts]", "drops"], rows, left=2)
+         f"backlog {link} [pkts]", "drops"], rows, left=2,
+        notes=_raw_note(results))
+
+
+def _raw_note(results):
+    """What marks that are taken for prices as they are cannot say."""
+    prices = [group["wtp"] / group["expected_pps"] for result in results
+              if result["parameters"]["estimator"] == "raw"
+              for group in result["classes"] if group["wtp"]]
+    if not prices:
+        return []
+    return ["raw marks and virtual queues say prices up to 1; the fair shares "
+            f"of these paths need up to {max(prices):.2f}"]
 
 
 def variants_tables(results):
@@ -353,7 +366,9 @@ def variants_tables(results):
               for result in results for bound in result["bounds"]]
     return [rivals_table(results)] + ([Table(
         "Bounds", ["variant", "quantity", "verdict", "measured", "bound"],
-        judged, left=3)] if judged else [])
+        judged, left=3, notes=list(dict.fromkeys(
+            reason for result in results
+            for reason in reasons(result, "bounds"))))] if judged else [])
 
 
 def rivals_table(results):
