@@ -26,10 +26,10 @@
 static const char usage[] =
 "Usage: tollway-traffic sink --port P[,P..] [--bind ADDR] [--json FILE|-]\n"
 "                            [--cc NAME] [--stop-at S] [--epoch-ns N]\n"
-"                            [--lowat BYTES]\n"
+"                            [--lowat BYTES | --read-ms N]\n"
 "       tollway-traffic send --flows FILE|- [--epoch-ns N] [--sample-ms N]\n"
 "                            [--duration S] [--json FILE|-]\n"
-"                            [--unsent BYTES]\n";
+"                            [--unsent BYTES] [--rest-ms N]\n";
 
 bool address_parse(const char *text, union address *address)
 {
@@ -152,6 +152,16 @@ static void refuse_rest(int argc, char **argv)
 		die(STATUS_USAGE, "unexpected argument '%s'", argv[optind]);
 }
 
+static int64_t option_milliseconds(const char *name, const char *text)
+{
+	int64_t value;
+
+	if (!parse_decimal(text, NSEC_PER_MSEC, false, &value))
+		die(STATUS_USAGE, "%s: '%s' is not a number of milliseconds",
+		    name, text);
+	return value;
+}
+
 static int main_sink(int argc, char **argv)
 {
 	static const struct option long_options[] = {
@@ -162,6 +172,7 @@ static int main_sink(int argc, char **argv)
 		{ "stop-at", required_argument, NULL, 's' },
 		{ "epoch-ns", required_argument, NULL, 'e' },
 		{ "lowat", required_argument, NULL, 'l' },
+		{ "read-ms", required_argument, NULL, 'r' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 }
 	};
@@ -199,6 +210,10 @@ static int main_sink(int argc, char **argv)
 		case 'l':
 			options.lowat_bytes = option_quantity("--lowat", optarg);
 			break;
+		case 'r':
+			options.read_ns = option_milliseconds("--read-ms",
+							      optarg);
+			break;
 		case 'h':
 			help();
 			break;
@@ -209,6 +224,8 @@ static int main_sink(int argc, char **argv)
 	refuse_rest(argc, argv);
 	if (!options.port_count)
 		die(STATUS_USAGE, "sink: --port is missing");
+	if (options.read_ns && options.lowat_bytes)
+		die(STATUS_USAGE, "sink: --lowat and --read-ms exclude each other");
 	return traffic_sink(&options);
 }
 
@@ -221,6 +238,7 @@ static int main_send(int argc, char **argv)
 		{ "duration", required_argument, NULL, 'd' },
 		{ "json", required_argument, NULL, 'j' },
 		{ "unsent", required_argument, NULL, 'u' },
+		{ "rest-ms", required_argument, NULL, 'r' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 }
 	};
@@ -242,11 +260,8 @@ static int main_send(int argc, char **argv)
 							  0, TIME_NEVER);
 			break;
 		case 'm':
-			if (!parse_decimal(optarg, NSEC_PER_MSEC, false,
-					   &options.sample_ns))
-				die(STATUS_USAGE,
-				    "--sample-ms: '%s' is not a number of milliseconds",
-				    optarg);
+			options.sample_ns = option_milliseconds("--sample-ms",
+								optarg);
 			break;
 		case 'd':
 			options.duration_ns = option_seconds("--duration",
@@ -258,6 +273,10 @@ static int main_send(int argc, char **argv)
 		case 'u':
 			options.unsent_bytes = option_quantity("--unsent",
 							       optarg);
+			break;
+		case 'r':
+			options.rest_ns = option_milliseconds("--rest-ms",
+							      optarg);
 			break;
 		case 'h':
 			help();

@@ -38,11 +38,13 @@ struct loop {
 	int64_t armed_ns;	/* what the timer is set to, or TIME_NEVER */
 	int64_t last_due_ns;	/* the last deadline that passed */
 	unsigned int sockets;	/* how many may report something */
+	int64_t rest_ns;	/* between two looks at them; 0: none */
+	int64_t looked_ns;
 };
 
 extern volatile sig_atomic_t loop_stop_signal;
 
-void loop_open(struct loop *loop);
+void loop_open(struct loop *loop, int64_t rest_ns);
 void loop_add(struct loop *loop, int fd, uint32_t events, void *owner);
 void loop_modify(struct loop *loop, int fd, uint32_t events, void *owner);
 void loop_close(struct loop *loop, int fd);
@@ -97,6 +99,7 @@ struct send_options {
 	int64_t sample_ns;
 	int64_t duration_ns;
 	int64_t unsent_bytes;
+	int64_t rest_ns;
 };
 
 struct sink_options {
@@ -109,6 +112,7 @@ struct sink_options {
 	int64_t epoch_ns;
 	int64_t stop_ns;
 	int64_t lowat_bytes;
+	int64_t read_ns;		/* 0: when there is enough */
 };
 
 int traffic_send(const struct send_options *options);

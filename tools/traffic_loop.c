@@ -56,7 +56,7 @@ void loop_close(struct loop *loop, int fd)
 	loop->sockets--;
 }
 
-void loop_open(struct loop *loop)
+void loop_open(struct loop *loop, int64_t rest_ns)
 {
 	struct sigaction action = { .sa_handler = on_stop_signal };
 
@@ -68,6 +68,8 @@ void loop_open(struct loop *loop)
 		    strerror(errno));
 	loop->armed_ns = TIME_NEVER;
 	loop->last_due_ns = 0;
+	loop->rest_ns = rest_ns;
+	loop->looked_ns = 0;
 	loop_add(loop, loop->timer_fd, EPOLLIN | EPOLLET, &loop->timer_fd);
 	loop_add(loop, loop_wake_fd, EPOLLIN, &loop_wake_fd);
 	loop->sockets = 0;
@@ -92,6 +94,20 @@ static bool loop_sleep(struct loop *loop, int64_t deadline_ns)
 		return false;
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 	return true;
+}
+
+/*
+ * Leave the sockets alone for a while after a look at them, so that one look
+ * finds many that have something: with thousands of connections, waking up for
+ * each costs more than what is done there. A deadline is kept.
+ */
+static void loop_rest(const struct loop *loop, int64_t deadline_ns)
+{
+	int64_t until_ns = loop->looked_ns + loop->rest_ns;
+	struct timespec until = ns_to_timespec(until_ns < deadline_ns ?
+					       until_ns : deadline_ns);
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 }
 
 /*
@@ -125,9 +141,14 @@ int loop_wait(struct loop *loop, struct epoll_event *events, int room,
 		loop->armed_ns = deadline_ns;
 	}
 
+	if (loop->rest_ns)
+		loop_rest(loop, deadline_ns);
 	count = epoll_wait(loop->epoll_fd, events, room, -1);
 	if (count < 0 && errno != EINTR)
 		die(STATUS_FAILED, "epoll_wait: %s", strerror(errno));
+	/* If there may be more, they have waited long enough. */
+	if (loop->rest_ns && count < room)
+		loop->looked_ns = clock_ns();
 	for (i = 0; i < count; i++) {
 		if (events[i].data.ptr == &loop->timer_fd) {
 			*due = true;

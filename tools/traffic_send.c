@@ -33,7 +33,7 @@
 #include "traffic_random.h"
 #include "traffic_wire.h"
 
-#define EVENTS_PER_WAIT		64
+#define EVENTS_PER_WAIT		1024
 /* More than any bound on unsent bytes, so that every write ends at it. */
 #define WRITE_BYTES		(1024 * 1024)
 #define WRITES_PER_TURN		4
@@ -1230,7 +1230,7 @@ int traffic_send(const struct send_options *options)
 	sender_set_up(&sender);
 	json_open(&json, options->json);
 	network_read(&sender.before);
-	loop_open(&sender.loop);
+	loop_open(&sender.loop, options->rest_ns);
 	sender_schedule(&sender);
 	sender_run(&sender);
 	if (!report(&json, &sender))

@@ -8,6 +8,10 @@
  * on time. Data that waits to be read takes space in the receive window, so
  * the window is made much larger than the low-water mark.
  *
+ * With thousands of connections the waking costs more than the reading. Then
+ * all are read at fixed times (--read-ms), and the mark is set out of reach:
+ * beyond it, the kernel sends no ACK until someone reads.
+ *
  * UDP has no low-water mark. When the first datagram comes we stop listening
  * to the socket and empty it every few milliseconds instead, until nothing
  * comes any more: only counts are kept, so nobody waits for us.
@@ -31,6 +35,7 @@
  */
 #define WINDOW_BYTES		(2 * 1024 * 1024)
 #define LOWAT_MAX		(256 * 1024)
+#define LOWAT_NEVER		(1024 * 1024)
 #define LOWAT_MIN		(8 * 1024)
 #define UDP_BUFFER_BYTES	(8 * 1024 * 1024)
 #define UDP_BATCH		64
@@ -73,6 +78,7 @@ struct sink {
 	struct loop loop;
 	int64_t epoch_ns;
 	int64_t poll_ns;	/* when UDP is next polled, or TIME_NEVER */
+	int64_t read_ns;	/* when TCP is next read, or TIME_NEVER */
 	int64_t lowat_budget;
 	int lowat_bytes;
 	size_t open_connections;
@@ -164,7 +170,7 @@ static void sink_accept(struct sink *sink, const struct endpoint *listener)
 	connection->peer = peer;
 	connection->accepted_ns = clock_ns();
 	sink->open_connections++;
-	if (!sink->options->lowat_bytes)
+	if (!sink->options->lowat_bytes && !sink->options->read_ns)
 		sink_share_lowat(sink);
 }
 
@@ -189,6 +195,20 @@ static void sink_receive(struct sink *sink, struct endpoint *connection,
 	loop_close(&sink->loop, connection->fd);
 	connection->fd = -1;
 	sink->open_connections--;
+}
+
+/* At times that do not depend on when we come to it. */
+static void sink_read_all(struct sink *sink)
+{
+	size_t i;
+
+	for (i = 0; i < sink->endpoint_count; i++) {
+		struct endpoint *endpoint = sink->endpoints[i];
+
+		if (endpoint->kind == ENDPOINT_CONNECTION && endpoint->fd >= 0)
+			sink_receive(sink, endpoint, false);
+	}
+	sink->read_ns += sink->options->read_ns;
 }
 
 /* UDP */
@@ -419,11 +439,14 @@ static void sink_run(struct sink *sink, int64_t stop_ns)
 	struct epoll_event events[EVENTS_PER_WAIT];
 
 	while (!loop_stop_signal) {
-		int64_t deadline_ns = sink->poll_ns < stop_ns ?
-				      sink->poll_ns : stop_ns;
+		int64_t deadline_ns = stop_ns;
 		int count, i;
 		bool due;
 
+		if (sink->poll_ns < deadline_ns)
+			deadline_ns = sink->poll_ns;
+		if (sink->read_ns < deadline_ns)
+			deadline_ns = sink->read_ns;
 		count = loop_wait(&sink->loop, events, EVENTS_PER_WAIT,
 				  deadline_ns, &due);
 		for (i = 0; i < count; i++) {
@@ -446,7 +469,10 @@ static void sink_run(struct sink *sink, int64_t stop_ns)
 			continue;
 		if (deadline_ns == stop_ns)
 			return;
-		sink_poll(sink);
+		if (deadline_ns == sink->read_ns)
+			sink_read_all(sink);
+		else
+			sink_poll(sink);
 	}
 	sink->interrupted = loop_stop_signal;
 }
@@ -540,6 +566,7 @@ int traffic_sink(const struct sink_options *options)
 	struct sink sink = {
 		.options = options,
 		.poll_ns = TIME_NEVER,
+		.read_ns = TIME_NEVER,
 		.lowat_budget = tcp_memory_low_bytes() / 6,
 		.lowat_bytes = options->lowat_bytes ? options->lowat_bytes :
 						      LOWAT_MAX,
@@ -548,8 +575,13 @@ int traffic_sink(const struct sink_options *options)
 	struct json json;
 	size_t i;
 
-	loop_open(&sink.loop);
-	sink_share_lowat(&sink);
+	loop_open(&sink.loop, 0);
+	if (options->read_ns) {
+		sink.lowat_bytes = LOWAT_NEVER;
+		sink.read_ns = clock_ns() + options->read_ns;
+	} else {
+		sink_share_lowat(&sink);
+	}
 	for (i = 0; i < options->port_count; i++)
 		sink_open_port(&sink, options->ports[i]);
 	json_open(&json, options->json);
