@@ -137,7 +137,7 @@ _PARKING_LOT_PRESETS = (
     # CP05 wants no parameter but b0 changed. With one bit and the law sbrm
     # the price is in the backlog, so that gamma is scaled as well, but less
     # than the links: the queue has to stay below REM's (Table 5.2.3).
-    (("many",), {"rate_mbit": 4800.0, "edge_mbit": 100000.0,
+    (("many",), {"rate_mbit": 4800.0, "edge_mbit": 0.0,
                  "flows_per_class": 100, "limit": 20000, "target": 100,
                  "gamma": 0.0005, "flow_sample_ms": 500,
                  "queue_sample_us": 20000}),

@@ -7,10 +7,14 @@ with plain `ip` and `tc` commands, which go through `shell()` so that
 time.
 
 A bottleneck is a priced link: its shaper (HTB with a burst and a quantum of
-one packet) and the AQM under test sit at the egress of a router, and the
-propagation delay is in a wire of its own behind it, so that the backlog of the
-AQM holds queued packets and nothing else. A fat link has its rate and delay in
-one netem at each end: nothing is expected to queue there.
+one packet) and the AQM under test sit at the egress of a router. The backlog of
+the AQM holds queued packets and nothing else, because the propagation delay of
+both ways is in a netem on the way back, where only acknowledgements pass. To
+all flows that is the same link: between two routers only the sum can be seen,
+how it is shared between the ways says what time it is behind the link, and a
+packet that has not to be kept is cheap. Where both ways are priced, each has its
+own delay in a netem above the shaper. A fat link has its rate and delay in one
+netem at each end: nothing is expected to queue there.
 """
 
 import itertools
@@ -88,22 +92,6 @@ class Router(PlainNode):
         "net.ipv4.conf.default.rp_filter=0 net.ipv4.conf.all.send_redirects=0",)
 
 
-class Wire(PlainNode):
-    """Two interfaces joined below IP: what enters one leaves the other.
-
-    Each egress may have a netem that delays. Redirection at ingress costs no
-    bridge and no forwarding.
-    """
-
-    def join(self):
-        """Commands that connect the two interfaces."""
-        first, second = (intf.name for intf in self.intfList())
-        for source, sink in ((first, second), (second, first)):
-            yield f"tc qdisc add dev {source} clsact"
-            yield (f"tc filter add dev {source} ingress matchall "
-                   f"action mirred egress redirect dev {sink}")
-
-
 def burst_bytes(rate_bps, packet_bytes):
     """What a shaper lets go at once: a packet, or what its rate sends in 20 us.
 
@@ -134,10 +122,16 @@ class TollwayIntf(Intf):
         if aqm is not None:
             burst = burst_bytes(rate_bps, packet_bytes or
                                 mtu + ETHERNET_HEADER_BYTES)
+            place = "root"
+            if delay_ms:
+                place = "parent 1:1"
+                commands.append(
+                    f"tc qdisc replace dev {self.name} root handle 1: netem "
+                    f"limit {DELAY_LIMIT_PKTS} delay {delay_ms}ms")
             commands += [
-                f"tc qdisc replace dev {self.name} root handle 1: "
+                f"tc qdisc replace dev {self.name} {place} handle 2: "
                 f"htb default 1",
-                f"tc class replace dev {self.name} parent 1: classid 1:1 htb "
+                f"tc class replace dev {self.name} parent 2: classid 2:1 htb "
                 f"rate {rate_bps}bit burst {burst} cburst {burst} "
                 f"quantum {burst}",
                 self.aqm_command(aqm)]
@@ -154,11 +148,11 @@ class TollwayIntf(Intf):
 
     def aqm_command(self, aqm):
         """The tc command that makes `aqm` the leaf of the new shaper."""
-        return f"tc qdisc add dev {self.name} parent 1:1 handle 10: {aqm}"
+        return f"tc qdisc add dev {self.name} parent 2:1 handle 10: {aqm}"
 
     def change_aqm(self, aqm):
         """Put another kind of qdisc in the place of the leaf."""
-        shell(self.node, f"tc qdisc del dev {self.name} parent 1:1",
+        shell(self.node, f"tc qdisc del dev {self.name} parent 2:1",
               self.aqm_command(aqm))
 
 
@@ -211,27 +205,36 @@ class PathTopo(Topo):
         self.addLink(first, second, cls=TollwayLink, mtu=self.mtu,
                      addr1=macs[0], addr2=macs[1], **params)
 
-    def endpoint(self, name, router, delay_ms):
-        """Add a host behind `router`, over a fat link."""
+    def endpoint(self, name, router, delay_ms, sends=True):
+        """Add a host behind `router`, over a fat link.
+
+        Where the link has no rate (edge_bps 0), both ways' delay is in one of
+        them, and nothing in the other: for a host that sends on its way in,
+        else on its way out, where there are acknowledgements, which are fewer.
+        """
         host = self.addHost(name, cls=PlainNode)
-        self.veth(host, router, rate_bps=self.edge_bps, delay_ms=delay_ms,
-                  gso_max_segs=self.gso_max_segs,
-                  intfName1=f"{host}-{router}", intfName2=f"{router}-{host}")
+        ways = [{"delay_ms": delay_ms}, {"delay_ms": delay_ms}]
+        if not self.edge_bps:
+            ways = [{}, {"delay_ms": 2 * delay_ms}]
+            if not sends:
+                ways.reverse()
+        self.veth(host, router, rate_bps=self.edge_bps,
+                  gso_max_segs=self.gso_max_segs, params1=ways[0],
+                  params2=ways[1], intfName1=f"{host}-{router}",
+                  intfName2=f"{router}-{host}")
         return host
 
     def priced_link(self, name, first, second, rate_bps, delay_ms, back=None):
         """Add a bottleneck from `first` to `second` and a free way back, or
         one like it, named `back`."""
-        wire = self.addHost(f"w{name}", cls=Wire)
         out = f"{first}-{second}"
         shaped = {"rate_bps": rate_bps, "aqm": self.aqm,
                   "packet_bytes": self.packet_bytes}
-        self.veth(first, wire, intfName1=out, intfName2=f"{wire}-0",
-                  params1=shaped, params2={"delay_ms": delay_ms})
-        self.veth(wire, second, intfName1=f"{wire}-1",
-                  intfName2=f"{second}-{first}",
-                  params1={"delay_ms": delay_ms},
-                  params2=shaped if back else None)
+        ways = (shaped, {"delay_ms": 2 * delay_ms})
+        if back:
+            ways = (dict(shaped, delay_ms=delay_ms),) * 2
+        self.veth(first, second, intfName1=out, intfName2=f"{second}-{first}",
+                  params1=ways[0], params2=ways[1])
         ends = {name: (first, out), back: (second, f"{second}-{first}")}
         ends.pop(None, None)
         for link, end in ends.items():
@@ -299,7 +302,7 @@ class ParkingLot(PathTopo):
                 if behind.setdefault(host, router) != router:
                     raise TollwayError(f"{host} is behind two routers")
         hosts = {host: self.endpoint(host.lower(), routers[router - 1],
-                                     edge_delay_ms)
+                                     edge_delay_ms, host in self.TABLE_441)
                  for host, router in behind.items()}
         for source, (first, last, sink, hops, rtt_ms) in \
                 self.TABLE_441.items():
@@ -362,26 +365,15 @@ def configure_network(net, initcwnd=1):
     """Configure every interface, give it an address, and every node its routes.
 
     net: built Mininet of a PathTopo. Each pair of interfaces that IP sees gets
-    a /30 of 10.0.0.0/8; wires are looked through. Routes are shortest paths;
-    neighbours are permanent, so that no ARP packet meets a queue. initcwnd:
-    segments a host may send at first (CP05 4.3.1 starts with one).
+    a /30 of 10.0.0.0/8. Routes are shortest paths; neighbours are permanent, so
+    that no ARP packet meets a queue. initcwnd: segments a host may send at first
+    (CP05 4.3.1 starts with one).
     """
-    pairs = []
-    for node in net.values():
-        if isinstance(node, Wire):
-            first, second = (_peer(intf) for intf in node.intfList())
-            pairs.append((first, second))
-    for link in net.links:
-        if not any(isinstance(end.node, Wire) for end in
-                   (link.intf1, link.intf2)):
-            pairs.append((link.intf1, link.intf2))
-
+    pairs = [(link.intf1, link.intf2) for link in net.links]
     subnets, commands = [], {}
     for node in net.values():
         commands[node] = [command for intf in node.intfList()
                           for command in intf.commands]
-        if isinstance(node, Wire):
-            commands[node] += node.join()
     neighbours = {node: [] for node in net.values()}
     for number, ends in enumerate(pairs):
         base = f"10.{number // 64}.{number % 64}"
@@ -416,11 +408,6 @@ def configure_network(net, initcwnd=1):
 def address_of(node):
     """IPv4 address of a host's only interface."""
     return node.intfList()[0].tollway_ip
-
-
-def _peer(intf):
-    link = intf.link
-    return link.intf2 if link.intf1 is intf else link.intf1
 
 
 def _next_hop(start, goals, neighbours):
