@@ -74,7 +74,8 @@ def test_many_flows_have_a_hundred_times_the_links():
     for link in few.links_described:
         assert many.links_described[link]["capacity_bps"] \
             == 100 * few.links_described[link]["capacity_bps"] == 4.8e9
-    assert many.edge_bps == 100 * few.edge_bps
+    # No link to a host is one that could queue.
+    assert few.edge_bps > 20 * 48e6 and many.edge_bps == 0
 
 
 def test_all_pay_the_same_in_the_parking_lot():
