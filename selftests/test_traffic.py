@@ -23,6 +23,8 @@ TOOLS = Path(__file__).resolve().parent.parent / "tools"
 TIMEOUT_S = 20
 # Within this, something that was due has been done, however busy the machine.
 LATE_S = 5
+# More than a connection of the sink lets come before it is read.
+WINDOW_BYTES = 16 << 20
 
 
 @pytest.fixture(scope="session")
@@ -294,6 +296,63 @@ def test_many_flows_at_once(namespace, tools, sink):
     assert all(connection["bytes"] == 20000
                for connection in received["connections"])
     assert all(flow["error"] is None for flow in sent["flows"])
+
+
+def test_rests_and_reads_at_fixed_times(namespace, tools):
+    """Looks are seldom; starts, stops, samples and ends are on time."""
+    sink = Sink(namespace, tools, "--read-ms", "100")
+    sent, _ = send(namespace, tools, "".join(
+        f"id={identity} dst=127.0.0.1 port=5001 stop=0.95\n"
+        for identity in range(1, 51)) +
+        "id=51 dst=127.0.0.1 port=5001 bytes=300k start=0.05\n",
+        "--unsent", "16k", "--rest-ms", "100", "--sample-ms", "20")
+    received = sink.stop()
+    *greedy, short = sent["flows"]
+    assert len(received["connections"]) == 51
+    for flow in sent["flows"]:
+        (connection,) = by_peer(received, flow)
+        assert 0 < flow["bytes_acked"] <= connection["bytes"]
+        assert flow["error"] is None
+    for flow in greedy:
+        assert 0.95 <= flow["stop_s"] < LATE_S
+        assert len(flow["samples"]["t_s"]) > 12
+    assert short["bytes_acked"] == 300000
+    (transfer,) = short["transfers"]
+    assert 0.05 <= transfer["start_s"] < transfer["end_s"] < LATE_S
+
+
+def test_a_look_fills_the_socket_and_no_more(namespace, tools, sink):
+    sent, _ = send(namespace, tools, "id=1 dst=127.0.0.1 port=5001\n",
+                   "--unsent", "16k", "--rest-ms", "250", "--duration", "0.95")
+    sink.stop()
+    # Four looks; at any time loopback takes hundreds of megabytes instead.
+    assert 0 < sent["flows"][0]["bytes_acked"] < 4 * WINDOW_BYTES
+
+
+def test_reads_what_is_below_the_mark(namespace, tools):
+    """At its times, and the end of a connection at once."""
+    sink = Sink(namespace, tools, "--read-ms", "400")
+    sender = namespace.start(tools / "tollway-traffic", "send", "--flows", "-",
+                             "--duration", "3", stdin=subprocess.PIPE)
+    sender.stdin.write("id=1 dst=127.0.0.1 port=5001 on=0.01 off=60\n"
+                       "id=2 dst=127.0.0.1 port=5001 bytes=20k\n")
+    sender.stdin.close()
+    sink.wait_for_connection()
+    wait_until(lambda: ("01", 0) in sink.sockets(), sink.process,
+               "unread data stays")
+    assert sender.wait(TIMEOUT_S) == 0
+    sent = json.loads(sender.stdout.read())
+    received = sink.stop()
+    pause, short = (by_peer(received, flow)[0] for flow in sent["flows"])
+    assert short["bytes"] == 20000
+    assert short["closed_s"] - short["accepted_s"] < 0.4
+    assert 0 < pause["bytes"] and pause["reset"]
+
+
+def test_mark_and_times_exclude_each_other(namespace, tools):
+    done = namespace.run(tools / "tollway-traffic", "sink", "--port", "5001",
+                         "--lowat", "64k", "--read-ms", "50")
+    assert done.returncode == 2 and "--read-ms" in done.stderr
 
 
 # The HTTP model
