@@ -46,8 +46,8 @@ def test_parking_lot_is_that_of_table_441():
         "S3": (2, 20), "S5": (2, 52), "S7": (2, 20), "S9": (2, 20),
         "S2": (3, 68), "S4": (3, 68), "S6": (3, 36), "S1": (5, 100)}
     assert {name: path["sink"] for name, path in paths.items()} == {
-        "S3": "s5", "S5": "s7", "S7": "s9", "S9": "s11",
-        "S2": "s6", "S4": "s8", "S6": "s10", "S1": "s12"}
+        "S3": "d5", "S5": "d7", "S7": "d9", "S9": "d11",
+        "S2": "d6", "S4": "d8", "S6": "d10", "S1": "d12"}
     assert [name for name, path in paths.items() if "R3" in path["links"]] \
         == ["S1", "S4", "S6", "S7"]
 

@@ -89,7 +89,9 @@ class Router(PlainNode):
 
     preparation = PlainNode.preparation + (
         "sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0 "
-        "net.ipv4.conf.default.rp_filter=0 net.ipv4.conf.all.send_redirects=0",)
+        "net.ipv4.conf.default.rp_filter=0 net.ipv4.conf.all.send_redirects=0 "
+        # No packet is for a socket of a router: to look for one is dear.
+        "net.ipv4.ip_early_demux=0",)
 
 
 def burst_bytes(rate_bps, packet_bytes):
@@ -280,7 +282,8 @@ class ParkingLot(PathTopo):
 
     The figure is lost. Edges of 1 ms and these ends give the hop counts and
     round trips of Table 4.4.1, which build() checks; a path has its source's
-    name. A host may be the end of one path and the start of another.
+    name. Where an end of one path is the start of another there are two hosts,
+    s5 and d5, so that each has only one kind of packets to send.
     """
 
     # Path: (first router, last router, sink, hop count, round trip in ms).
@@ -301,9 +304,6 @@ class ParkingLot(PathTopo):
             for host, router in ((source, first), (sink, last)):
                 if behind.setdefault(host, router) != router:
                     raise TollwayError(f"{host} is behind two routers")
-        hosts = {host: self.endpoint(host.lower(), routers[router - 1],
-                                     edge_delay_ms, host in self.TABLE_441)
-                 for host, router in behind.items()}
         for source, (first, last, sink, hops, rtt_ms) in \
                 self.TABLE_441.items():
             links = [f"R{number}" for number in range(first, last)]
@@ -311,7 +311,13 @@ class ParkingLot(PathTopo):
                 self.links_described[link]["delay_ms"] for link in links)
             if (len(links) + 1, 2 * delay_ms) != (hops, rtt_ms):
                 raise TollwayError(f"path {source} is not that of Table 4.4.1")
-            self.path(source, hosts[source], hosts[sink], links, 2 * delay_ms)
+            self.path(
+                source,
+                self.endpoint(source.lower(), routers[first - 1],
+                              edge_delay_ms),
+                self.endpoint(sink.lower().replace("s", "d"),
+                              routers[last - 1], edge_delay_ms, sends=False),
+                links, 2 * delay_ms)
 
 
 class SingleBottleneck(PathTopo):
