@@ -10,6 +10,10 @@
 
 #include <linux/skbuff.h>
 #include <linux/sysctl.h>
+#include <linux/timer.h>
+#include <net/gen_stats.h>
+#include <net/pkt_cls.h>
+#include <net/pkt_sched.h>
 #include <net/sch_generic.h>
 #include <net/tcp.h>
 
@@ -24,6 +28,74 @@ static inline void compat_qdisc_set_pkt_segs(struct sk_buff *skb, u32 segs)
 {
 #ifdef HAVE_QDISC_PKT_SEGS
 	qdisc_skb_cb(skb)->pkt_segs = segs;
+#endif
+}
+
+/* Why a packet is dropped that was queued: for qdiscs since 7.1. */
+static inline void compat_qdisc_set_overlimit(const struct sk_buff *skb)
+{
+#if defined(HAVE_QDISC_DROP_REASON)
+	tcf_set_qdisc_drop_reason(skb, QDISC_DROP_OVERLIMIT);
+#elif defined(HAVE_SKB_DROP_REASON_QDISC)
+	tcf_set_drop_reason(skb, SKB_DROP_REASON_QDISC_OVERLIMIT);
+#endif
+}
+
+/* tcf_classify() has a block since 5.14; qdiscs call another since 2025. */
+#ifndef HAVE_TCF_CLASSIFY_QDISC
+static inline int tcf_classify_qdisc(struct sk_buff *skb,
+				     const struct tcf_proto *tp,
+				     struct tcf_result *res, bool compat_mode)
+{
+#ifdef HAVE_TCF_CLASSIFY_BLOCK
+	return tcf_classify(skb, NULL, tp, res, compat_mode);
+#else
+	return tcf_classify(skb, tp, res, compat_mode);
+#endif
+}
+#endif
+
+#ifndef HAVE_TC_QDISC_STATS_DUMP	/* 6.1 */
+static inline bool tc_qdisc_stats_dump(struct Qdisc *sch, unsigned long cl,
+				       struct qdisc_walker *arg)
+{
+	if (arg->count >= arg->skip && arg->fn(sch, cl, arg) < 0) {
+		arg->stop = 1;
+		return false;
+	}
+
+	arg->count++;
+	return true;
+}
+#endif
+
+/* Counters of a class, which have had a lock of their own since 5.16. */
+static inline int compat_gnet_stats_copy_basic(struct gnet_dump *d, u64 bytes,
+					       u32 packets)
+{
+#ifdef HAVE_GNET_STATS_BASIC_SYNC
+	struct gnet_stats_basic_sync basic;
+
+	gnet_stats_basic_sync_init(&basic);
+	_bstats_update(&basic, bytes, packets);
+	return gnet_stats_copy_basic(d, NULL, &basic, false);
+#else
+	struct gnet_stats_basic_packed basic = {
+		.bytes = bytes,
+		.packets = packets,
+	};
+
+	return gnet_stats_copy_basic(NULL, d, NULL, &basic);
+#endif
+}
+
+/* del_timer_sync() until 6.2, which went in 6.16. */
+static inline void compat_timer_delete_sync(struct timer_list *timer)
+{
+#ifdef HAVE_TIMER_DELETE_SYNC
+	timer_delete_sync(timer);
+#else
+	del_timer_sync(timer);
 #endif
 }
 

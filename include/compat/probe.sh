@@ -33,6 +33,41 @@ C
 probe net_gso_h <<'C'
 #include <net/gso.h>
 C
+probe qdisc_drop_reason <<'C'
+#include <net/sch_generic.h>
+void f(struct sk_buff *skb);
+void f(struct sk_buff *skb) { tcf_set_qdisc_drop_reason(skb, QDISC_DROP_OVERLIMIT); }
+C
+probe skb_drop_reason_qdisc <<'C'
+#include <net/pkt_cls.h>
+void f(struct sk_buff *skb);
+void f(struct sk_buff *skb) { tcf_set_drop_reason(skb, SKB_DROP_REASON_QDISC_OVERLIMIT); }
+C
+probe tcf_classify_qdisc <<'C'
+#include <net/pkt_cls.h>
+int f(struct sk_buff *skb, struct tcf_proto *tp, struct tcf_result *res);
+int f(struct sk_buff *skb, struct tcf_proto *tp, struct tcf_result *res) { return tcf_classify_qdisc(skb, tp, res, false); }
+C
+probe tcf_classify_block <<'C'
+#include <net/pkt_cls.h>
+int f(struct sk_buff *skb, struct tcf_proto *tp, struct tcf_result *res);
+int f(struct sk_buff *skb, struct tcf_proto *tp, struct tcf_result *res) { return tcf_classify(skb, NULL, tp, res, false); }
+C
+probe tc_qdisc_stats_dump <<'C'
+#include <net/pkt_sched.h>
+bool f(struct Qdisc *sch, struct qdisc_walker *arg);
+bool f(struct Qdisc *sch, struct qdisc_walker *arg) { return tc_qdisc_stats_dump(sch, 1, arg); }
+C
+probe gnet_stats_basic_sync <<'C'
+#include <net/sch_generic.h>
+void f(struct gnet_stats_basic_sync *b);
+void f(struct gnet_stats_basic_sync *b) { gnet_stats_basic_sync_init(b); }
+C
+probe timer_delete_sync <<'C'
+#include <linux/timer.h>
+void f(struct timer_list *t);
+void f(struct timer_list *t) { timer_delete_sync(t); }
+C
 probe tcp_snd_cwnd_set <<'C'
 #include <net/tcp.h>
 void f(struct tcp_sock *tp);
