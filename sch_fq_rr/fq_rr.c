@@ -1,0 +1,1445 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Per-flow round robin over one shared buffer
+ *
+ * Principles:
+ * - each flow has a queue of its own; all of them share one buffer, which is
+ *   bounded in packets and in bytes of memory;
+ * - a round visits every queue with packets once: a packet for each unit of
+ *   weight (rr), or quantum bytes (drr). A flow that gets its first packet
+ *   goes to the tail of the round, and one that leaves takes no credit along,
+ *   but its debt: so neither coming and going nor a stream of new flows moves
+ *   anyone back by more than one visit;
+ * - fair queueing (wfq) serves the packet with the smallest virtual finish
+ *   time
+ *
+ *	F = max(V, F of the packet before) + length / weight
+ *
+ *   where V is the F of the packet that left last (self-clocked fair
+ *   queueing, so that no rate of the link has to be known);
+ * - when the buffer is full, the arriving packet is dropped (drop-last), or
+ *   the last packet of the longest queue (drop-tail-of-longest, as in PP94
+ *   9.1), or the whole longest queue (drop-longest, MK94), which takes from
+ *   those who do not listen all that they gain by it;
+ * - the longest queue is known at any time, see fq_rr_order.h, and goes as a
+ *   whole at the cost of one packet: queues know their sums.
+ *
+ * Sources: S. Keshav, Packet-Pair Flow Control, 1994 (PP94), section 2.1;
+ * S. P. Morgan, S. Keshav, Packet-Pair Rate Control: Buffer Requirements and
+ * Overload Performance, 1994 (MK94), section 2. Deficit round robin: M.
+ * Shreedhar, G. Varghese, 1995. Self-clocked fair queueing: S. J. Golestani,
+ * 1994.
+ *
+ * Notable differences from the papers:
+ * - sources are told apart by a hash, so that two can share a queue: such
+ *   packets are counted, and a new key (perturb) parts those who met;
+ * - virtual time is that of the packet in service, not of bit-by-bit service:
+ *   F is off by up to one packet of each other flow, in exchange for a clock
+ *   that costs nothing;
+ * - memory is bounded too: a packet that does not fit its memory is dealt with
+ *   as one that arrives at a full buffer;
+ * - a packet that finds the buffer empty is always taken, whatever its size.
+ *
+ * Everything below runs under the root lock of the qdisc, but for dumps, which
+ * read single words; tables are replaced under RTNL and the root lock.
+ */
+
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/types.h>
+#include <linux/kernel.h>
+#include <linux/errno.h>
+#include <linux/jiffies.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/siphash.h>
+#include <linux/skbuff.h>
+#include <linux/timer.h>
+#include <net/netlink.h>
+#include <net/pkt_cls.h>
+#include <net/pkt_sched.h>
+
+#include "compat.h"
+#include "fq_rr_order.h"
+#include "pkt_fq_rr.h"
+
+#define FQ_RR_DEFAULT_LIMIT	10240U		/* packets */
+#define FQ_RR_DEFAULT_MEMORY	(32U << 20)	/* bytes */
+#define FQ_RR_DEFAULT_FLOWS	1024U
+
+/*
+ * Virtual time is in 2^-16 bytes. Packets in the queues differ by at most one
+ * of their length: below 2^37, so that times may wrap.
+ */
+#define FQ_RR_VTIME_SHIFT	16
+
+/**
+ * struct fq_rr_params - what the user set
+ * @limit: packets
+ * @memory_limit: bytes of truesize
+ * @flows: number of queues
+ * @service: an &enum fq_rr_service
+ * @overflow: an &enum fq_rr_overflow
+ * @longest: an &enum fq_rr_longest
+ * @quantum: bytes
+ * @classify: an &enum fq_rr_classify
+ * @weigh: an &enum fq_rr_weigh
+ * @perturb: s
+ * @flags: %FQ_RR_F_ bits
+ * @weights_count: how many of @weights there are
+ * @weights: of priorities or marks 0, 1, and so on
+ */
+struct fq_rr_params {
+	u32	limit;
+	u32	memory_limit;
+	u32	flows;
+	u32	service;
+	u32	overflow;
+	u32	longest;
+	u32	quantum;
+	u32	classify;
+	u32	weigh;
+	u32	perturb;
+	u32	flags;
+	u32	weights_count;
+	u16	weights[FQ_RR_WEIGHTS_MAX];
+};
+
+/**
+ * struct fq_rr_flow - one queue
+ * @head: first packet, linked by next and prev
+ * @tail: last packet
+ * @round: place in the round, while there are packets (rr and drr)
+ * @finish: virtual finish time of @head, in 2^-16 bytes (wfq)
+ * @credit: packets (rr) or bytes (drr) that it may still send before its turn
+ *	ends: above 0 while it is in the round; a debt if it left with one
+ * @qlen: packets
+ * @len: bytes
+ * @memory: bytes of truesize
+ * @tag: of the flow whose packet opened the queue
+ * @weight: in force, 1 to %FQ_RR_WEIGHT_MAX
+ * @class_weight: as set for the class, or 0
+ * @sent_bytes: bytes that left
+ * @sent: packets that left
+ * @collisions: packets with another tag than @tag
+ * @drops: packets dropped
+ *
+ * What every packet needs is in the first 64 bytes, but for the sums.
+ */
+struct fq_rr_flow {
+	struct sk_buff		*head;
+	struct sk_buff		*tail;
+	struct list_head	round;
+	u64			finish;
+	s32			credit;
+	u32			qlen;
+	u32			len;
+	u32			memory;
+	u32			tag;
+	u16			weight;
+	u16			class_weight;
+	u64			sent_bytes;
+	u64			sent;
+	u64			collisions;
+	u32			drops;
+};
+
+/**
+ * struct fq_rr_tables - all that depends on the number of queues and the limit
+ * @flow: the queues; the first one is 1, as the first class is
+ * @lengths: those with packets by packets, if the longest is asked for so
+ * @by_len: those with packets by bytes, if the longest is asked for so
+ * @by_finish: those with packets by -@finish, if the service is wfq
+ */
+struct fq_rr_tables {
+	struct fq_rr_flow	*flow;
+	struct fq_rr_lengths	lengths;
+	struct fq_rr_heap	by_len;
+	struct fq_rr_heap	by_finish;
+};
+
+/**
+ * struct fq_rr_sched_data - private data of one qdisc
+ * @params: what the user set
+ * @t: tables for these
+ * @round: queues with packets in the order of their turns (rr and drr)
+ * @vtime: virtual time, in 2^-16 bytes (wfq)
+ * @quantum: bytes of a turn in drr: @params.quantum or the largest packet
+ * @len_max: largest packet that came, bytes
+ * @packets: packets in the queues; unlike qlen, that does not count one that a
+ *	parent peeked at
+ * @memory: bytes of truesize in the queues
+ * @key: of the hash
+ * @filter_list: filters of the user
+ * @block: their block
+ * @perturb: when @key changes
+ * @sch: for @perturb
+ * @stats: counters as dumped
+ */
+struct fq_rr_sched_data {
+	struct fq_rr_params	params;
+	struct fq_rr_tables	t;
+	struct list_head	round;
+	u64			vtime;
+	u32			quantum;
+	u32			len_max;
+	u32			packets;
+	u32			memory;
+	siphash_key_t		key;
+	struct tcf_proto __rcu	*filter_list;
+	struct tcf_block	*block;
+	struct timer_list	perturb;
+	struct Qdisc		*sch;
+	struct tc_fq_rr_qd_stats stats;
+};
+
+/**
+ * struct fq_rr_cb - what a queued packet remembers
+ * @tag: tells its flow from others in the same queue
+ * @class: queue that the user assigned, or 0
+ * @memory: truesize as it was counted, bytes
+ */
+struct fq_rr_cb {
+	u32	tag;
+	u32	class;
+	u32	memory;
+};
+
+static struct fq_rr_cb *fq_rr_cb(const struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct fq_rr_cb));
+	return (struct fq_rr_cb *)qdisc_skb_cb(skb)->data;
+}
+
+/* What an enqueue did to the queues, for the parents. */
+struct fq_rr_tally {
+	u32	queued;
+	u32	queued_len;
+	u32	dropped;
+	u32	dropped_len;
+	bool	own;
+};
+
+/* A counter that a dump reads meanwhile. */
+#define FQ_RR_ADD(counter, n)	WRITE_ONCE(counter, (counter) + (n))
+
+static u32 fq_rr_tag(const struct fq_rr_sched_data *q, struct sk_buff *skb)
+{
+	switch (q->params.classify) {
+	case FQ_RR_CLASSIFY_PRIORITY:
+		return skb->priority;
+	case FQ_RR_CLASSIFY_MARK:
+		return skb->mark;
+	default:
+		return skb_get_hash(skb);
+	}
+}
+
+/*
+ * The queue of a tag. skb_get_hash() is a keyed hash of addresses and ports,
+ * or random for each socket, or what a network card makes of it: the key here
+ * is that of the qdisc, and may change.
+ */
+static u32 fq_rr_slot(const struct fq_rr_sched_data *q, u32 tag)
+{
+	if (q->params.classify != FQ_RR_CLASSIFY_FLOW)
+		return tag % q->params.flows + 1;
+
+	return reciprocal_scale(siphash_1u32(tag, &q->key), q->params.flows) +
+	       1;
+}
+
+/* A class that the user gave the packet, or 0; *@err says what if it is none. */
+static u32 fq_rr_assigned(struct sk_buff *skb, struct Qdisc *sch, int *err)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	struct tcf_proto *filter;
+	struct tcf_result res;
+	int result;
+	u32 class;
+
+	if (TC_H_MAJ(skb->priority) == sch->handle) {
+		class = TC_H_MIN(skb->priority);
+		if (class && class <= q->params.flows)
+			return class;
+	}
+
+	filter = rcu_dereference_bh(q->filter_list);
+	if (!filter)
+		return 0;
+
+	result = tcf_classify_qdisc(skb, filter, &res, false);
+	if (result < 0)
+		return 0;
+#ifdef CONFIG_NET_CLS_ACT
+	switch (result) {
+	case TC_ACT_STOLEN:
+	case TC_ACT_QUEUED:
+	case TC_ACT_TRAP:
+		*err = NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
+		return 0;
+	case TC_ACT_SHOT:
+		*err = NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
+		return 0;
+	}
+#endif
+	class = TC_H_MIN(res.classid);
+	return class <= q->params.flows ? class : 0;
+}
+
+/* The queue of a packet, or 0 if a filter took it: *@err says how. */
+static u32 fq_rr_classify(struct sk_buff *skb, struct Qdisc *sch, int *err)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	struct fq_rr_cb *cb = fq_rr_cb(skb);
+
+	*err = NET_XMIT_SUCCESS;
+	cb->class = fq_rr_assigned(skb, sch, err);
+	if (*err != NET_XMIT_SUCCESS)
+		return 0;
+
+	cb->tag = cb->class ? 0 : fq_rr_tag(q, skb);
+	return cb->class ?: fq_rr_slot(q, cb->tag);
+}
+
+static u16 fq_rr_weight(const struct fq_rr_sched_data *q,
+			const struct fq_rr_flow *flow, const struct sk_buff *skb)
+{
+	u32 value;
+
+	if (flow->class_weight)
+		return flow->class_weight;
+	if (!q->params.weights_count)
+		return 1;
+
+	value = q->params.weigh == FQ_RR_WEIGH_MARK ? skb->mark : skb->priority;
+	return value < q->params.weights_count ? q->params.weights[value] : 1;
+}
+
+/* What a packet takes of the credit, packets or bytes. */
+static s32 fq_rr_cost(const struct fq_rr_sched_data *q,
+		      const struct sk_buff *skb)
+{
+	return q->params.service == FQ_RR_SERVICE_RR ? 1 :
+	       min(qdisc_pkt_len(skb), FQ_RR_QUANTUM_MAX);
+}
+
+/* Credit of one visit: at most 2^30. */
+static s32 fq_rr_allotment(const struct fq_rr_sched_data *q,
+			   const struct fq_rr_flow *flow)
+{
+	return flow->weight *
+	       (q->params.service == FQ_RR_SERVICE_RR ? 1 : q->quantum);
+}
+
+/* Set the virtual finish time of the first packet, which can start at @start. */
+static void fq_rr_finish_set(struct fq_rr_sched_data *q, u32 id, u64 start)
+{
+	struct fq_rr_flow *flow = &q->t.flow[id];
+	u64 length = (u64)fq_rr_cost(q, flow->head) << FQ_RR_VTIME_SHIFT;
+
+	if (flow->weight > 1)
+		length = div_u64(length, flow->weight);
+	flow->finish = start + length;
+	fq_rr_heap_set(&q->t.by_finish, id, -flow->finish);
+}
+
+/* The queue has its first packet: the tail of the round is its place. */
+static void fq_rr_activate(struct fq_rr_sched_data *q, u32 id)
+{
+	struct fq_rr_flow *flow = &q->t.flow[id];
+
+	FQ_RR_ADD(q->stats.flows, 1);
+	if (q->stats.flows > q->stats.flows_max)
+		WRITE_ONCE(q->stats.flows_max, q->stats.flows);
+
+	if (q->params.service == FQ_RR_SERVICE_WFQ) {
+		/* One that left did so at vtime or before: no credit in it. */
+		fq_rr_finish_set(q, id, q->vtime);
+		return;
+	}
+	/* A debt is below the quantum: this is above 0. */
+	WRITE_ONCE(flow->credit, min(flow->credit, 0) +
+				 fq_rr_allotment(q, flow));
+	list_add_tail(&flow->round, &q->round);
+}
+
+/* The last packet of the queue has gone. */
+static void fq_rr_deactivate(struct fq_rr_sched_data *q, u32 id)
+{
+	struct fq_rr_flow *flow = &q->t.flow[id];
+
+	FQ_RR_ADD(q->stats.flows, -1);
+	if (q->params.service == FQ_RR_SERVICE_WFQ)
+		fq_rr_heap_remove(&q->t.by_finish, id);
+	else
+		list_del(&flow->round);
+}
+
+/* The queue had @before packets: keep the longest one known. */
+static void fq_rr_resized(struct fq_rr_sched_data *q, u32 id, u32 before)
+{
+	struct fq_rr_flow *flow = &q->t.flow[id];
+
+	if (q->params.overflow == FQ_RR_DROP_LAST)
+		return;
+
+	if (q->params.longest == FQ_RR_LONGEST_PACKETS)
+		fq_rr_lengths_move(&q->t.lengths, id, before, flow->qlen);
+	else if (flow->qlen)
+		fq_rr_heap_set(&q->t.by_len, id, flow->len);
+	else
+		fq_rr_heap_remove(&q->t.by_len, id);
+}
+
+static void fq_rr_append(struct fq_rr_sched_data *q, u32 id,
+			 struct sk_buff *skb)
+{
+	struct fq_rr_flow *flow = &q->t.flow[id];
+	struct fq_rr_cb *cb = fq_rr_cb(skb);
+
+	skb->next = NULL;
+	skb->prev = flow->qlen ? flow->tail : NULL;
+	if (flow->qlen)
+		flow->tail->next = skb;
+	else
+		flow->head = skb;
+	flow->tail = skb;
+
+	FQ_RR_ADD(flow->qlen, 1);
+	FQ_RR_ADD(flow->len, qdisc_pkt_len(skb));
+	FQ_RR_ADD(flow->memory, cb->memory);
+	FQ_RR_ADD(q->packets, 1);
+	FQ_RR_ADD(q->memory, cb->memory);
+	WRITE_ONCE(flow->weight, fq_rr_weight(q, flow, skb));
+
+	if (flow->qlen == 1) {
+		flow->tag = cb->tag;
+		fq_rr_activate(q, id);
+	}
+	fq_rr_resized(q, id, flow->qlen - 1);
+}
+
+/* Account for a packet that is not linked any more. */
+static void fq_rr_unaccount(struct fq_rr_sched_data *q, u32 id,
+			    const struct sk_buff *skb)
+{
+	struct fq_rr_flow *flow = &q->t.flow[id];
+	u32 memory = fq_rr_cb(skb)->memory;
+
+	FQ_RR_ADD(flow->qlen, -1);
+	FQ_RR_ADD(flow->len, -qdisc_pkt_len(skb));
+	FQ_RR_ADD(flow->memory, -memory);
+	FQ_RR_ADD(q->packets, -1);
+	FQ_RR_ADD(q->memory, -memory);
+	fq_rr_resized(q, id, flow->qlen + 1);
+}
+
+/* Take the next packet off the queues, and say whose it was. */
+static struct sk_buff *fq_rr_take(struct fq_rr_sched_data *q, u32 *id)
+{
+	struct fq_rr_flow *flow;
+	struct sk_buff *skb;
+
+	if (!q->packets)
+		return NULL;
+
+	if (q->params.service == FQ_RR_SERVICE_WFQ) {
+		*id = fq_rr_heap_top(&q->t.by_finish);
+		flow = &q->t.flow[*id];
+	} else {
+		flow = list_first_entry(&q->round, struct fq_rr_flow, round);
+		*id = flow - q->t.flow;
+	}
+
+	skb = flow->head;
+	flow->head = skb->next;
+	if (flow->head)
+		flow->head->prev = NULL;
+	skb_mark_not_on_list(skb);
+	fq_rr_unaccount(q, *id, skb);
+
+	if (q->params.service == FQ_RR_SERVICE_WFQ) {
+		q->vtime = flow->finish;
+		if (flow->qlen)
+			fq_rr_finish_set(q, *id, flow->finish);
+	} else {
+		FQ_RR_ADD(flow->credit, -fq_rr_cost(q, skb));
+		if (flow->qlen && flow->credit <= 0) {
+			FQ_RR_ADD(flow->credit, fq_rr_allotment(q, flow));
+			list_move_tail(&flow->round, &q->round);
+		}
+	}
+	if (!flow->qlen)
+		fq_rr_deactivate(q, *id);
+	return skb;
+}
+
+static u32 fq_rr_longest(const struct fq_rr_sched_data *q)
+{
+	return q->params.longest == FQ_RR_LONGEST_PACKETS ?
+	       fq_rr_lengths_top(&q->t.lengths) : fq_rr_heap_top(&q->t.by_len);
+}
+
+/* Would the queue be the one longest with one packet more? */
+static bool fq_rr_beats_longest(const struct fq_rr_sched_data *q, u32 id,
+				const struct sk_buff *skb)
+{
+	const struct fq_rr_flow *longest = &q->t.flow[fq_rr_longest(q)];
+	const struct fq_rr_flow *flow = &q->t.flow[id];
+
+	if (q->params.longest == FQ_RR_LONGEST_PACKETS)
+		return flow->qlen + 1 > longest->qlen;
+
+	return (u64)flow->len + qdisc_pkt_len(skb) > longest->len;
+}
+
+/* Drop the last packet of a queue. */
+static void fq_rr_drop_tail(struct fq_rr_sched_data *q, u32 id,
+			    struct fq_rr_tally *tally, struct sk_buff **to_free)
+{
+	struct fq_rr_flow *flow = &q->t.flow[id];
+	struct sk_buff *skb = flow->tail;
+
+	flow->tail = skb->prev;
+	if (flow->tail)
+		flow->tail->next = NULL;
+	skb->prev = NULL;
+	fq_rr_unaccount(q, id, skb);
+	if (!flow->qlen)
+		fq_rr_deactivate(q, id);
+
+	FQ_RR_ADD(flow->drops, 1);
+	tally->dropped++;
+	tally->dropped_len += qdisc_pkt_len(skb);
+	__qdisc_drop(skb, to_free);
+}
+
+/* Drop all of a queue: its list goes to @to_free as it is. */
+static void fq_rr_drop_all(struct fq_rr_sched_data *q, u32 id,
+			   struct fq_rr_tally *tally, struct sk_buff **to_free)
+{
+	struct fq_rr_flow *flow = &q->t.flow[id];
+	u32 qlen = flow->qlen;
+
+	flow->tail->next = *to_free;
+	*to_free = flow->head;
+
+	FQ_RR_ADD(flow->drops, qlen);
+	tally->dropped += qlen;
+	tally->dropped_len += flow->len;
+	FQ_RR_ADD(q->packets, -qlen);
+	FQ_RR_ADD(q->memory, -flow->memory);
+	WRITE_ONCE(flow->qlen, 0);
+	WRITE_ONCE(flow->len, 0);
+	WRITE_ONCE(flow->memory, 0);
+	fq_rr_resized(q, id, qlen);
+	fq_rr_deactivate(q, id);
+}
+
+/* The queues are within their bounds with @packets and @memory more. */
+static bool fq_rr_within(const struct fq_rr_sched_data *q, u32 packets,
+			 u32 memory)
+{
+	return q->packets + packets <= q->params.limit &&
+	       (u64)q->memory + memory <= q->params.memory_limit;
+}
+
+/**
+ * fq_rr_make_room() - let the rule of overflow find room for a packet
+ * @q: queues, too full for it and not empty
+ * @id: queue of the packet
+ * @skb: the packet, not yet queued
+ * @tally: where drops are counted
+ * @to_free: where dropped packets go
+ *
+ * Each turn drops something, and nearly always one turn is enough: more are
+ * needed only where large packets come into the memory of small ones.
+ *
+ * Return: false if it is the packet itself that has to go.
+ */
+static bool fq_rr_make_room(struct fq_rr_sched_data *q, u32 id,
+			    struct sk_buff *skb, struct fq_rr_tally *tally,
+			    struct sk_buff **to_free)
+{
+	bool by_memory = q->packets < q->params.limit;
+	u32 before, victim;
+	bool room = true;
+
+	while (q->packets && !fq_rr_within(q, 1, skb->truesize)) {
+		if (q->params.overflow == FQ_RR_DROP_LAST ||
+		    (q->params.overflow == FQ_RR_DROP_TAIL_OF_LONGEST &&
+		     fq_rr_beats_longest(q, id, skb))) {
+			FQ_RR_ADD(q->stats.last_drops, 1);
+			FQ_RR_ADD(q->stats.memory_drops, by_memory);
+			room = false;
+			break;
+		}
+
+		victim = fq_rr_longest(q);
+		before = tally->dropped;
+		if (q->params.overflow == FQ_RR_DROP_LONGEST)
+			fq_rr_drop_all(q, victim, tally, to_free);
+		else
+			fq_rr_drop_tail(q, victim, tally, to_free);
+
+		before = tally->dropped - before;
+		FQ_RR_ADD(q->stats.longest_events, 1);
+		FQ_RR_ADD(q->stats.longest_drops, before);
+		if (by_memory)
+			FQ_RR_ADD(q->stats.memory_drops, before);
+		if (victim == id) {
+			FQ_RR_ADD(q->stats.own_drops, before);
+			tally->own = true;
+		}
+	}
+	return room;
+}
+
+static void fq_rr_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u32 id,
+			      struct fq_rr_tally *tally,
+			      struct sk_buff **to_free)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	struct fq_rr_flow *flow = &q->t.flow[id];
+	u32 len = qdisc_pkt_len(skb);
+
+	/* Should it be dropped while it is here: that is the only way. */
+	compat_qdisc_set_overlimit(skb);
+	if (unlikely(!fq_rr_within(q, 1, skb->truesize)) &&
+	    !fq_rr_make_room(q, id, skb, tally, to_free)) {
+		FQ_RR_ADD(flow->drops, 1);
+		qdisc_drop(skb, sch, to_free);
+		return;
+	}
+
+	if (!flow->qlen) {
+		FQ_RR_ADD(q->stats.new_flows, 1);
+	} else if (fq_rr_cb(skb)->tag != flow->tag) {
+		FQ_RR_ADD(q->stats.collisions, 1);
+		FQ_RR_ADD(flow->collisions, 1);
+	}
+	if (len > q->len_max) {
+		q->len_max = min(len, FQ_RR_QUANTUM_MAX);
+		WRITE_ONCE(q->quantum, max(q->params.quantum, q->len_max));
+	}
+
+	fq_rr_cb(skb)->memory = skb->truesize;
+	fq_rr_append(q, id, skb);
+	if (q->packets > q->stats.packets_max)
+		WRITE_ONCE(q->stats.packets_max, q->packets);
+	if (q->memory > q->stats.memory_max)
+		WRITE_ONCE(q->stats.memory_max, q->memory);
+	tally->queued++;
+	tally->queued_len += len;
+}
+
+/* Enqueue the segments of a super-packet each for itself. */
+static bool fq_rr_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u32 id,
+				struct fq_rr_tally *tally,
+				struct sk_buff **to_free)
+{
+	netdev_features_t features = netif_skb_features(skb);
+	struct sk_buff *segs, *next;
+
+	segs = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
+	if (IS_ERR_OR_NULL(segs))
+		return false;
+
+	skb_list_walk_safe(segs, segs, next) {
+		skb_mark_not_on_list(segs);
+		qdisc_skb_cb(segs)->pkt_len = segs->len;
+		compat_qdisc_set_pkt_segs(segs, 1);
+		fq_rr_enqueue_one(segs, sch, id, tally, to_free);
+	}
+	consume_skb(skb);
+	return true;
+}
+
+/**
+ * fq_rr_settle() - let the qdisc and its parents know what an enqueue did
+ * @sch: qdisc
+ * @tally: what it did
+ * @len: bytes of the one packet that the parents see go in
+ *
+ * Parents count that packet on NET_XMIT_SUCCESS alone. None of them is told
+ * that this qdisc is empty: a dropped packet leaves others, or one that took
+ * its place.
+ *
+ * Return: NET_XMIT_SUCCESS; NET_XMIT_CN if other packets of its flow were
+ * dropped for it; NET_XMIT_DROP if it was dropped itself.
+ */
+static int fq_rr_settle(struct Qdisc *sch, const struct fq_rr_tally *tally,
+			u32 len)
+{
+	int qlen = tally->queued - tally->dropped;
+	int bytes = tally->queued_len - tally->dropped_len;
+	int ret = NET_XMIT_SUCCESS;
+
+	WRITE_ONCE(sch->q.qlen, sch->q.qlen + qlen);
+	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog + bytes);
+	if (tally->dropped)
+		__qdisc_qstats_drop(sch, tally->dropped);
+
+	if (!tally->queued)
+		ret = NET_XMIT_DROP;
+	else if (tally->own)
+		ret = NET_XMIT_CN;
+
+	if (ret == NET_XMIT_SUCCESS) {
+		qlen--;
+		bytes -= len;
+	}
+	if (qlen || bytes)
+		qdisc_tree_reduce_backlog(sch, -qlen, -bytes);
+	return ret;
+}
+
+static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
+			 struct sk_buff **to_free)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	u32 len = qdisc_pkt_len(skb);
+	struct fq_rr_tally tally = {};
+	int err;
+	u32 id;
+
+	id = fq_rr_classify(skb, sch, &err);
+	if (unlikely(!id)) {
+		if (err & __NET_XMIT_BYPASS)
+			qdisc_qstats_drop(sch);
+		__qdisc_drop(skb, to_free);
+		return err;
+	}
+
+	if (!(skb_is_gso(skb) && q->params.flags & FQ_RR_F_SPLIT_GSO))
+		fq_rr_enqueue_one(skb, sch, id, &tally, to_free);
+	else if (!fq_rr_enqueue_split(skb, sch, id, &tally, to_free))
+		return qdisc_drop(skb, sch, to_free);
+
+	return fq_rr_settle(sch, &tally, len);
+}
+
+static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	struct fq_rr_flow *flow;
+	struct sk_buff *skb;
+	u32 id;
+
+	skb = fq_rr_take(q, &id);
+	if (!skb)
+		return NULL;
+
+	WRITE_ONCE(sch->q.qlen, sch->q.qlen - 1);
+	qdisc_qstats_backlog_dec(sch, skb);
+	qdisc_bstats_update(sch, skb);
+
+	flow = &q->t.flow[id];
+	FQ_RR_ADD(flow->sent_bytes, qdisc_pkt_len(skb));
+	FQ_RR_ADD(flow->sent, skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1);
+	return skb;
+}
+
+/**
+ * fq_rr_collect() - take all packets off the queues
+ * @q: queues
+ * @tail: where the last packet of the list goes
+ *
+ * Return: all packets, linked by next, those of a queue in their order; NULL
+ *	if there are none.
+ */
+static struct sk_buff *fq_rr_collect(struct fq_rr_sched_data *q,
+				     struct sk_buff **tail)
+{
+	struct sk_buff *list = NULL, **link = &list;
+	struct fq_rr_flow *flow;
+	u32 id, qlen;
+
+	for (id = 1; id <= q->params.flows; id++) {
+		flow = &q->t.flow[id];
+		WRITE_ONCE(flow->credit, 0);
+		qlen = flow->qlen;
+		if (!qlen)
+			continue;
+
+		*link = flow->head;
+		*tail = flow->tail;
+		link = &flow->tail->next;
+		WRITE_ONCE(flow->qlen, 0);
+		WRITE_ONCE(flow->len, 0);
+		WRITE_ONCE(flow->memory, 0);
+		fq_rr_resized(q, id, qlen);
+		fq_rr_deactivate(q, id);
+	}
+	WRITE_ONCE(q->packets, 0);
+	WRITE_ONCE(q->memory, 0);
+	return list;
+}
+
+/* Queue packets that were collected anew: nothing is dropped or counted. */
+static void fq_rr_restore(struct fq_rr_sched_data *q, struct sk_buff *list)
+{
+	struct sk_buff *skb, *next;
+
+	skb_list_walk_safe(list, skb, next) {
+		struct fq_rr_cb *cb = fq_rr_cb(skb);
+
+		if (cb->class > q->params.flows)
+			cb->class = 0;
+		cb->tag = cb->class ? 0 : fq_rr_tag(q, skb);
+		fq_rr_append(q, cb->class ?: fq_rr_slot(q, cb->tag), skb);
+	}
+}
+
+/*
+ * A new key. Packets that wait move to their new queues, or those that follow
+ * would overtake them: the walk is bounded by flows and limit.
+ */
+static void fq_rr_perturb(struct timer_list *timer)
+{
+	struct fq_rr_sched_data *q = container_of(timer,
+						  struct fq_rr_sched_data,
+						  perturb);
+	u32 period = READ_ONCE(q->params.perturb);
+	struct sk_buff *list, *tail;
+	siphash_key_t key;
+	spinlock_t *lock;
+
+	/* A change or the end of the qdisc may have come in between. */
+	if (!period)
+		return;
+
+	get_random_bytes(&key, sizeof(key));
+	rcu_read_lock();
+	lock = qdisc_lock(qdisc_root_sleeping(q->sch));
+	spin_lock(lock);
+	list = fq_rr_collect(q, &tail);
+	q->key = key;
+	FQ_RR_ADD(q->stats.rehashes, 1);
+	fq_rr_restore(q, list);
+	spin_unlock(lock);
+	rcu_read_unlock();
+
+	period = READ_ONCE(q->params.perturb);
+	if (period)
+		mod_timer(&q->perturb, jiffies + period * HZ);
+}
+
+static void fq_rr_reset(struct Qdisc *sch)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *list, *tail;
+
+	/* Before init() got so far there is nothing. */
+	if (!q->t.flow)
+		return;
+
+	list = fq_rr_collect(q, &tail);
+	if (list)
+		rtnl_kfree_skbs(list, tail);
+	q->vtime = 0;
+}
+
+static void fq_rr_tables_free(struct fq_rr_tables *tables)
+{
+	kvfree(tables->flow);
+	fq_rr_lengths_free(&tables->lengths);
+	fq_rr_heap_free(&tables->by_len);
+	fq_rr_heap_free(&tables->by_finish);
+}
+
+/**
+ * fq_rr_tables_init() - allocate what a set of parameters needs
+ * @tables: what to fill
+ * @params: the parameters
+ *
+ * Return: 0, or -ENOMEM with nothing allocated.
+ */
+static int fq_rr_tables_init(struct fq_rr_tables *tables,
+			     const struct fq_rr_params *params)
+{
+	int err = 0;
+
+	memset(tables, 0, sizeof(*tables));
+	tables->flow = kvcalloc(params->flows + 1, sizeof(*tables->flow),
+				GFP_KERNEL);
+	if (!tables->flow)
+		return -ENOMEM;
+
+	if (params->overflow == FQ_RR_DROP_LAST)
+		;
+	else if (params->longest == FQ_RR_LONGEST_PACKETS)
+		err = fq_rr_lengths_init(&tables->lengths, params->flows,
+					 params->limit);
+	else
+		err = fq_rr_heap_init(&tables->by_len, params->flows);
+	if (!err && params->service == FQ_RR_SERVICE_WFQ)
+		err = fq_rr_heap_init(&tables->by_finish, params->flows);
+
+	if (err)
+		fq_rr_tables_free(tables);
+	return err;
+}
+
+static struct netlink_range_validation fq_rr_limit_range = {
+	.min = 1,
+	.max = FQ_RR_LIMIT_MAX,
+};
+
+static struct netlink_range_validation fq_rr_memory_range = {
+	.min = 1,
+	.max = FQ_RR_MEMORY_MAX,
+};
+
+static struct netlink_range_validation fq_rr_flows_range = {
+	.min = 1,
+	.max = FQ_RR_FLOWS_MAX,
+};
+
+static struct netlink_range_validation fq_rr_quantum_range = {
+	.min = 1,
+	.max = FQ_RR_QUANTUM_MAX,
+};
+
+static struct netlink_range_validation fq_rr_perturb_range = {
+	.max = FQ_RR_PERTURB_MAX,
+};
+
+static struct netlink_range_validation fq_rr_weight_range = {
+	.max = FQ_RR_WEIGHT_MAX,
+};
+
+static const struct nla_policy fq_rr_policy[TCA_FQ_RR_MAX + 1] = {
+	[TCA_FQ_RR_LIMIT]	= NLA_POLICY_FULL_RANGE(NLA_U32,
+							&fq_rr_limit_range),
+	[TCA_FQ_RR_MEMORY_LIMIT] = NLA_POLICY_FULL_RANGE(NLA_U32,
+							 &fq_rr_memory_range),
+	[TCA_FQ_RR_FLOWS]	= NLA_POLICY_FULL_RANGE(NLA_U32,
+							&fq_rr_flows_range),
+	[TCA_FQ_RR_SERVICE]	= NLA_POLICY_MAX(NLA_U32, FQ_RR_SERVICE_MAX),
+	[TCA_FQ_RR_OVERFLOW]	= NLA_POLICY_MAX(NLA_U32, FQ_RR_OVERFLOW_MAX),
+	[TCA_FQ_RR_LONGEST]	= NLA_POLICY_MAX(NLA_U32, FQ_RR_LONGEST_MAX),
+	[TCA_FQ_RR_QUANTUM]	= NLA_POLICY_FULL_RANGE(NLA_U32,
+							&fq_rr_quantum_range),
+	[TCA_FQ_RR_CLASSIFY]	= NLA_POLICY_MAX(NLA_U32, FQ_RR_CLASSIFY_MAX),
+	[TCA_FQ_RR_WEIGH]	= NLA_POLICY_MAX(NLA_U32, FQ_RR_WEIGH_MAX),
+	[TCA_FQ_RR_WEIGHTS]	= { .type = NLA_BINARY,
+				    .len = FQ_RR_WEIGHTS_MAX * sizeof(u32) },
+	[TCA_FQ_RR_PERTURB]	= NLA_POLICY_FULL_RANGE(NLA_U32,
+							&fq_rr_perturb_range),
+	[TCA_FQ_RR_FLAGS]	= NLA_POLICY_BITFIELD32(FQ_RR_F_SETTABLE),
+};
+
+static const struct nla_policy fq_rr_class_policy[TCA_FQ_RR_MAX + 1] = {
+	[TCA_FQ_RR_CLASS_WEIGHT] = NLA_POLICY_FULL_RANGE(NLA_U32,
+							 &fq_rr_weight_range),
+};
+
+/* Take a list of weights over into the parameters. */
+static int fq_rr_weights_parse(struct fq_rr_params *params,
+			       const struct nlattr *attr,
+			       struct netlink_ext_ack *extack)
+{
+	u32 weights[FQ_RR_WEIGHTS_MAX], count, i;
+
+	count = nla_len(attr) / sizeof(u32);
+	if (!count || nla_len(attr) % sizeof(u32)) {
+		NL_SET_ERR_MSG_ATTR(extack, attr,
+				    "weights takes 1 to 16 words of 32 bits");
+		return -EINVAL;
+	}
+
+	nla_memcpy(weights, attr, sizeof(weights));
+	for (i = 0; i < count; i++) {
+		if (!weights[i] || weights[i] > FQ_RR_WEIGHT_MAX) {
+			NL_SET_ERR_MSG_ATTR(extack, attr,
+					    "each of the weights must be 1 to 1024");
+			return -EINVAL;
+		}
+		params->weights[i] = weights[i];
+	}
+	/* One is what all others have: nothing to look up. */
+	params->weights_count = count == 1 && weights[0] == 1 ? 0 : count;
+	return 0;
+}
+
+/**
+ * fq_rr_params_parse() - apply the attributes of a message to a set of values
+ * @params: values in force, changed only if all attributes are good
+ * @opt: the attributes
+ * @extack: where the error goes
+ *
+ * Return: 0 or an error.
+ */
+static int fq_rr_params_parse(struct fq_rr_params *params, struct nlattr *opt,
+			      struct netlink_ext_ack *extack)
+{
+	struct fq_rr_params new = *params;
+	const struct {
+		int	attr;
+		u32	*value;
+	} words[] = {
+		{ TCA_FQ_RR_LIMIT, &new.limit },
+		{ TCA_FQ_RR_MEMORY_LIMIT, &new.memory_limit },
+		{ TCA_FQ_RR_FLOWS, &new.flows },
+		{ TCA_FQ_RR_SERVICE, &new.service },
+		{ TCA_FQ_RR_OVERFLOW, &new.overflow },
+		{ TCA_FQ_RR_LONGEST, &new.longest },
+		{ TCA_FQ_RR_QUANTUM, &new.quantum },
+		{ TCA_FQ_RR_CLASSIFY, &new.classify },
+		{ TCA_FQ_RR_WEIGH, &new.weigh },
+		{ TCA_FQ_RR_PERTURB, &new.perturb },
+	};
+	struct nlattr *tb[TCA_FQ_RR_MAX + 1];
+	struct nla_bitfield32 flags;
+	int err, i;
+
+	err = nla_parse_nested(tb, TCA_FQ_RR_MAX, opt, fq_rr_policy, extack);
+	if (err)
+		return err;
+
+	if (tb[TCA_FQ_RR_CLASS_WEIGHT]) {
+		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_FQ_RR_CLASS_WEIGHT],
+				    "a single weight is an option of a class");
+		return -EINVAL;
+	}
+	for (i = 0; i < ARRAY_SIZE(words); i++)
+		if (tb[words[i].attr])
+			*words[i].value = nla_get_u32(tb[words[i].attr]);
+	if (tb[TCA_FQ_RR_FLAGS]) {
+		flags = nla_get_bitfield32(tb[TCA_FQ_RR_FLAGS]);
+		new.flags = (new.flags & ~flags.selector) | flags.value;
+	}
+	if (tb[TCA_FQ_RR_WEIGHTS]) {
+		err = fq_rr_weights_parse(&new, tb[TCA_FQ_RR_WEIGHTS], extack);
+		if (err)
+			return err;
+	}
+
+	*params = new;
+	return 0;
+}
+
+/* Under the root lock, with the queues empty. */
+static void fq_rr_params_set(struct fq_rr_sched_data *q,
+			     const struct fq_rr_params *params)
+{
+	int i;
+
+	WRITE_ONCE(q->params.limit, params->limit);
+	WRITE_ONCE(q->params.memory_limit, params->memory_limit);
+	WRITE_ONCE(q->params.flows, params->flows);
+	WRITE_ONCE(q->params.service, params->service);
+	WRITE_ONCE(q->params.overflow, params->overflow);
+	WRITE_ONCE(q->params.longest, params->longest);
+	WRITE_ONCE(q->params.quantum, params->quantum);
+	WRITE_ONCE(q->params.classify, params->classify);
+	WRITE_ONCE(q->params.weigh, params->weigh);
+	WRITE_ONCE(q->params.perturb, params->perturb);
+	WRITE_ONCE(q->params.flags, params->flags);
+	WRITE_ONCE(q->params.weights_count, params->weights_count);
+	for (i = 0; i < FQ_RR_WEIGHTS_MAX; i++)
+		WRITE_ONCE(q->params.weights[i], params->weights[i]);
+	WRITE_ONCE(q->quantum, max(params->quantum, q->len_max));
+}
+
+/*
+ * Make the buffer as small as @params want it, while the old ones are in
+ * force. That costs the packets that would have left next. One that a parent
+ * peeked at is in no queue any more, so that nothing has to be taken back from
+ * it; and as one packet is left, its class stays active.
+ */
+static void fq_rr_trim(struct Qdisc *sch, const struct fq_rr_params *params)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	u32 drops = 0, drop_len = 0, id;
+	struct sk_buff *skb;
+
+	while ((q->packets > params->limit ||
+		q->memory > params->memory_limit) && sch->q.qlen > 1) {
+		skb = fq_rr_take(q, &id);
+		if (!skb)
+			break;
+		drops++;
+		drop_len += qdisc_pkt_len(skb);
+		WRITE_ONCE(sch->q.qlen, sch->q.qlen - 1);
+		qdisc_qstats_backlog_dec(sch, skb);
+		FQ_RR_ADD(q->t.flow[id].drops, 1);
+		FQ_RR_ADD(q->stats.trim_drops, 1);
+		rtnl_qdisc_drop(skb, sch);
+	}
+	if (drops)
+		qdisc_tree_reduce_backlog(sch, drops, drop_len);
+}
+
+/* Queues that stay the same ones keep their weights and sums. */
+static void fq_rr_flows_keep(struct fq_rr_sched_data *q,
+			     struct fq_rr_tables *tables, u32 flows)
+{
+	u32 i;
+
+	if (flows == q->params.flows) {
+		swap(tables->flow, q->t.flow);
+		return;
+	}
+
+	for (i = 1; i <= min(flows, q->params.flows); i++)
+		tables->flow[i].class_weight = q->t.flow[i].class_weight;
+	FQ_RR_ADD(q->stats.rehashes, 1);
+}
+
+static int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
+			struct netlink_ext_ack *extack)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *list, *tail;
+	struct fq_rr_params params;
+	struct fq_rr_tables tables;
+	u32 perturb;
+	int err;
+
+	/* Only changes write the parameters, and those hold RTNL. */
+	params = q->params;
+	err = fq_rr_params_parse(&params, opt, extack);
+	if (err)
+		return err;
+
+	err = fq_rr_tables_init(&tables, &params);
+	if (err)
+		return err;
+
+	sch_tree_lock(sch);
+
+	fq_rr_trim(sch, &params);
+	list = fq_rr_collect(q, &tail);
+	fq_rr_flows_keep(q, &tables, params.flows);
+	swap(q->t, tables);
+	perturb = q->params.perturb;
+	fq_rr_params_set(q, &params);
+	fq_rr_restore(q, list);
+
+	sch_tree_unlock(sch);
+
+	fq_rr_tables_free(&tables);
+	if (params.perturb && params.perturb != perturb)
+		mod_timer(&q->perturb, jiffies + params.perturb * HZ);
+	return 0;
+}
+
+static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
+		      struct netlink_ext_ack *extack)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	struct fq_rr_params params = {
+		.limit		= FQ_RR_DEFAULT_LIMIT,
+		.memory_limit	= FQ_RR_DEFAULT_MEMORY,
+		.flows		= FQ_RR_DEFAULT_FLOWS,
+		.service	= FQ_RR_SERVICE_RR,
+		.overflow	= FQ_RR_DROP_TAIL_OF_LONGEST,
+		.longest	= FQ_RR_LONGEST_PACKETS,
+		.classify	= FQ_RR_CLASSIFY_FLOW,
+		.weigh		= FQ_RR_WEIGH_PRIORITY,
+		.flags		= FQ_RR_F_SPLIT_GSO,
+	};
+	int err;
+
+	q->sch = sch;
+	INIT_LIST_HEAD(&q->round);
+	timer_setup(&q->perturb, fq_rr_perturb, TIMER_DEFERRABLE);
+	get_random_bytes(&q->key, sizeof(q->key));
+
+	err = tcf_block_get(&q->block, &q->filter_list, sch, extack);
+	if (err)
+		return err;
+
+	params.quantum = clamp(psched_mtu(qdisc_dev(sch)), 1U,
+			       FQ_RR_QUANTUM_MAX);
+	if (opt) {
+		err = fq_rr_params_parse(&params, opt, extack);
+		if (err)
+			return err;
+	}
+
+	/* Whatever fails, destroy() follows. */
+	err = fq_rr_tables_init(&q->t, &params);
+	if (err)
+		return err;
+
+	fq_rr_params_set(q, &params);
+	if (params.perturb)
+		mod_timer(&q->perturb, jiffies + params.perturb * HZ);
+	return 0;
+}
+
+static void fq_rr_destroy(struct Qdisc *sch)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+
+	WRITE_ONCE(q->params.perturb, 0);
+	compat_timer_delete_sync(&q->perturb);
+	tcf_block_put(q->block);
+	fq_rr_tables_free(&q->t);
+}
+
+static int fq_rr_dump(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	const struct fq_rr_params *params = &q->params;
+	u32 weights[FQ_RR_WEIGHTS_MAX], count, i;
+	struct nlattr *opts;
+
+	opts = nla_nest_start(skb, TCA_OPTIONS);
+	if (!opts)
+		return -EMSGSIZE;
+
+	count = READ_ONCE(params->weights_count);
+	for (i = 0; i < count; i++)
+		weights[i] = READ_ONCE(params->weights[i]);
+
+	if (nla_put_u32(skb, TCA_FQ_RR_LIMIT, READ_ONCE(params->limit)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_MEMORY_LIMIT,
+			READ_ONCE(params->memory_limit)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_FLOWS, READ_ONCE(params->flows)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_SERVICE, READ_ONCE(params->service)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_OVERFLOW, READ_ONCE(params->overflow)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_LONGEST, READ_ONCE(params->longest)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_QUANTUM, READ_ONCE(params->quantum)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_CLASSIFY, READ_ONCE(params->classify)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_WEIGH, READ_ONCE(params->weigh)) ||
+	    (count && nla_put(skb, TCA_FQ_RR_WEIGHTS,
+			      count * sizeof(*weights), weights)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_PERTURB, READ_ONCE(params->perturb)) ||
+	    nla_put_bitfield32(skb, TCA_FQ_RR_FLAGS, READ_ONCE(params->flags),
+			       FQ_RR_F_SETTABLE)) {
+		nla_nest_cancel(skb, opts);
+		return -EMSGSIZE;
+	}
+
+	return nla_nest_end(skb, opts);
+}
+
+/* Length of the longest queue in its unit. */
+static u32 fq_rr_longest_now(const struct fq_rr_sched_data *q)
+{
+	if (READ_ONCE(q->params.overflow) == FQ_RR_DROP_LAST)
+		return 0;
+	if (READ_ONCE(q->params.longest) == FQ_RR_LONGEST_PACKETS)
+		return READ_ONCE(q->t.lengths.longest);
+
+	/* The place of the top stays; an empty heap keeps its last one. */
+	return READ_ONCE(q->packets) ? READ_ONCE(q->t.by_len.node[0].key) : 0;
+}
+
+static int fq_rr_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	struct tc_fq_rr_xstats st = {
+		.type	= TC_FQ_RR_XSTATS_QDISC,
+		.qdisc	= {
+			.flows		= READ_ONCE(q->stats.flows),
+			.flows_max	= READ_ONCE(q->stats.flows_max),
+			.longest	= fq_rr_longest_now(q),
+			.packets_max	= READ_ONCE(q->stats.packets_max),
+			.memory		= READ_ONCE(q->memory),
+			.memory_max	= READ_ONCE(q->stats.memory_max),
+			.quantum	= READ_ONCE(q->quantum),
+			.new_flows	= READ_ONCE(q->stats.new_flows),
+			.collisions	= READ_ONCE(q->stats.collisions),
+			.last_drops	= READ_ONCE(q->stats.last_drops),
+			.longest_drops	= READ_ONCE(q->stats.longest_drops),
+			.longest_events	= READ_ONCE(q->stats.longest_events),
+			.memory_drops	= READ_ONCE(q->stats.memory_drops),
+			.own_drops	= READ_ONCE(q->stats.own_drops),
+			.trim_drops	= READ_ONCE(q->stats.trim_drops),
+			.rehashes	= READ_ONCE(q->stats.rehashes),
+		},
+	};
+
+	return gnet_stats_copy_app(d, &st, sizeof(st));
+}
+
+static struct Qdisc *fq_rr_leaf(struct Qdisc *sch, unsigned long arg)
+{
+	return NULL;
+}
+
+/* Every queue is a class, from 1 to flows. */
+static unsigned long fq_rr_find(struct Qdisc *sch, u32 classid)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	u32 id = TC_H_MIN(classid);
+
+	return id <= q->params.flows ? id : 0;
+}
+
+static unsigned long fq_rr_bind(struct Qdisc *sch, unsigned long parent,
+				u32 classid)
+{
+	return 0;
+}
+
+static void fq_rr_unbind(struct Qdisc *sch, unsigned long cl)
+{
+}
+
+static struct tcf_block *fq_rr_tcf_block(struct Qdisc *sch, unsigned long cl,
+					 struct netlink_ext_ack *extack)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+
+	return cl ? NULL : q->block;
+}
+
+static int fq_rr_class_change(struct Qdisc *sch, u32 classid, u32 parentid,
+			      struct nlattr **tca, unsigned long *arg,
+			      struct netlink_ext_ack *extack)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	struct nlattr *tb[TCA_FQ_RR_MAX + 1];
+	struct fq_rr_flow *flow;
+	int err;
+
+	if (!*arg) {
+		NL_SET_ERR_MSG(extack,
+			       "the classes are the queues, numbered from 1 to flows");
+		return -ENOENT;
+	}
+	if (!tca[TCA_OPTIONS]) {
+		NL_SET_ERR_MSG(extack, "a class has a weight, and there is none");
+		return -EINVAL;
+	}
+	err = nla_parse_nested(tb, TCA_FQ_RR_MAX, tca[TCA_OPTIONS],
+			       fq_rr_class_policy, extack);
+	if (err)
+		return err;
+	if (!tb[TCA_FQ_RR_CLASS_WEIGHT]) {
+		NL_SET_ERR_MSG(extack, "a class has a weight, and there is none");
+		return -EINVAL;
+	}
+
+	/* For packets to come: what is queued keeps its place. */
+	flow = &q->t.flow[*arg];
+	sch_tree_lock(sch);
+	WRITE_ONCE(flow->class_weight, nla_get_u32(tb[TCA_FQ_RR_CLASS_WEIGHT]));
+	sch_tree_unlock(sch);
+	return 0;
+}
+
+static int fq_rr_dump_class(struct Qdisc *sch, unsigned long cl,
+			    struct sk_buff *skb, struct tcmsg *tcm)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	struct nlattr *opts;
+	u32 weight;
+
+	tcm->tcm_handle |= TC_H_MIN(cl);
+	weight = READ_ONCE(q->t.flow[cl].class_weight);
+	if (!weight)
+		return 0;
+
+	opts = nla_nest_start(skb, TCA_OPTIONS);
+	if (!opts)
+		return -EMSGSIZE;
+	if (nla_put_u32(skb, TCA_FQ_RR_CLASS_WEIGHT, weight)) {
+		nla_nest_cancel(skb, opts);
+		return -EMSGSIZE;
+	}
+	return nla_nest_end(skb, opts);
+}
+
+static int fq_rr_dump_class_stats(struct Qdisc *sch, unsigned long cl,
+				  struct gnet_dump *d)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	const struct fq_rr_flow *flow = &q->t.flow[cl];
+	struct tc_fq_rr_xstats st = {
+		.type	= TC_FQ_RR_XSTATS_CLASS,
+		.cl	= {
+			.weight		= READ_ONCE(flow->weight),
+			.credit		= READ_ONCE(flow->credit),
+			.memory		= READ_ONCE(flow->memory),
+			.collisions	= READ_ONCE(flow->collisions),
+		},
+	};
+	struct gnet_stats_queue qs = {
+		.qlen		= READ_ONCE(flow->qlen),
+		.backlog	= READ_ONCE(flow->len),
+		.drops		= READ_ONCE(flow->drops),
+	};
+
+	if (compat_gnet_stats_copy_basic(d, READ_ONCE(flow->sent_bytes),
+					 READ_ONCE(flow->sent)) < 0 ||
+	    gnet_stats_copy_queue(d, NULL, &qs, qs.qlen) < 0)
+		return -1;
+
+	return gnet_stats_copy_app(d, &st, sizeof(st));
+}
+
+/* Those that have, or had, anything to show. */
+static void fq_rr_walk(struct Qdisc *sch, struct qdisc_walker *arg)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	const struct fq_rr_flow *flow;
+	u32 id;
+
+	if (arg->stop)
+		return;
+
+	for (id = 1; id <= q->params.flows; id++) {
+		flow = &q->t.flow[id];
+		if (!READ_ONCE(flow->qlen) && !READ_ONCE(flow->sent) &&
+		    !READ_ONCE(flow->drops) && !READ_ONCE(flow->class_weight)) {
+			arg->count++;
+			continue;
+		}
+		if (!tc_qdisc_stats_dump(sch, id, arg))
+			break;
+	}
+}
+
+static const struct Qdisc_class_ops fq_rr_class_ops = {
+	.leaf		= fq_rr_leaf,
+	.find		= fq_rr_find,
+	.tcf_block	= fq_rr_tcf_block,
+	.bind_tcf	= fq_rr_bind,
+	.unbind_tcf	= fq_rr_unbind,
+	.change		= fq_rr_class_change,
+	.dump		= fq_rr_dump_class,
+	.dump_stats	= fq_rr_dump_class_stats,
+	.walk		= fq_rr_walk,
+};
+
+static struct Qdisc_ops fq_rr_qdisc_ops __read_mostly = {
+	.cl_ops		= &fq_rr_class_ops,
+	.id		= "fq_rr",
+	.priv_size	= sizeof(struct fq_rr_sched_data),
+	.enqueue	= fq_rr_enqueue,
+	.dequeue	= fq_rr_dequeue,
+	.peek		= qdisc_peek_dequeued,
+	.init		= fq_rr_init,
+	.reset		= fq_rr_reset,
+	.destroy	= fq_rr_destroy,
+	.change		= fq_rr_change,
+	.dump		= fq_rr_dump,
+	.dump_stats	= fq_rr_dump_stats,
+	.owner		= THIS_MODULE,
+};
+
+static int __init fq_rr_module_init(void)
+{
+	return register_qdisc(&fq_rr_qdisc_ops);
+}
+
+static void __exit fq_rr_module_exit(void)
+{
+	unregister_qdisc(&fq_rr_qdisc_ops);
+}
+
+module_init(fq_rr_module_init)
+module_exit(fq_rr_module_exit)
+MODULE_ALIAS("net-sch-fq_rr");
+MODULE_DESCRIPTION("Per-flow round robin with drop-longest-queue queue discipline");
+MODULE_VERSION("0.1.0");
+MODULE_LICENSE("GPL");
