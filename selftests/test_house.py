@@ -77,6 +77,7 @@ def test_install_tools_and_uninstall(tmp_path):
     assert {path.name for path in (root / "t/bin").iterdir()} == {
         "tollway", "tollway-traffic", "tollway-qsample"}
     assert (root / "tc/q_sbrm.so").exists()
+    assert (root / "tc/q_fq_rr.so").exists()
     for source in (TOP / "tools/man").glob("*.[1-8]"):
         assert (root / f"t/share/man/man{source.suffix[1:]}" /
                 source.name).exists()
@@ -100,7 +101,7 @@ def test_install_modules_and_uninstall(tmp_path):
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "root/lib/modules" / kernel.version / "updates"
     assert {path.name for path in folder.iterdir()} == {
-        "sch_sbrm.ko", "tcp_sbrm.ko"}
+        "sch_fq_rr.ko", "sch_sbrm.ko", "tcp_sbrm.ko"}
     assert sh("make", "uninstall", *words).returncode == 0
     assert list(folder.iterdir()) == []
 

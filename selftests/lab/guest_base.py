@@ -23,7 +23,7 @@ from pathlib import Path
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
 CHECK_LIMIT_S = 20000
-MODULES = ("sch_sbrm", "tcp_sbrm")
+MODULES = ("sch_sbrm", "sch_fq_rr", "tcp_sbrm")
 
 _notes = []
 _namespaces = []
@@ -214,7 +214,7 @@ def no_memory_leaks():
     Path("kmemleak").write_text(report)
     sysctl(kmemleak, "clear")
     guilty = [part for part in report.split("unreferenced object")
-              if "sbrm" in part or "comm \"python3" in part]
+              if "sbrm" in part or "fq_rr" in part or "comm \"python3" in part]
     assert not guilty, "unreferenced object".join(["", *guilty])[:8000]
 
 
