@@ -14,6 +14,9 @@
 #include "pkt_sbrm.h"
 #include "tc_plugin.h"
 
+#define KIND	"sbrm"
+#include "tc_words.h"
+
 /* Bytes, the whole message: ours needs less than 300. */
 #define MSG_MAX	1024
 
@@ -52,11 +55,7 @@ static const struct decimal {
 	SBRM_PHI_ONE, SBRM_SCALE_MIN, SBRM_PHI_ONE,
 };
 
-static const struct flag_word {
-	const char *word;
-	__u32 bit;
-	bool on;
-} flag_words[] = {
+static const struct flag_word flag_words[] = {
 	{ "packets", SBRM_F_BYTES, false },
 	{ "bytes", SBRM_F_BYTES, true },
 	{ "ecn", SBRM_F_ECN, true },
@@ -68,8 +67,6 @@ static const struct flag_word {
 	{ "dither", SBRM_F_DITHER, true },
 	{ "no-dither", SBRM_F_DITHER, false },
 };
-
-#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 /* What the line asks for. */
 struct request {
@@ -116,33 +113,6 @@ static void explain(void)
 	      "dither    share out the marks of each flow evenly; no-dither: draw for\n"
 	      "          each packet by itself\n",
 	      stderr);
-}
-
-/* One sentence for a value that cannot be; a NULL @word is one missing. */
-static int bad_value(const char *option, const char *takes, const char *word)
-{
-	if (word)
-		fprintf(stderr, "sbrm: %s takes %s, not \"%s\".\n", option,
-			takes, word);
-	else
-		fprintf(stderr, "sbrm: %s takes %s, and the line ends there.\n",
-			option, takes);
-	return -1;
-}
-
-static int parse_name(const char *option, const char *takes,
-		      const char * const names[], size_t count,
-		      const char *word, __u32 *value)
-{
-	size_t i;
-
-	for (i = 0; i < count; i++)
-		if (strcmp(word, names[i]) == 0) {
-			*value = i;
-			return 0;
-		}
-
-	return bad_value(option, takes, word);
 }
 
 /*
@@ -194,40 +164,6 @@ static int parse_gamma(const char *word, __u64 *gamma)
 		return 0;
 
 	return parse_decimal(&gamma_decimal, word, gamma);
-}
-
-static char last_char(const char *word)
-{
-	return word && *word ? word[strlen(word) - 1] : '\0';
-}
-
-/* "1000p" says its unit, and so does what tc shows. */
-static bool says_packets(const char *word)
-{
-	return last_char(word) == 'p';
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool packets_from_word(const char *word, __u32 *value)
-{
-	char digits[16];
-	size_t len = strlen(word) - says_packets(word);
-
-	if (!is_digit(*word) || len >= sizeof(digits))
-		return false;
-
-	memcpy(digits, word, len);
-	digits[len] = '\0';
-	return get_u32(value, digits, 10) == 0;
-}
-
-static bool bytes_from_word(const char *word, __u32 *value)
-{
-	return is_digit(*word) && get_size(value, word) == 0;
 }
 
 static int parse_amount(const char *option, const char *word, bool bytes,
@@ -282,32 +218,6 @@ static int parse_interval(const char *word, __u32 *interval)
 
 	return bad_value("interval", "a time from 1us to 1s, such as 1ms",
 			 word);
-}
-
-/* 1: it is one and was taken, 0: it is none, -1: it contradicts another. */
-static int parse_flag(const char *word, struct nla_bitfield32 *flags)
-{
-	const struct flag_word *w, *other;
-	const struct flag_word *end = flag_words + ARRAY_SIZE(flag_words);
-
-	for (w = flag_words; w < end && strcmp(word, w->word); w++)
-		;
-	if (w == end)
-		return 0;
-
-	if ((flags->selector & w->bit) && !(flags->value & w->bit) == w->on) {
-		for (other = flag_words; other->bit != w->bit ||
-		     other->on == w->on; other++)
-			;
-		fprintf(stderr, "sbrm: %s contradicts %s.\n", word,
-			other->word);
-		return -1;
-	}
-
-	flags->selector |= w->bit;
-	if (w->on)
-		flags->value |= w->bit;
-	return 1;
 }
 
 /*
@@ -391,7 +301,8 @@ static int parse_words(int argc, char **argv, struct request *req)
 			taken = 1;
 			continue;
 		}
-		taken = parse_flag(*argv, &req->flags);
+		taken = parse_flag(flag_words, ARRAY_SIZE(flag_words), *argv,
+				   &req->flags);
 		if (!taken)
 			taken = parse_option(argc, argv, req);
 		if (taken < 0)
@@ -502,43 +413,6 @@ static int sbrm_parse_opt(const struct qdisc_util *qu, int argc, char **argv,
 	add_attributes(n, &req, &values);
 	addattr_nest_end(n, nest);
 	return 0;
-}
-
-/* False if the attribute is absent, or too short to hold @len bytes. */
-static bool get_attr(struct rtattr *rta, void *to, size_t len)
-{
-	if (!rta || RTA_PAYLOAD(rta) < len)
-		return false;
-
-	memcpy(to, RTA_DATA(rta), len);
-	return true;
-}
-
-static void print_name(const char *key, const char *fmt,
-		       const char * const names[], size_t count, __u32 value)
-{
-	char number[16];
-	const char *name = number;
-
-	if (value < count)
-		name = names[value];
-	else
-		snprintf(number, sizeof(number), "%u", value);
-
-	print_string(PRINT_ANY, key, fmt, name);
-}
-
-/* print_size() rounds to six digits and whole Kb or Mb: only if that is exact. */
-static void print_amount(const char *option, __u32 value, bool bytes)
-{
-	print_uint(PRINT_JSON, option, NULL, value);
-	print_string(PRINT_FP, NULL, "%s ", option);
-	if (!bytes)
-		print_uint(PRINT_FP, NULL, "%up ", value);
-	else if (value % 1024 == 0 && value / 1024 < 1000000)
-		print_size(PRINT_FP, NULL, "%s ", value);
-	else
-		print_uint(PRINT_FP, NULL, "%ub ", value);
 }
 
 /* A number gets the digits that it takes to come back as it was. */
