@@ -102,6 +102,7 @@ enum color_attr {
 
 TC_PRINT(bool, bool)		/* text: "true" or "false" by %s */
 TC_PRINT(string, const char *)
+TC_PRINT(int, int)
 TC_PRINT(uint, unsigned int)
 TC_PRINT(lluint, unsigned long long)
 TC_PRINT(float, double)		/* JSON: six digits */
@@ -110,5 +111,9 @@ TC_PRINT(size, __u64)		/* text: "15Kb" by %s, rounded; JSON: bytes */
 #undef TC_PRINT
 
 void print_nl(void);		/* text only */
+
+/* An array in JSON alone; its elements are printed without a key. */
+void open_json_array(enum output_type type, const char *str);
+void close_json_array(enum output_type type, const char *delim);
 
 #endif /* _TC_PLUGIN_H */
