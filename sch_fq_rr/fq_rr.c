@@ -16,7 +16,8 @@
  *	F = max(V, F of the packet before) + length / weight
  *
  *   where V is the F of the packet that left last (self-clocked fair
- *   queueing, so that no rate of the link has to be known);
+ *   queueing, so that no rate of the link has to be known). F is set when a
+ *   packet becomes the first of its queue, so that both are V;
  * - when the buffer is full, the arriving packet is dropped (drop-last), or
  *   the last packet of the longest queue (drop-tail-of-longest, as in PP94
  *   9.1), or the whole longest queue (drop-longest, MK94), which takes from
@@ -53,7 +54,6 @@
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/random.h>
-#include <linux/siphash.h>
 #include <linux/skbuff.h>
 #include <linux/timer.h>
 #include <net/netlink.h>
@@ -73,6 +73,9 @@
  * of their length: below 2^37, so that times may wrap.
  */
 #define FQ_RR_VTIME_SHIFT	16
+
+/* As many different lengths / weight wait in O(1). */
+#define FQ_RR_RUNS		8
 
 /**
  * struct fq_rr_params - what the user set
@@ -108,9 +111,9 @@ struct fq_rr_params {
 
 /**
  * struct fq_rr_flow - one queue
- * @head: first packet, linked by next and prev
- * @tail: last packet
- * @round: place in the round, while there are packets (rr and drr)
+ * @head: first packet, linked by next and, but for the first one, by prev
+ * @tail: last packet; like @head, means nothing while @qlen is 0
+ * @round: place in the round, or in a run (wfq), while there are packets
  * @finish: virtual finish time of @head, in 2^-16 bytes (wfq)
  * @credit: packets (rr) or bytes (drr) that it may still send before its turn
  *	ends: above 0 while it is in the round; a debt if it left with one
@@ -143,14 +146,15 @@ struct fq_rr_flow {
 	u64			sent;
 	u64			collisions;
 	u32			drops;
-};
+} ____cacheline_aligned;
 
 /**
  * struct fq_rr_tables - all that depends on the number of queues and the limit
  * @flow: the queues; the first one is 1, as the first class is
  * @lengths: those with packets by packets, if the longest is asked for so
  * @by_len: those with packets by bytes, if the longest is asked for so
- * @by_finish: those with packets by -@finish, if the service is wfq
+ * @by_finish: those with packets that fit no run, by -@finish, if the service
+ *	is wfq
  */
 struct fq_rr_tables {
 	struct fq_rr_flow	*flow;
@@ -160,10 +164,25 @@ struct fq_rr_tables {
 };
 
 /**
+ * struct fq_rr_key - key of the hash
+ * @factor: random
+ * @offset: random
+ *
+ * Two tags meet in one of n queues for a share of 1 / n of all keys (multiply
+ * and shift, a universal family: Dietzfelbinger, 1996), so that a new key parts
+ * them.
+ */
+struct fq_rr_key {
+	u64	factor;
+	u64	offset;
+};
+
+/**
  * struct fq_rr_sched_data - private data of one qdisc
  * @params: what the user set
  * @t: tables for these
  * @round: queues with packets in the order of their turns (rr and drr)
+ * @runs: queues with packets in the order of their finish times (wfq)
  * @vtime: virtual time, in 2^-16 bytes (wfq)
  * @quantum: bytes of a turn in drr: @params.quantum or the largest packet
  * @len_max: largest packet that came, bytes
@@ -181,12 +200,13 @@ struct fq_rr_sched_data {
 	struct fq_rr_params	params;
 	struct fq_rr_tables	t;
 	struct list_head	round;
+	struct list_head	runs[FQ_RR_RUNS];
 	u64			vtime;
 	u32			quantum;
 	u32			len_max;
 	u32			packets;
 	u32			memory;
-	siphash_key_t		key;
+	struct fq_rr_key	key;
 	struct tcf_proto __rcu	*filter_list;
 	struct tcf_block	*block;
 	struct timer_list	perturb;
@@ -221,8 +241,16 @@ struct fq_rr_tally {
 	bool	own;
 };
 
-/* A counter that a dump reads meanwhile. */
-#define FQ_RR_ADD(counter, n)	WRITE_ONCE(counter, (counter) + (n))
+/* Counters that a dump reads meanwhile. */
+static void fq_rr_add(u32 *counter, u32 n)
+{
+	WRITE_ONCE(*counter, *counter + n);
+}
+
+static void fq_rr_count(u64 *counter, u64 n)
+{
+	WRITE_ONCE(*counter, *counter + n);
+}
 
 static u32 fq_rr_tag(const struct fq_rr_sched_data *q, struct sk_buff *skb)
 {
@@ -237,17 +265,17 @@ static u32 fq_rr_tag(const struct fq_rr_sched_data *q, struct sk_buff *skb)
 }
 
 /*
- * The queue of a tag. skb_get_hash() is a keyed hash of addresses and ports,
- * or random for each socket, or what a network card makes of it: the key here
- * is that of the qdisc, and may change.
+ * The queue of a tag. skb_get_hash() is the keyed siphash of addresses and
+ * ports, or random for each socket, or what a network card makes of it. The key
+ * here is that of the qdisc, and may change.
  */
 static u32 fq_rr_slot(const struct fq_rr_sched_data *q, u32 tag)
 {
 	if (q->params.classify != FQ_RR_CLASSIFY_FLOW)
 		return tag % q->params.flows + 1;
 
-	return reciprocal_scale(siphash_1u32(tag, &q->key), q->params.flows) +
-	       1;
+	return reciprocal_scale((tag * q->key.factor + q->key.offset) >> 32,
+				q->params.flows) + 1;
 }
 
 /* A class that the user gave the packet, or 0; *@err says what if it is none. */
@@ -333,16 +361,70 @@ static s32 fq_rr_allotment(const struct fq_rr_sched_data *q,
 	       (q->params.service == FQ_RR_SERVICE_RR ? 1 : q->quantum);
 }
 
-/* Set the virtual finish time of the first packet, which can start at @start. */
-static void fq_rr_finish_set(struct fq_rr_sched_data *q, u32 id, u64 start)
+/**
+ * fq_rr_due_add() - set the virtual finish time of the first packet of a queue
+ * @q: queues
+ * @id: queue, in no run and not in the heap
+ *
+ * The packet can start now: it is the first one of a flow that was away, or the
+ * one before it has just left. So the finish times of packets with the same
+ * length / weight come in their order, and are kept as they come, in a run. A
+ * packet goes to the run whose end is nearest; one that fits none, for there
+ * are more such quotients than runs, goes to the heap.
+ */
+static void fq_rr_due_add(struct fq_rr_sched_data *q, u32 id)
 {
-	struct fq_rr_flow *flow = &q->t.flow[id];
+	struct fq_rr_flow *flow = &q->t.flow[id], *last;
 	u64 length = (u64)fq_rr_cost(q, flow->head) << FQ_RR_VTIME_SHIFT;
+	struct list_head *run, *best = NULL;
+	s64 gap, least = S64_MAX;
 
 	if (flow->weight > 1)
 		length = div_u64(length, flow->weight);
-	flow->finish = start + length;
-	fq_rr_heap_set(&q->t.by_finish, id, -flow->finish);
+	flow->finish = q->vtime + length;
+
+	for (run = q->runs; run < q->runs + FQ_RR_RUNS; run++) {
+		if (list_empty(run)) {
+			best = best ?: run;
+			continue;
+		}
+		last = list_last_entry(run, struct fq_rr_flow, round);
+		gap = flow->finish - last->finish;
+		if (gap >= 0 && gap < least) {
+			least = gap;
+			best = run;
+		}
+	}
+
+	if (best)
+		list_add_tail(&flow->round, best);
+	else
+		fq_rr_heap_set(&q->t.by_finish, id, -flow->finish);
+}
+
+static void fq_rr_due_remove(struct fq_rr_sched_data *q, u32 id)
+{
+	if (fq_rr_heap_has(&q->t.by_finish, id))
+		fq_rr_heap_remove(&q->t.by_finish, id);
+	else
+		list_del(&q->t.flow[id].round);
+}
+
+/* The queue whose first packet has the smallest finish time; there is one. */
+static struct fq_rr_flow *fq_rr_due(struct fq_rr_sched_data *q)
+{
+	u32 id = fq_rr_heap_top(&q->t.by_finish);
+	struct fq_rr_flow *first, *due = id ? &q->t.flow[id] : NULL;
+	struct list_head *run;
+
+	for (run = q->runs; run < q->runs + FQ_RR_RUNS; run++) {
+		if (list_empty(run))
+			continue;
+		first = list_first_entry(run, struct fq_rr_flow, round);
+		if (!due || (s64)(first->finish - due->finish) < 0)
+			due = first;
+	}
+	return due;
 }
 
 /* The queue has its first packet: the tail of the round is its place. */
@@ -350,13 +432,12 @@ static void fq_rr_activate(struct fq_rr_sched_data *q, u32 id)
 {
 	struct fq_rr_flow *flow = &q->t.flow[id];
 
-	FQ_RR_ADD(q->stats.flows, 1);
+	fq_rr_add(&q->stats.flows, 1);
 	if (q->stats.flows > q->stats.flows_max)
 		WRITE_ONCE(q->stats.flows_max, q->stats.flows);
 
 	if (q->params.service == FQ_RR_SERVICE_WFQ) {
-		/* One that left did so at vtime or before: no credit in it. */
-		fq_rr_finish_set(q, id, q->vtime);
+		fq_rr_due_add(q, id);
 		return;
 	}
 	/* A debt is below the quantum: this is above 0. */
@@ -368,13 +449,11 @@ static void fq_rr_activate(struct fq_rr_sched_data *q, u32 id)
 /* The last packet of the queue has gone. */
 static void fq_rr_deactivate(struct fq_rr_sched_data *q, u32 id)
 {
-	struct fq_rr_flow *flow = &q->t.flow[id];
-
-	FQ_RR_ADD(q->stats.flows, -1);
+	fq_rr_add(&q->stats.flows, -1);
 	if (q->params.service == FQ_RR_SERVICE_WFQ)
-		fq_rr_heap_remove(&q->t.by_finish, id);
+		fq_rr_due_remove(q, id);
 	else
-		list_del(&flow->round);
+		list_del(&q->t.flow[id].round);
 }
 
 /* The queue had @before packets: keep the longest one known. */
@@ -400,20 +479,19 @@ static void fq_rr_append(struct fq_rr_sched_data *q, u32 id,
 	struct fq_rr_cb *cb = fq_rr_cb(skb);
 
 	skb->next = NULL;
-	skb->prev = flow->qlen ? flow->tail : NULL;
+	skb->prev = flow->tail;
 	if (flow->qlen)
 		flow->tail->next = skb;
 	else
 		flow->head = skb;
 	flow->tail = skb;
 
-	FQ_RR_ADD(flow->qlen, 1);
-	FQ_RR_ADD(flow->len, qdisc_pkt_len(skb));
-	FQ_RR_ADD(flow->memory, cb->memory);
-	FQ_RR_ADD(q->packets, 1);
-	FQ_RR_ADD(q->memory, cb->memory);
+	fq_rr_add(&flow->qlen, 1);
+	fq_rr_add(&flow->len, qdisc_pkt_len(skb));
+	fq_rr_add(&flow->memory, cb->memory);
+	fq_rr_add(&q->packets, 1);
+	fq_rr_add(&q->memory, cb->memory);
 	WRITE_ONCE(flow->weight, fq_rr_weight(q, flow, skb));
-
 	if (flow->qlen == 1) {
 		flow->tag = cb->tag;
 		fq_rr_activate(q, id);
@@ -428,11 +506,11 @@ static void fq_rr_unaccount(struct fq_rr_sched_data *q, u32 id,
 	struct fq_rr_flow *flow = &q->t.flow[id];
 	u32 memory = fq_rr_cb(skb)->memory;
 
-	FQ_RR_ADD(flow->qlen, -1);
-	FQ_RR_ADD(flow->len, -qdisc_pkt_len(skb));
-	FQ_RR_ADD(flow->memory, -memory);
-	FQ_RR_ADD(q->packets, -1);
-	FQ_RR_ADD(q->memory, -memory);
+	fq_rr_add(&flow->qlen, -1);
+	fq_rr_add(&flow->len, -qdisc_pkt_len(skb));
+	fq_rr_add(&flow->memory, -memory);
+	fq_rr_add(&q->packets, -1);
+	fq_rr_add(&q->memory, -memory);
 	fq_rr_resized(q, id, flow->qlen + 1);
 }
 
@@ -445,29 +523,29 @@ static struct sk_buff *fq_rr_take(struct fq_rr_sched_data *q, u32 *id)
 	if (!q->packets)
 		return NULL;
 
-	if (q->params.service == FQ_RR_SERVICE_WFQ) {
-		*id = fq_rr_heap_top(&q->t.by_finish);
-		flow = &q->t.flow[*id];
-	} else {
+	if (q->params.service == FQ_RR_SERVICE_WFQ)
+		flow = fq_rr_due(q);
+	else
 		flow = list_first_entry(&q->round, struct fq_rr_flow, round);
-		*id = flow - q->t.flow;
-	}
+	*id = flow - q->t.flow;
 
 	skb = flow->head;
 	flow->head = skb->next;
-	if (flow->head)
-		flow->head->prev = NULL;
 	skb_mark_not_on_list(skb);
+	skb->prev = NULL;
 	fq_rr_unaccount(q, *id, skb);
 
 	if (q->params.service == FQ_RR_SERVICE_WFQ) {
 		q->vtime = flow->finish;
-		if (flow->qlen)
-			fq_rr_finish_set(q, *id, flow->finish);
+		if (flow->qlen) {
+			fq_rr_due_remove(q, *id);
+			fq_rr_due_add(q, *id);
+		}
 	} else {
-		FQ_RR_ADD(flow->credit, -fq_rr_cost(q, skb));
+		WRITE_ONCE(flow->credit, flow->credit - fq_rr_cost(q, skb));
 		if (flow->qlen && flow->credit <= 0) {
-			FQ_RR_ADD(flow->credit, fq_rr_allotment(q, flow));
+			WRITE_ONCE(flow->credit, flow->credit +
+						 fq_rr_allotment(q, flow));
 			list_move_tail(&flow->round, &q->round);
 		}
 	}
@@ -502,15 +580,16 @@ static void fq_rr_drop_tail(struct fq_rr_sched_data *q, u32 id,
 	struct fq_rr_flow *flow = &q->t.flow[id];
 	struct sk_buff *skb = flow->tail;
 
-	flow->tail = skb->prev;
-	if (flow->tail)
-		flow->tail->next = NULL;
-	skb->prev = NULL;
 	fq_rr_unaccount(q, id, skb);
-	if (!flow->qlen)
+	if (flow->qlen) {
+		flow->tail = skb->prev;
+		flow->tail->next = NULL;
+	} else {
 		fq_rr_deactivate(q, id);
+	}
+	skb->prev = NULL;
 
-	FQ_RR_ADD(flow->drops, 1);
+	fq_rr_add(&flow->drops, 1);
 	tally->dropped++;
 	tally->dropped_len += qdisc_pkt_len(skb);
 	__qdisc_drop(skb, to_free);
@@ -526,11 +605,11 @@ static void fq_rr_drop_all(struct fq_rr_sched_data *q, u32 id,
 	flow->tail->next = *to_free;
 	*to_free = flow->head;
 
-	FQ_RR_ADD(flow->drops, qlen);
+	fq_rr_add(&flow->drops, qlen);
 	tally->dropped += qlen;
 	tally->dropped_len += flow->len;
-	FQ_RR_ADD(q->packets, -qlen);
-	FQ_RR_ADD(q->memory, -flow->memory);
+	fq_rr_add(&q->packets, -qlen);
+	fq_rr_add(&q->memory, -flow->memory);
 	WRITE_ONCE(flow->qlen, 0);
 	WRITE_ONCE(flow->len, 0);
 	WRITE_ONCE(flow->memory, 0);
@@ -571,8 +650,8 @@ static bool fq_rr_make_room(struct fq_rr_sched_data *q, u32 id,
 		if (q->params.overflow == FQ_RR_DROP_LAST ||
 		    (q->params.overflow == FQ_RR_DROP_TAIL_OF_LONGEST &&
 		     fq_rr_beats_longest(q, id, skb))) {
-			FQ_RR_ADD(q->stats.last_drops, 1);
-			FQ_RR_ADD(q->stats.memory_drops, by_memory);
+			fq_rr_count(&q->stats.last_drops, 1);
+			fq_rr_count(&q->stats.memory_drops, by_memory);
 			room = false;
 			break;
 		}
@@ -585,16 +664,44 @@ static bool fq_rr_make_room(struct fq_rr_sched_data *q, u32 id,
 			fq_rr_drop_tail(q, victim, tally, to_free);
 
 		before = tally->dropped - before;
-		FQ_RR_ADD(q->stats.longest_events, 1);
-		FQ_RR_ADD(q->stats.longest_drops, before);
+		fq_rr_count(&q->stats.longest_events, 1);
+		fq_rr_count(&q->stats.longest_drops, before);
 		if (by_memory)
-			FQ_RR_ADD(q->stats.memory_drops, before);
+			fq_rr_count(&q->stats.memory_drops, before);
 		if (victim == id) {
-			FQ_RR_ADD(q->stats.own_drops, before);
+			fq_rr_count(&q->stats.own_drops, before);
 			tally->own = true;
 		}
 	}
 	return room;
+}
+
+/* Queue a packet that fits. */
+static void fq_rr_queue(struct fq_rr_sched_data *q, u32 id, struct sk_buff *skb)
+{
+	struct fq_rr_flow *flow = &q->t.flow[id];
+	struct fq_rr_cb *cb = fq_rr_cb(skb);
+	u32 len = qdisc_pkt_len(skb);
+
+	if (!flow->qlen) {
+		fq_rr_count(&q->stats.new_flows, 1);
+	} else if (cb->tag != flow->tag) {
+		fq_rr_count(&q->stats.collisions, 1);
+		fq_rr_count(&flow->collisions, 1);
+	}
+	if (unlikely(len > q->len_max)) {
+		q->len_max = min(len, FQ_RR_QUANTUM_MAX);
+		WRITE_ONCE(q->quantum, max(q->params.quantum, q->len_max));
+	}
+
+	/* Should it be dropped while it is here: that is the only way. */
+	compat_qdisc_set_overlimit(skb);
+	cb->memory = skb->truesize;
+	fq_rr_append(q, id, skb);
+	if (q->packets > q->stats.packets_max)
+		WRITE_ONCE(q->stats.packets_max, q->packets);
+	if (q->memory > q->stats.memory_max)
+		WRITE_ONCE(q->stats.memory_max, q->memory);
 }
 
 static void fq_rr_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u32 id,
@@ -602,37 +709,18 @@ static void fq_rr_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u32 id,
 			      struct sk_buff **to_free)
 {
 	struct fq_rr_sched_data *q = qdisc_priv(sch);
-	struct fq_rr_flow *flow = &q->t.flow[id];
-	u32 len = qdisc_pkt_len(skb);
 
-	/* Should it be dropped while it is here: that is the only way. */
-	compat_qdisc_set_overlimit(skb);
 	if (unlikely(!fq_rr_within(q, 1, skb->truesize)) &&
 	    !fq_rr_make_room(q, id, skb, tally, to_free)) {
-		FQ_RR_ADD(flow->drops, 1);
+		fq_rr_add(&q->t.flow[id].drops, 1);
+		compat_qdisc_set_overlimit(skb);
 		qdisc_drop(skb, sch, to_free);
 		return;
 	}
 
-	if (!flow->qlen) {
-		FQ_RR_ADD(q->stats.new_flows, 1);
-	} else if (fq_rr_cb(skb)->tag != flow->tag) {
-		FQ_RR_ADD(q->stats.collisions, 1);
-		FQ_RR_ADD(flow->collisions, 1);
-	}
-	if (len > q->len_max) {
-		q->len_max = min(len, FQ_RR_QUANTUM_MAX);
-		WRITE_ONCE(q->quantum, max(q->params.quantum, q->len_max));
-	}
-
-	fq_rr_cb(skb)->memory = skb->truesize;
-	fq_rr_append(q, id, skb);
-	if (q->packets > q->stats.packets_max)
-		WRITE_ONCE(q->stats.packets_max, q->packets);
-	if (q->memory > q->stats.memory_max)
-		WRITE_ONCE(q->stats.memory_max, q->memory);
 	tally->queued++;
-	tally->queued_len += len;
+	tally->queued_len += qdisc_pkt_len(skb);
+	fq_rr_queue(q, id, skb);
 }
 
 /* Enqueue the segments of a super-packet each for itself. */
@@ -696,12 +784,27 @@ static int fq_rr_settle(struct Qdisc *sch, const struct fq_rr_tally *tally,
 	return ret;
 }
 
+/* A packet that may cost others, or becomes several. */
+static noinline int fq_rr_enqueue_slow(struct sk_buff *skb, struct Qdisc *sch,
+				       u32 id, bool split,
+				       struct sk_buff **to_free)
+{
+	u32 len = qdisc_pkt_len(skb);
+	struct fq_rr_tally tally = {};
+
+	if (!split)
+		fq_rr_enqueue_one(skb, sch, id, &tally, to_free);
+	else if (!fq_rr_enqueue_split(skb, sch, id, &tally, to_free))
+		return qdisc_drop(skb, sch, to_free);
+
+	return fq_rr_settle(sch, &tally, len);
+}
+
 static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 			 struct sk_buff **to_free)
 {
 	struct fq_rr_sched_data *q = qdisc_priv(sch);
-	u32 len = qdisc_pkt_len(skb);
-	struct fq_rr_tally tally = {};
+	bool split;
 	int err;
 	u32 id;
 
@@ -713,12 +816,15 @@ static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		return err;
 	}
 
-	if (!(skb_is_gso(skb) && q->params.flags & FQ_RR_F_SPLIT_GSO))
-		fq_rr_enqueue_one(skb, sch, id, &tally, to_free);
-	else if (!fq_rr_enqueue_split(skb, sch, id, &tally, to_free))
-		return qdisc_drop(skb, sch, to_free);
+	split = skb_is_gso(skb) && q->params.flags & FQ_RR_F_SPLIT_GSO;
+	if (unlikely(split || !fq_rr_within(q, 1, skb->truesize)))
+		return fq_rr_enqueue_slow(skb, sch, id, split, to_free);
 
-	return fq_rr_settle(sch, &tally, len);
+	fq_rr_queue(q, id, skb);
+	WRITE_ONCE(sch->q.qlen, sch->q.qlen + 1);
+	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog +
+					qdisc_pkt_len(skb));
+	return NET_XMIT_SUCCESS;
 }
 
 static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
@@ -737,8 +843,8 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 	qdisc_bstats_update(sch, skb);
 
 	flow = &q->t.flow[id];
-	FQ_RR_ADD(flow->sent_bytes, qdisc_pkt_len(skb));
-	FQ_RR_ADD(flow->sent, skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1);
+	fq_rr_count(&flow->sent_bytes, qdisc_pkt_len(skb));
+	fq_rr_count(&flow->sent, skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1);
 	return skb;
 }
 
@@ -804,8 +910,8 @@ static void fq_rr_perturb(struct timer_list *timer)
 						  perturb);
 	u32 period = READ_ONCE(q->params.perturb);
 	struct sk_buff *list, *tail;
-	siphash_key_t key;
-	spinlock_t *lock;
+	struct fq_rr_key key;
+	spinlock_t *lock;	/* of the root */
 
 	/* A change or the end of the qdisc may have come in between. */
 	if (!period)
@@ -817,7 +923,7 @@ static void fq_rr_perturb(struct timer_list *timer)
 	spin_lock(lock);
 	list = fq_rr_collect(q, &tail);
 	q->key = key;
-	FQ_RR_ADD(q->stats.rehashes, 1);
+	fq_rr_count(&q->stats.rehashes, 1);
 	fq_rr_restore(q, list);
 	spin_unlock(lock);
 	rcu_read_unlock();
@@ -1066,8 +1172,8 @@ static void fq_rr_trim(struct Qdisc *sch, const struct fq_rr_params *params)
 		drop_len += qdisc_pkt_len(skb);
 		WRITE_ONCE(sch->q.qlen, sch->q.qlen - 1);
 		qdisc_qstats_backlog_dec(sch, skb);
-		FQ_RR_ADD(q->t.flow[id].drops, 1);
-		FQ_RR_ADD(q->stats.trim_drops, 1);
+		fq_rr_add(&q->t.flow[id].drops, 1);
+		fq_rr_count(&q->stats.trim_drops, 1);
 		rtnl_qdisc_drop(skb, sch);
 	}
 	if (drops)
@@ -1087,7 +1193,7 @@ static void fq_rr_flows_keep(struct fq_rr_sched_data *q,
 
 	for (i = 1; i <= min(flows, q->params.flows); i++)
 		tables->flow[i].class_weight = q->t.flow[i].class_weight;
-	FQ_RR_ADD(q->stats.rehashes, 1);
+	fq_rr_count(&q->stats.rehashes, 1);
 }
 
 static int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
@@ -1143,10 +1249,12 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 		.weigh		= FQ_RR_WEIGH_PRIORITY,
 		.flags		= FQ_RR_F_SPLIT_GSO,
 	};
-	int err;
+	int err, i;
 
 	q->sch = sch;
 	INIT_LIST_HEAD(&q->round);
+	for (i = 0; i < FQ_RR_RUNS; i++)
+		INIT_LIST_HEAD(&q->runs[i]);
 	timer_setup(&q->perturb, fq_rr_perturb, TIMER_DEFERRABLE);
 	get_random_bytes(&q->key, sizeof(q->key));
 
@@ -1229,7 +1337,8 @@ static u32 fq_rr_longest_now(const struct fq_rr_sched_data *q)
 		return READ_ONCE(q->t.lengths.longest);
 
 	/* The place of the top stays; an empty heap keeps its last one. */
-	return READ_ONCE(q->packets) ? READ_ONCE(q->t.by_len.node[0].key) : 0;
+	return READ_ONCE(q->packets) ?
+	       READ_ONCE(q->t.by_len.node[FQ_RR_HEAP_TOP].key) : 0;
 }
 
 static int fq_rr_dump_stats(struct Qdisc *sch, struct gnet_dump *d)

@@ -31,47 +31,6 @@ void fq_rr_lengths_free(struct fq_rr_lengths *lengths)
 }
 
 /**
- * fq_rr_lengths_move() - a queue has another length
- * @lengths: where
- * @flow: which queue
- * @from: its length until now
- * @to: its length from now on: one more, one less, or 0
- */
-void fq_rr_lengths_move(struct fq_rr_lengths *lengths, u32 flow, u32 from,
-			u32 to)
-{
-	struct fq_rr_link *link = lengths->link;
-	u32 next = link[flow].next;
-	u32 prev = link[flow].prev;
-
-	if (from) {
-		if (prev)
-			link[prev].next = next;
-		else
-			lengths->first[from] = next;
-		if (next)
-			link[next].prev = prev;
-	}
-
-	if (to) {
-		next = lengths->first[to];
-		link[flow].next = next;
-		link[flow].prev = 0;
-		if (next)
-			link[next].prev = flow;
-		lengths->first[to] = flow;
-	}
-
-	if (to > lengths->longest) {
-		WRITE_ONCE(lengths->longest, to);
-	} else if (from == lengths->longest) {
-		while (from > to && !lengths->first[from])
-			from--;
-		WRITE_ONCE(lengths->longest, from);
-	}
-}
-
-/**
  * fq_rr_heap_init() - make room, with no queue in the heap
  * @heap: what to fill
  * @flows: number of queues
@@ -80,9 +39,10 @@ void fq_rr_lengths_move(struct fq_rr_lengths *lengths, u32 flow, u32 from,
  */
 int fq_rr_heap_init(struct fq_rr_heap *heap, u32 flows)
 {
-	heap->node = kvcalloc(flows, sizeof(*heap->node), GFP_KERNEL);
+	heap->node = kvcalloc(FQ_RR_HEAP_TOP + flows, sizeof(*heap->node),
+			      GFP_KERNEL);
 	heap->where = kvcalloc(flows + 1, sizeof(*heap->where), GFP_KERNEL);
-	heap->count = 0;
+	heap->end = FQ_RR_HEAP_TOP;
 	return heap->node && heap->where ? 0 : -ENOMEM;
 }
 
@@ -101,7 +61,19 @@ static void fq_rr_heap_put(struct fq_rr_heap *heap, u32 at,
 			   struct fq_rr_node node)
 {
 	heap->node[at] = node;
-	heap->where[node.flow] = at + 1;
+	heap->where[node.flow] = at;
+}
+
+/* Of the nodes from @first, four at most, the one with the largest key. */
+static u32 fq_rr_heap_largest(const struct fq_rr_heap *heap, u32 first)
+{
+	u32 end = min(first + 4, heap->end), largest = first;
+
+	while (++first < end)
+		if (fq_rr_key_above(heap->node[first].key,
+				    heap->node[largest].key))
+			largest = first;
+	return largest;
 }
 
 /* Put @node where it belongs, starting from the hole at @at. */
@@ -110,19 +82,16 @@ static void fq_rr_heap_sift(struct fq_rr_heap *heap, u32 at,
 {
 	u32 next;
 
-	while (at) {
-		next = (at - 1) / 2;
+	while (at > FQ_RR_HEAP_TOP) {
+		next = at / 4 + FQ_RR_HEAP_TOP - 1;
 		if (!fq_rr_key_above(node.key, heap->node[next].key))
 			break;
 		fq_rr_heap_put(heap, at, heap->node[next]);
 		at = next;
 	}
 
-	while ((next = 2 * at + 1) < heap->count) {
-		if (next + 1 < heap->count &&
-		    fq_rr_key_above(heap->node[next + 1].key,
-				    heap->node[next].key))
-			next++;
+	while ((next = 4 * (at - FQ_RR_HEAP_TOP + 1)) < heap->end) {
+		next = fq_rr_heap_largest(heap, next);
 		if (!fq_rr_key_above(heap->node[next].key, node.key))
 			break;
 		fq_rr_heap_put(heap, at, heap->node[next]);
@@ -141,9 +110,9 @@ static void fq_rr_heap_sift(struct fq_rr_heap *heap, u32 at,
 void fq_rr_heap_set(struct fq_rr_heap *heap, u32 flow, u64 key)
 {
 	struct fq_rr_node node = { .key = key, .flow = flow };
-	u32 where = heap->where[flow];
+	u32 at = heap->where[flow];
 
-	fq_rr_heap_sift(heap, where ? where - 1 : heap->count++, node);
+	fq_rr_heap_sift(heap, at ?: heap->end++, node);
 }
 
 /**
@@ -153,10 +122,10 @@ void fq_rr_heap_set(struct fq_rr_heap *heap, u32 flow, u64 key)
  */
 void fq_rr_heap_remove(struct fq_rr_heap *heap, u32 flow)
 {
-	u32 at = heap->where[flow] - 1;
+	u32 at = heap->where[flow];
 
 	heap->where[flow] = 0;
-	heap->count--;
-	if (at < heap->count)
-		fq_rr_heap_sift(heap, at, heap->node[heap->count]);
+	heap->end--;
+	if (at < heap->end)
+		fq_rr_heap_sift(heap, at, heap->node[heap->end]);
 }

@@ -6,6 +6,7 @@
 #ifndef _FQ_RR_ORDER_H
 #define _FQ_RR_ORDER_H
 
+#include <linux/compiler.h>
 #include <linux/types.h>
 
 struct fq_rr_link {
@@ -34,13 +35,55 @@ struct fq_rr_lengths {
 
 int fq_rr_lengths_init(struct fq_rr_lengths *lengths, u32 flows, u32 limit);
 void fq_rr_lengths_free(struct fq_rr_lengths *lengths);
-void fq_rr_lengths_move(struct fq_rr_lengths *lengths, u32 flow, u32 from,
-			u32 to);
+
+/**
+ * fq_rr_lengths_move() - a queue has another length
+ * @lengths: where
+ * @flow: which queue
+ * @from: its length until now
+ * @to: its length from now on: one more, one less, or 0
+ */
+static inline void fq_rr_lengths_move(struct fq_rr_lengths *lengths, u32 flow,
+				      u32 from, u32 to)
+{
+	struct fq_rr_link *link = lengths->link;
+	u32 next = link[flow].next;
+	u32 prev = link[flow].prev;
+
+	if (from) {
+		if (prev)
+			link[prev].next = next;
+		else
+			lengths->first[from] = next;
+		if (next)
+			link[next].prev = prev;
+	}
+
+	if (to) {
+		next = lengths->first[to];
+		link[flow].next = next;
+		link[flow].prev = 0;
+		if (next)
+			link[next].prev = flow;
+		lengths->first[to] = flow;
+	}
+
+	if (to > lengths->longest) {
+		WRITE_ONCE(lengths->longest, to);
+	} else if (from == lengths->longest) {
+		while (from > to && !lengths->first[from])
+			from--;
+		WRITE_ONCE(lengths->longest, from);
+	}
+}
 
 static inline u32 fq_rr_lengths_top(const struct fq_rr_lengths *lengths)
 {
 	return lengths->first[lengths->longest];
 }
+
+/* The top, and the four that begin at a multiple of four below each node. */
+#define FQ_RR_HEAP_TOP	3
 
 struct fq_rr_node {
 	u64	key;
@@ -49,9 +92,9 @@ struct fq_rr_node {
 
 /**
  * struct fq_rr_heap - queues by a key, the largest on top
- * @node: binary heap, node[0] is the top
- * @where: place of each queue in @node, plus one; 0 if it is not there
- * @count: queues in the heap
+ * @node: a tree of four branches at each node: those of one share a cache line
+ * @where: place of each queue in @node, or 0 if it is not there
+ * @end: place behind the last one in @node
  *
  * Keys may wrap: they are compared by their difference, which must fit 63
  * bits. O(log n) for each change, and less for a small one.
@@ -59,7 +102,7 @@ struct fq_rr_node {
 struct fq_rr_heap {
 	struct fq_rr_node	*node;
 	u32			*where;
-	u32			count;
+	u32			end;
 };
 
 int fq_rr_heap_init(struct fq_rr_heap *heap, u32 flows);
@@ -67,9 +110,15 @@ void fq_rr_heap_free(struct fq_rr_heap *heap);
 void fq_rr_heap_set(struct fq_rr_heap *heap, u32 flow, u64 key);
 void fq_rr_heap_remove(struct fq_rr_heap *heap, u32 flow);
 
+static inline bool fq_rr_heap_has(const struct fq_rr_heap *heap, u32 flow)
+{
+	return heap->where[flow];
+}
+
 static inline u32 fq_rr_heap_top(const struct fq_rr_heap *heap)
 {
-	return heap->count ? heap->node[0].flow : 0;
+	return heap->end > FQ_RR_HEAP_TOP ?
+	       heap->node[FQ_RR_HEAP_TOP].flow : 0;
 }
 
 #endif /* _FQ_RR_ORDER_H */
