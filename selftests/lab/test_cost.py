@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Cost of fq_rr beside fq_codel and sfq, in cycles of this machine."""
+
+import os
+
+import pytest
+from conftest import checks_of, run_check
+
+GUEST_SCRIPT = "guest_cost.py"
+
+
+def GUEST_FILES(lab):
+    """The module that measures."""
+    return [lab.modules / "selftests/kunit/qdisc_cost.ko"]
+
+
+pytestmark = [pytest.mark.lab, pytest.mark.skipif(
+    os.environ.get("TOLLWAY_LAB_FLAVOUR") == "debug",
+    reason="the debug kernel's cycles are its own")]
+
+
+@pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
+def test_cost(guest, check):
+    run_check(guest, check)
