@@ -1106,11 +1106,6 @@ static int fq_rr_params_parse(struct fq_rr_params *params, struct nlattr *opt,
 	if (err)
 		return err;
 
-	if (tb[TCA_FQ_RR_CLASS_WEIGHT]) {
-		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_FQ_RR_CLASS_WEIGHT],
-				    "a single weight is an option of a class");
-		return -EINVAL;
-	}
 	for (i = 0; i < ARRAY_SIZE(words); i++)
 		if (tb[words[i].attr])
 			*words[i].value = nla_get_u32(tb[words[i].attr]);

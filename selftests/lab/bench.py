@@ -120,8 +120,8 @@ class Bench:
         self.number = 0
         self.parent_handle = None
 
-    def htb(self, rate_bps, packet_bytes, data):
-        """sbrm with options `data` below an HTB class of one packet's burst."""
+    def htb(self, rate_bps, packet_bytes, data, name=b"sbrm\0"):
+        """A qdisc with options `data` below an HTB class of one packet's burst."""
         self.parent_handle = PARENT
         self.a.batch("tc", [
             "qdisc add dev va root handle 1: htb default 1",
@@ -129,7 +129,7 @@ class Bench:
             f"burst {packet_bytes} cburst {packet_bytes} "
             f"quantum {packet_bytes}"])
         with self.a:
-            self.rtnl.sbrm("va", data, parent=CHILD)
+            self.rtnl.sbrm("va", data, parent=CHILD, name=name)
         self.where = CHILD
 
     def htb_rate(self, rate_bps, packet_bytes):
@@ -139,14 +139,14 @@ class Bench:
             f"burst {packet_bytes} cburst {packet_bytes} "
             f"quantum {packet_bytes}"])
 
-    def tbf(self, rate_bps, packet_bytes, data):
-        """sbrm below a TBF, which peeks."""
+    def tbf(self, rate_bps, packet_bytes, data, name=b"sbrm\0"):
+        """The same below a TBF, which peeks."""
         self.parent_handle = PARENT
         self.a.batch("tc", [
             f"qdisc add dev va root handle 1: tbf rate {rate_bps}bit "
             f"burst {packet_bytes} limit 100mb"])
         with self.a:
-            self.rtnl.sbrm("va", data, parent=CHILD)
+            self.rtnl.sbrm("va", data, parent=CHILD, name=name)
         self.where = CHILD
 
     def stats(self):

@@ -10,6 +10,7 @@ NLM_F_REQUEST, NLM_F_ACK = 1, 4
 NLM_F_DUMP, NLM_F_REPLACE, NLM_F_EXCL, NLM_F_CREATE = 0x300, 0x100, 0x200, 0x400
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC = 36, 37, 38
+RTM_NEWTCLASS, RTM_GETTCLASS = 40, 42
 TCA_KIND, TCA_OPTIONS, TCA_STATS2 = 1, 2, 7
 TCA_STATS_BASIC, TCA_STATS_QUEUE, TCA_STATS_APP = 1, 3, 4
 NLMSGERR_ATTR_MSG, NLMSGERR_ATTR_OFFS = 1, 2
@@ -35,6 +36,23 @@ OF_LAWS = {"phi": (PHI, "=Q", PHI_ONE), "alpha": (ALPHA, "=I", ALPHA_ONE),
            "rate": (RATE, "=Q", 1), "avpkt": (AVPKT, "=I", 1),
            "interval": (INTERVAL, "=I", 1), "delta": (DELTA, "=I", PHI_ONE),
            "scale": (SCALE, "=I", PHI_ONE)}
+
+# pkt_fq_rr.h: options of 32 bits in their order, then the other ones.
+FQ_RR_WORDS = ("limit", "memory_limit", "flows", "service", "overflow",
+               "longest", "quantum", "classify", "weigh")
+FQ_RR_WEIGHTS, FQ_RR_PERTURB, FQ_RR_FLAGS, FQ_RR_CLASS_WEIGHT = range(10, 14)
+RR, DRR, WFQ = range(3)
+DROP_LAST, DROP_TAIL_OF_LONGEST, DROP_LONGEST = range(3)
+BY_FLOW, BY_PRIORITY, BY_MARK = range(3)
+
+FqRrXstats = namedtuple("FqRrXstats", "type pad flows flows_max longest "
+                        "packets_max memory memory_max quantum reserved "
+                        "new_flows collisions last_drops longest_drops "
+                        "longest_events memory_drops own_drops trim_drops "
+                        "rehashes")
+FQ_RR_XSTATS = struct.Struct("=10I9Q")
+FqRrClass = namedtuple("FqRrClass", "bytes packets qlen backlog drops weight "
+                       "credit memory collisions")
 
 
 class Refused(Exception):
@@ -108,6 +126,19 @@ def options(law=None, limit=None, target=None, gamma=None, flags=None,
         if name in ("delta", "scale"):
             value = min(value, 2**32 - 1)
         data += attr(kind, struct.pack(form, value))
+    return data
+
+
+def fq_rr_options(weights=None, perturb=None, split_gso=None, **words):
+    """The attributes of fq_rr; enumerations as their numbers."""
+    data = b"".join(u32(FQ_RR_WORDS.index(name) + 1, value)
+                    for name, value in words.items())
+    if weights is not None:
+        data += attr(FQ_RR_WEIGHTS, struct.pack(f"={len(weights)}I", *weights))
+    if perturb is not None:
+        data += u32(FQ_RR_PERTURB, perturb)
+    if split_gso is not None:
+        data += bitfield(FQ_RR_FLAGS, int(split_gso), 1)
     return data
 
 
@@ -188,13 +219,30 @@ class Rtnl:
                 found[handle] = Qdisc(handle, parent, parse(body[20:]))
         return found
 
+    def classes(self, device, handle=0x100000):
+        """{number: FqRrClass} of a qdisc fq_rr."""
+        found = {}
+        index = socket.if_nametoindex(device)
+        for _, body in self.send(RTM_GETTCLASS, NLM_F_DUMP,
+                                 struct.pack("=BxxxiIII", 0, index, 0, handle,
+                                             0)):
+            number = struct.unpack_from("=BxxxiIII", body)[2] & 0xFFFF
+            # Number 65536 does not fit the 16 bits and shows as 0.
+            stats = parse(parse(body[20:])[TCA_STATS2])
+            basic = struct.unpack_from("=QI", stats[TCA_STATS_BASIC])
+            queue = struct.unpack_from("=3I", stats[TCA_STATS_QUEUE])
+            own = struct.unpack("=2IIiIIQ", stats[TCA_STATS_APP][:32])
+            found[number] = FqRrClass(*basic, *queue, own[2], own[3], own[4],
+                                      own[6])
+        return found
+
     def stats(self, device, handle=0x100000):
         """The Qdisc with a handle."""
         return self.dump(device)[handle]
 
 
 class Qdisc:
-    """A dumped qdisc: options of sbrm, queue statistics, xstats."""
+    """A dumped qdisc: options of ours, queue statistics, xstats."""
 
     def __init__(self, handle, parent, attributes):
         self.handle, self.parent = handle, parent
@@ -220,3 +268,6 @@ class Qdisc:
             self.of_law = {
                 name: struct.unpack(form, words[kind])[0]
                 for name, (kind, form, _) in OF_LAWS.items() if kind in words}
+        elif self.kind == "fq_rr":
+            self.words = parse(attributes[TCA_OPTIONS])
+            self.x = FqRrXstats(*FQ_RR_XSTATS.unpack(stats[TCA_STATS_APP]))

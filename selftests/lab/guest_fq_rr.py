@@ -1,0 +1,658 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Behaviour of the qdisc fq_rr, packet by packet."""
+
+import collections
+import itertools
+import random
+import socket
+import struct
+import time
+
+import guest_base
+from bench import CHILD, HOLD_BPS, QDISC, Bench, ipv4
+from fq_rr_model import Fairness, Reference
+from guest_base import note, refused, run
+from rtnl import (BY_FLOW, BY_MARK, BY_PRIORITY, DROP_LAST, DROP_LONGEST,
+                  DROP_TAIL_OF_LONGEST, DRR, FQ_RR_CLASS_WEIGHT,
+                  FQ_RR_WEIGHTS, RR, WFQ, Refused, attr, fq_rr_options, u32)
+
+KIND = b"fq_rr\0"
+SERVICES = {"rr": RR, "drr": DRR, "wfq": WFQ}
+OVERFLOWS = {"drop-last": DROP_LAST,
+             "drop-tail-of-longest": DROP_TAIL_OF_LONGEST,
+             "drop-longest": DROP_LONGEST}
+FLOWS = 16
+
+
+class FqBench(Bench):
+    """The bench with an fq_rr; a flow is a priority, unless hashed."""
+
+    def __init__(self, parent="htb", rate_bps=HOLD_BPS, **words):
+        super().__init__()
+        words.setdefault("flows", FLOWS)
+        words.setdefault("classify", BY_PRIORITY)
+        getattr(self, parent)(rate_bps, 1514, fq_rr_options(**words), KIND)
+
+    def change(self, **words):
+        with self.a:
+            self.rtnl.sbrm("va", fq_rr_options(**words), QDISC, CHILD, flags=0,
+                           name=KIND)
+
+    def classes(self):
+        """{number: FqRrClass}"""
+        with self.a:
+            return self.rtnl.classes("va", QDISC)
+
+    def put(self, flow, size=1000, port=5000):
+        """Send a frame: (its number, was it accepted?)."""
+        self.number += 1
+        self.out.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, flow)
+        frame = bytearray(ipv4(self.number, size, 0))
+        frame[34:36] = struct.pack(">H", port)
+        try:
+            self.out.send(frame)
+        except OSError as error:
+            if error.errno != 105:
+                raise
+            return self.number, False
+        return self.number, True
+
+    def empty(self):
+        """Assert that nothing is left, in any account."""
+        stats, parent = self.stats(), self.parent()
+        assert stats.qlen == stats.backlog == 0, stats.__dict__
+        assert parent.qlen == parent.backlog == 0, parent.__dict__
+        assert stats.x.flows == stats.x.memory == stats.x.longest == 0, stats.x
+        for number, one in self.classes().items():
+            assert one.qlen == one.backlog == one.memory == 0, (number, one)
+
+
+class Pair:
+    """The kernel and the reference, fed alike and compared at each packet."""
+
+    def __init__(self, bench, reference, largest=1514):
+        self.bench, self.reference = bench, reference
+        self.fairness = Fairness(reference, largest)
+        self.sent = self.out = 0
+        self.sizes = {}
+
+    def send(self, flow, size):
+        """One packet; the kernel's answer must be that of the reference."""
+        number, accepted = self.bench.put(flow, size)
+        self.sent += 1
+        self.sizes[number] = size
+        dropped = self.reference.enqueue(flow, number, size)
+        assert accepted == (number not in dropped), \
+            f"{number}: accepted {accepted}, the reference drops {dropped}"
+        for name, one in self.reference.flows.items():
+            if not one.packets:
+                self.fairness.idle(name)
+        while True:
+            frame = self.bench.receive(0.001 if number < 4 else 0)
+            if frame is None:
+                return
+            self.left(frame)
+
+    def left(self, frame):
+        """A frame that came out."""
+        busy = self.reference.busy()
+        name, number, size = self.reference.dequeue(frame.number)
+        assert frame.number == number, \
+            f"{frame.number} came out, {number} is due"
+        assert frame.size == size
+        self.out += 1
+        self.fairness.served(name, size, busy)
+        if not self.reference.flows[name].packets:
+            self.fairness.idle(name)
+
+    def step(self):
+        """Wait for the next departure."""
+        frame = self.bench.receive(100)
+        assert frame is not None, "packets wait, and nothing comes out"
+        self.left(frame)
+
+    def agrees(self):
+        """Assert that the statistics are those of the reference."""
+        ref = self.reference
+        stats, parent = self.bench.stats(), self.bench.parent()
+        assert stats.qlen == parent.qlen == len(ref)
+        assert stats.backlog == parent.backlog == ref.backlog()
+        assert stats.packets == self.out
+        x = stats.x
+        assert x.flows == len(ref.busy())
+        got = (x.last_drops, x.longest_drops, x.longest_events, x.own_drops,
+               x.new_flows, x.packets_max)
+        due = (ref.last_drops, ref.longest_drops, ref.events, ref.own, ref.new,
+               ref.most)
+        assert got == due, f"{got} is not {due}"
+        assert stats.drops == x.last_drops + x.longest_drops
+        assert self.sent == self.out + stats.drops + stats.qlen
+        if ref.overflow != DROP_LAST:
+            assert x.longest == (ref.length(ref.longest()) if ref.busy() else 0)
+        for name, one in ref.flows.items():
+            cl = self.bench.classes()[name % FLOWS + 1]
+            assert (cl.qlen, cl.backlog) == (len(one.packets), one.size())
+
+    def drain(self):
+        """Let all out."""
+        while self.reference.busy():
+            self.step()
+
+
+def arrivals(pair, rng, packets, flows, sizes):
+    """Random bursts of random flows, with departures in between."""
+    weights = [rng.choice((1, 1, 2, 5, 20)) for _ in range(flows)]
+    while pair.sent < packets:
+        for _ in range(rng.choice((1, 1, 2, 3, 30))):
+            pair.send(rng.choices(range(flows), weights)[0], rng.choice(sizes))
+        for _ in range(rng.choice((0, 1, 2, 2, 5, 25))):
+            if pair.reference.busy():
+                pair.step()
+
+
+def against_reference(service):
+    """All rules of overflow, both measures, random weights and arrivals."""
+    rng = random.Random(guest_base.SETTINGS["seed"] * 10 + service)
+    for overflow, in_bytes, weighted in itertools.product(
+            OVERFLOWS.values(), (False, True), (False, True)):
+        limit = rng.choice((2, 7, 20, 50))
+        quantum = rng.choice((256, 600, 1514, 4000))
+        weights = [rng.choice((1, 2, 3, 10)) for _ in range(FLOWS)] \
+            if weighted else [1]
+        sizes = [1000] if service == RR and not in_bytes else \
+            [rng.randrange(60, 1514) for _ in range(200)]
+        bench = FqBench(service=service, overflow=overflow, limit=limit,
+                        longest=int(in_bytes), quantum=quantum,
+                        weights=weights)
+        pair = Pair(bench, Reference(
+            service, overflow, in_bytes, limit, quantum,
+            dict(enumerate(weights)) if weighted else None))
+        if service == RR and weighted:
+            # A turn is a whole run of packets.
+            pair.fairness.bound = lambda *_: 2
+        for _ in range(3):
+            arrivals(pair, rng, pair.sent + 150, FLOWS, sizes)
+            pair.agrees()
+        pair.drain()
+        pair.agrees()
+        bench.empty()
+        note(f"overflow {overflow} limit {limit} bytes {in_bytes} weights "
+             f"{weighted}: {pair.out} of {pair.sent} out, apart by "
+             f"{pair.fairness.worst:.2f} of the bound")
+        assert pair.out > 20
+        guest_base.cleanup()
+
+
+def check_reference_rr():
+    """rr packet by packet: order, drops, sums, one packet per round."""
+    against_reference(RR)
+
+
+def check_reference_drr():
+    """drr the same, with the bound of deficit round robin."""
+    against_reference(DRR)
+
+
+def check_reference_wfq():
+    """wfq the same, with the bound of self-clocked fair queueing."""
+    against_reference(WFQ)
+
+
+def check_work_conservation():
+    """While packets wait, the link is never idle, whoever they belong to."""
+    for service in SERVICES.values():
+        bench = FqBench(service=service)
+        rng = random.Random(service)
+        for _ in range(3):
+            bench.put(0)
+        bench.drain(2)
+        sizes = [rng.randrange(60, 1514) for _ in range(200)]
+        for size in sizes:
+            bench.put(rng.randrange(FLOWS), size)
+        start = time.monotonic()
+        found = bench.drain(5)
+        took = time.monotonic() - 5 - start
+        due = sum(sizes) * 8 / HOLD_BPS
+        note(f"{took:.2f} s, the link needs {due:.2f}")
+        assert len(found) == 200
+        # A burst of one packet leaves at once.
+        assert due - 4 <= took <= due * 1.001 + 0.01
+        guest_base.cleanup()
+
+
+def check_new_flows_do_not_starve():
+    """A stream of flows of one packet moves nobody back by more than a round."""
+    for service in SERVICES.values():
+        bench = FqBench(service=service, flows=4096)
+        for _ in range(40):
+            for flow in range(5):
+                bench.put(flow)
+        while bench.receive():
+            pass
+        fresh, since, worst = 100, collections.Counter(), 0
+        for _ in range(150):
+            frame = bench.receive(10)
+            fresh += 1
+            bench.put(fresh)
+            index = frame.number - 1
+            old = index % 5 if index < 200 else None
+            waiting = bench.stats().x.flows
+            for flow in range(5):
+                since[flow] = 0 if flow == old else since[flow] + 1
+                worst = max(worst, since[flow] - waiting)
+        note(f"service {service}: {worst} over the flows that wait")
+        assert worst <= 0
+        guest_base.cleanup()
+
+
+def check_leaving_gives_no_credit():
+    """A flow that sends one packet whenever it has none gains nothing."""
+    for service, bound in ((RR, 1), (DRR, 1514), (WFQ, 1514)):
+        bench = FqBench(service=service)
+        for _ in range(300):
+            bench.put(1, 1000)
+        for _ in range(4):
+            bench.drain()
+        # The one that comes and goes has packets of all sizes.
+        rng = random.Random(4)
+        gains, mine, busy = [], None, False
+        served = [0, 0]
+        for _ in range(400):
+            if not busy:
+                mine, _ = bench.put(2, rng.choice((100, 1000, 1514)))
+                busy = True
+            frame = bench.receive(10)
+            if frame is None:
+                break
+            cost = 1 if service == RR else frame.size
+            served[frame.number == mine] += cost
+            busy = busy and frame.number != mine
+            gains.append(served[1] - served[0])
+        best = max(gains[i] - min(gains[:i + 1]) for i in range(len(gains)))
+        note(f"service {service}: it gains {best} at most, {len(gains)} served")
+        assert len(gains) > 150 and best <= 2 * bound
+        guest_base.cleanup()
+
+
+def check_weights():
+    """Rates are as the weights: by priority, by mark and by class."""
+    for service, how in itertools.product(SERVICES.values(),
+                                          ("priority", "mark", "class")):
+        weights = [1, 2, 4]
+        words = {"service": service, "quantum": 1000}
+        if how != "class":
+            words["weights"] = weights
+        if how == "mark":
+            words.update(classify=BY_MARK, weigh=1)
+        bench = FqBench(**words)
+        if how == "class":
+            for number, weight in enumerate(weights):
+                bench.a.run(f"tc class change dev va classid 10:{number + 1} "
+                            f"fq_rr weight {weight}")
+        owner = {}
+        for _ in range(200):
+            for flow in range(3):
+                if how == "mark":
+                    bench.out.setsockopt(socket.SOL_SOCKET, 36, flow)
+                owner[bench.put(0 if how == "mark" else flow)[0]] = flow
+        bench.drain()
+        count = collections.Counter(
+            owner[bench.receive(10).number] for _ in range(280))
+        note(f"service {service} by {how}: {sorted(count.items())}")
+        for flow, weight in enumerate(weights):
+            assert abs(count[flow] - 40 * weight) <= 2 * weight
+            assert bench.classes()[flow + 1].weight == weight
+        guest_base.cleanup()
+
+
+def check_congestion_notice():
+    """NET_XMIT_CN goes up where own packets went: the parent counts right."""
+    bench = FqBench(overflow=DROP_LONGEST, limit=20)
+    for _ in range(3):
+        bench.put(0)
+    bench.drain()
+    for _ in range(200):
+        # All of one flow: its own queue is the longest.
+        number, accepted = bench.put(1)
+        assert accepted, f"{number} took the place of its own flow's packets"
+        stats, parent = bench.stats(), bench.parent()
+        assert stats.qlen == parent.qlen and stats.backlog == parent.backlog
+        assert stats.qlen <= 20
+    x = bench.stats().x
+    note(f"{x.longest_events} times the queue went, {x.own_drops} packets")
+    assert x.own_drops == x.longest_drops >= 150
+    # The class of the parent is alive all the time.
+    waiting = bench.stats().qlen
+    assert waiting and len(bench.drain(3)) == waiting
+    bench.empty()
+
+
+def check_drop_longest_spares_others():
+    """The longest queue goes even if it is not the arriving flow's (MK94)."""
+    bench = FqBench(overflow=DROP_LONGEST, limit=30)
+    for flow, count in ((1, 20), (2, 6), (3, 4)):
+        for _ in range(count):
+            bench.put(flow)
+        if flow == 1:
+            bench.drain()
+    while bench.stats().qlen < 30:
+        bench.put(1)
+    before = bench.classes()
+    assert bench.put(3)[1]
+    after = bench.classes()
+    assert after[2].qlen == 0 and before[2].qlen >= 18
+    assert after[3].qlen == before[3].qlen
+    assert after[4].qlen == before[4].qlen + 1
+    assert bench.stats().x.own_drops == 0
+    assert after[2].drops == before[2].qlen
+
+
+def check_memory():
+    """Bytes of memory bound the buffer as packets do, under every rule."""
+    for overflow in OVERFLOWS.values():
+        bench = FqBench(overflow=overflow, limit=1000, memory_limit=40000)
+        rng = random.Random(overflow)
+        refused_count = 0
+        for _ in range(500):
+            refused_count += not bench.put(rng.choice((0, 1, 1, 1, 2)),
+                                           rng.choice((60, 1000, 1514)))[1]
+            stats = bench.stats()
+            assert stats.x.memory <= 40000
+            assert stats.qlen == bench.parent().qlen
+        x = stats.x
+        note(f"overflow {overflow}: {x.memory_max} bytes, {x.memory_drops} "
+             f"dropped, {refused_count} refused")
+        assert x.memory_max > 36000 and x.memory_drops > 100
+        assert x.memory_drops == stats.drops
+        assert x.memory == sum(one.memory for one in bench.classes().values())
+        bench.drain(3)
+        bench.empty()
+        # One that is larger than all of it passes through an empty buffer.
+        bench.change(memory_limit=1)
+        for _ in range(5):
+            assert bench.put(1)[1]
+            bench.drain(3)
+        guest_base.cleanup()
+
+
+def check_hash():
+    """Ports have queues of their own, collisions are counted, a key parts."""
+    bench = FqBench(classify=BY_FLOW, flows=65536)
+    for port in range(6000, 6200):
+        for _ in range(2):
+            bench.put(0, port=port)
+    stats = bench.stats()
+    assert stats.x.flows > 190, stats.x
+    few = [one for one in bench.classes().values() if one.qlen == 2]
+    assert len(few) > 180
+    guest_base.cleanup()
+    bench = FqBench(classify=BY_FLOW, flows=4)
+    for port in range(6000, 6020):
+        bench.put(0, port=port)
+    x = bench.stats().x
+    note(f"20 flows in 4 queues: {x.collisions} packets met others")
+    assert x.flows == 4 and 12 <= x.collisions <= 16
+    assert x.collisions == sum(one.collisions
+                               for one in bench.classes().values())
+
+
+def check_perturb():
+    """A new key moves waiting packets along: none lost, none overtaken."""
+    bench = FqBench(classify=BY_FLOW, flows=64, perturb=7)
+    ports = range(6000, 6030)
+    owner = {}
+    for _ in range(5):
+        for port in ports:
+            number, accepted = bench.put(0, port=port)
+            assert accepted
+            owner[number] = port
+    met = set()
+    found = []
+    while len(found) < 150:
+        frame = bench.receive(100)
+        assert frame is not None
+        found.append(frame.number)
+        met.add(bench.stats().x.flows)
+    x = bench.stats().x
+    note(f"{x.rehashes} keys in 150 s")
+    assert 12 <= x.rehashes <= 25
+    assert sorted(found) == sorted(owner)
+    for port in ports:
+        mine = [number for number in found if owner[number] == port]
+        assert mine == sorted(mine), f"port {port}: {mine}"
+    bench.empty()
+    # 0 ends it.
+    bench.change(perturb=0)
+    before = bench.stats().x.rehashes
+    time.sleep(60)
+    assert bench.stats().x.rehashes == before
+
+
+def check_filters():
+    """A filter, or a priority that is a class, says which queue it is."""
+    bench = FqBench(classify=BY_FLOW, flows=64)
+    bench.a.batch("tc", [
+        "filter add dev va parent 10: protocol ip prio 1 u32 match ip sport "
+        "7001 0xffff flowid 10:7",
+        "filter add dev va parent 10: protocol ip prio 1 u32 match ip sport "
+        "7002 0xffff action drop",
+        "filter add dev va parent 10: protocol ip prio 1 u32 match ip sport "
+        "7003 0xffff flowid 10:1000"])
+    for _ in range(4):
+        bench.put(0, port=9)
+    bench.drain()
+    for _ in range(3):
+        bench.put(0, port=7001)
+        bench.put(0x100009, port=7004)
+    assert bench.classes()[7].qlen == 3 and bench.classes()[9].qlen == 3
+    before = bench.stats()
+    bench.put(0, port=7002)
+    after = bench.stats()
+    assert after.qlen == before.qlen and after.drops == before.drops + 1
+    # One that names no class, and none that matches: the hash.
+    bench.put(0, port=7003)
+    bench.put(0, port=7005)
+    assert bench.stats().qlen == before.qlen + 2 == bench.parent().qlen
+    # They stay where they were put while the number of queues changes.
+    bench.change(flows=9)
+    assert bench.classes()[7].qlen >= 3 and bench.classes()[9].qlen >= 3
+    bench.change(flows=8)
+    assert bench.classes()[7].qlen >= 3
+    assert bench.stats().qlen == before.qlen + 2
+    bench.drain(3)
+    bench.empty()
+
+
+def check_change():
+    """Whatever changes while packets wait, none is lost or overtaken."""
+    changes = [{"service": DRR}, {"service": WFQ}, {"service": RR},
+               {"overflow": DROP_LAST}, {"overflow": DROP_LONGEST},
+               {"longest": 1}, {"longest": 0},
+               {"overflow": DROP_TAIL_OF_LONGEST}, {"quantum": 300},
+               {"limit": 200}, {"limit": 1 << 20}, {"flows": 3},
+               {"flows": 65536}, {"flows": 1}, {"flows": 64},
+               {"classify": BY_FLOW}, {"classify": BY_PRIORITY},
+               {"weights": [3, 1, 2]}, {"weigh": 1}, {"perturb": 3},
+               {"perturb": 0}, {"memory_limit": 1 << 31}, {}]
+    for parent in ("htb", "tbf"):
+        bench = FqBench(parent)
+        owner = {}
+        for index in range(6 * len(changes)):
+            flow = index % 5
+            owner[bench.put(flow, port=6000 + flow)[0]] = flow
+        found = [frame.number for frame in bench.drain()]
+        for words in changes:
+            before = bench.stats()
+            bench.change(**words)
+            stats = bench.stats()
+            assert stats.qlen == before.qlen == bench.parent().qlen, words
+            assert stats.backlog == before.backlog == bench.parent().backlog
+            assert stats.drops == 0
+            queued = sum(one.qlen for one in bench.classes().values())
+            # A TBF has one that it peeked at.
+            assert queued == stats.qlen - (parent == "tbf")
+            found.append(bench.receive(100).number)
+        found += [frame.number for frame in bench.drain(5)]
+        assert sorted(found) == sorted(owner)
+        for flow in range(5):
+            mine = [number for number in found if owner[number] == flow]
+            assert mine == sorted(mine), mine
+        bench.empty()
+        guest_base.cleanup()
+
+
+def check_shrink():
+    """A smaller buffer costs what is over it, and counts it."""
+    for parent in ("htb", "tbf"):
+        for words, left in (({"limit": 10}, 10), ({"limit": 1}, 1),
+                            ({"memory_limit": 1}, None)):
+            bench = FqBench(parent, limit=100)
+            for index in range(60):
+                bench.put(index % 7)
+            bench.drain()
+            before = bench.stats()
+            peeked = parent == "tbf"
+            bench.change(**words)
+            stats, above = bench.stats(), bench.parent()
+            assert stats.qlen == above.qlen and stats.backlog == above.backlog
+            assert stats.x.trim_drops == before.qlen - stats.qlen
+            assert stats.drops == stats.x.trim_drops
+            if left:
+                assert stats.qlen == left + peeked
+            else:
+                assert stats.qlen == 1
+            out = len(bench.drain(5))
+            assert out == stats.qlen
+            bench.empty()
+            for _ in range(5):
+                bench.put(3)
+                bench.drain(3)
+            bench.empty()
+            guest_base.cleanup()
+
+
+def check_reset():
+    """Nothing is left in any account after a reset, and it works again."""
+    rng = random.Random(9)
+    for service, overflow, longest in itertools.product(
+            SERVICES.values(), OVERFLOWS.values(), (0, 1)):
+        bench = FqBench(service=service, overflow=overflow, longest=longest,
+                        limit=50)
+        for _ in range(3):
+            for _ in range(80):
+                bench.put(rng.randrange(FLOWS), rng.randrange(60, 1514))
+            assert bench.stats().qlen > 10
+            bench.a.batch("ip", ["link set va down"])
+            bench.empty()
+            bench.a.batch("ip", ["link set va up"])
+            bench.drain()
+        for _ in range(10):
+            bench.put(1)
+        assert len(bench.drain(5)) == 10
+        bench.empty()
+        guest_base.cleanup()
+
+
+def super_packet(bench, segments, port):
+    """One UDP datagram with UDP_SEGMENT: a super-packet at the qdisc."""
+    with bench.a:
+        sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sender.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, port)
+    sender.setsockopt(socket.IPPROTO_UDP, 103, 1000)
+    try:
+        sender.sendto(bytes(segments * 1000), ("10.0.0.2", 5000 + port))
+    except OSError as error:
+        assert error.errno == 105
+    sender.close()
+
+
+def check_split_gso():
+    """A super-packet is so many packets; without split it is one."""
+    for overflow in OVERFLOWS.values():
+        bench = FqBench(overflow=overflow, limit=60)
+        while not bench.stats().qlen:
+            bench.put(0)
+        for count in (2, 10, 40, 40, 40, 30):
+            before = bench.stats()
+            super_packet(bench, count, 1 + count % 3)
+            stats, above = bench.stats(), bench.parent()
+            assert stats.qlen == above.qlen <= 60
+            assert stats.backlog == above.backlog
+            drops = stats.drops - before.drops
+            assert stats.qlen - before.qlen == count - drops
+        assert stats.x.last_drops + stats.x.longest_drops == stats.drops > 0
+        bench.htb_rate(10**9, 1042)
+        frames = bench.drain(1)
+        assert max(frame.size for frame in frames) <= 1042
+        bench.empty()
+        guest_base.cleanup()
+    bench = FqBench(split_gso=False)
+    while not bench.stats().qlen:
+        super_packet(bench, 20, 1)
+    before = bench.stats()
+    super_packet(bench, 20, 1)
+    assert bench.stats().qlen == before.qlen + 1
+    # A turn of drr is never too small for what waits.
+    bench.change(service=DRR, quantum=1)
+    for port in range(4):
+        super_packet(bench, 30, port)
+    assert bench.stats().x.quantum > 20000
+    bench.htb_rate(10**9, 60000)
+    bench.drain(100)
+    bench.empty()
+
+
+def check_options_refused():
+    """Bad options die with a message that names them, and change nothing."""
+    bench = FqBench()
+    before = bench.stats().words
+    for data, says in (
+            (fq_rr_options(weights=[1, 0]), "each of the weights"),
+            (fq_rr_options(weights=[1025]), "each of the weights"),
+            (attr(FQ_RR_WEIGHTS), "1 to 16 words"),
+            (attr(FQ_RR_WEIGHTS, b"123456"), "1 to 16 words"),
+            (u32(FQ_RR_CLASS_WEIGHT, 3), "Unsupported"),
+            (fq_rr_options(limit=0), "range"),
+            (fq_rr_options(limit=(1 << 20) + 1), "range"),
+            (fq_rr_options(flows=65537), "range"),
+            (fq_rr_options(service=3), "range"),
+            (fq_rr_options(quantum=0), "range"),
+            (fq_rr_options(perturb=86401), "range")):
+        try:
+            with bench.a:
+                bench.rtnl.sbrm("va", data, QDISC, CHILD, flags=0, name=KIND)
+        except Refused as error:
+            assert says in error.message, (data, error.message)
+        else:
+            raise AssertionError(f"{data} was accepted")
+    assert bench.stats().words == before
+    with bench.a:
+        for words in ("class change dev va classid 10:4000 fq_rr weight 2",
+                      "class add dev va classid 10:1 fq_rr weight 2",
+                      "class del dev va classid 10:1",
+                      "qdisc add dev va parent 10:1 pfifo"):
+            refused(f"tc {words}")
+
+
+def check_command_line():
+    """What tc shows can be given to tc again, and JSON has it all."""
+    bench = FqBench()
+    line = ("limit 300p memory_limit 4Mb flows 100 quantum 3000b perturb 20s "
+            "service wfq overflow drop-longest longest bytes classify mark "
+            "weigh mark weights 1,2,4 no-split-gso")
+    with bench.a:
+        run(f"tc qdisc replace dev va parent 1:1 handle 10: fq_rr {line}")
+        shown = run("tc qdisc show dev va parent 1:1")
+        assert f"parent 1:1 {line}" in shown, shown
+        bench.out.setsockopt(socket.SOL_SOCKET, 36, 2)
+        for _ in range(5):
+            bench.put(0)
+        text = run("tc -s qdisc show dev va parent 1:1")
+        for word in ("flows 1", "longest_drops", "collisions", "memory"):
+            assert word in text, text
+        text = run("tc -s class show dev va parent 10:")
+        assert "class fq_rr 10:3" in text and "weight 4" in text, text
+
+
+if __name__ == "__main__":
+    guest_base.main(globals())
