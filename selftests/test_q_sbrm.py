@@ -6,34 +6,18 @@ send, and answers tc's request for a dump.
 
     /usr/bin/python3 -m pytest selftests/test_q_sbrm.py
 """
-import json
 import math
-import os
 import re
 import shlex
 import shutil
-import socket
 import struct
-import subprocess
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
-
-HERE = Path(__file__).resolve().parent
-TOOLS = HERE.parent / "tools"
-UAPI = HERE.parent / "include/uapi"
-TC = shutil.which("tc", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
-CFLAGS = ["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror"]
+from tc_stub import TC, Tc, dump, flags, u32, u64
 
 pytestmark = pytest.mark.skipif(not TC or not shutil.which("cc"),
                                 reason="needs tc (iproute2) and cc")
-
-# linux/netlink.h, linux/rtnetlink.h
-NLMSG_DONE, RTM_NEWQDISC = 3, 36
-NLA_F_NESTED = 0x8000
-TCA_KIND, TCA_OPTIONS, TCA_STATS2, TCA_STATS_BASIC, TCA_STATS_APP = 1, 2, 7, 1, 4
-TC_H_ROOT = 0xFFFFFFFF
 
 # pkt_sbrm.h
 (LAW, LIMIT, TARGET, GAMMA, FLAGS, RESET_STATS, FEEDBACK, PHI, ALPHA, RATE, AVPKT, INTERVAL,
@@ -42,132 +26,9 @@ BYTES, ECN, NODROP, SPLIT_GSO, DITHER, GAMMA_AUTO = 1, 2, 4, 8, 16, 1 << 31
 ONE = 1 << 48
 
 
-def u32(value):
-    return struct.pack("=I", value)
-
-
-def u64(value):
-    return struct.pack("=Q", value)
-
-
-def flags(value, selector):
-    """struct nla_bitfield32"""
-    return struct.pack("=II", value, selector)
-
-
-def attr(kind, payload):
-    padding = -len(payload) % 4
-    return struct.pack("=HH", 4 + len(payload), kind) + payload + bytes(padding)
-
-
-def attrs(data):
-    """[(type, payload)] of a sequence of attributes; nothing may be left over."""
-    found = []
-    while data:
-        length, kind = struct.unpack_from("=HH", data)
-        assert 4 <= length <= len(data)
-        found.append((kind, data[4:length]))
-        data = data[(length + 3) & ~3:]
-    return found
-
-
-def message(kind, payload):
-    return struct.pack("=IHHII", 16 + len(payload), kind, 0, 0, 0) + payload
-
-
-def dump(options, xstats=None):
-    """A dump of one sbrm on lo: {attribute: payload}, bytes of the xstats."""
-    body = struct.pack("=BxxxiIII", 0, socket.if_nametoindex("lo"), 0x80010000,
-                       TC_H_ROOT, 2)
-    body += attr(TCA_KIND, b"sbrm\0")
-    if options is not None:
-        body += attr(TCA_OPTIONS, b"".join(attr(k, v) for k, v in options.items()))
-    if xstats is not None:
-        body += attr(TCA_STATS2, attr(TCA_STATS_BASIC, struct.pack("=QII", 9000, 6, 0)) +
-                     attr(TCA_STATS_APP, xstats))
-    return message(RTM_NEWQDISC, body) + message(NLMSG_DONE, u32(0))
-
-
-class Tc:
-    """The installed tc with the plugin, and with the stub for the kernel."""
-
-    def __init__(self, directory):
-        self.plugin = directory / "q_sbrm.so"
-        self.request, self.reply = directory / "request", directory / "reply"
-        stub = directory / "stub.so"
-        cc = ["cc", *CFLAGS]
-        subprocess.run([*cc, f"-I{UAPI}", "-o", self.plugin, TOOLS / "q_sbrm.c"], check=True)
-        subprocess.run([*cc, "-o", stub, HERE / "q_sbrm_stub.c", "-ldl"], check=True)
-        self.env = dict(os.environ, TC_LIB_DIR=str(directory), LD_PRELOAD=str(stub),
-                        STUB_REQUEST=str(self.request), STUB_REPLY=str(self.reply))
-
-    def run(self, *words):
-        return subprocess.run([TC, *words], env=self.env, text=True, capture_output=True)
-
-    def add(self, line, verb="add"):
-        self.request.unlink(missing_ok=True)
-        return self.run("qdisc", verb, "dev", "lo", "root", "sbrm", *shlex.split(line))
-
-    def options(self, line, verb="add"):
-        """{attribute: payload} that the line sends."""
-        done = self.add(line, verb)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-        request = self.request.read_bytes()
-        length, kind = struct.unpack_from("=IH", request)
-        assert kind == RTM_NEWQDISC and length == len(request)
-        (k, name), (o, nest) = attrs(request[36:])
-        assert (k, name) == (TCA_KIND, b"sbrm\0")
-        assert o == TCA_OPTIONS | NLA_F_NESTED
-        inner = attrs(nest)
-        assert len(dict(inner)) == len(inner)
-        return dict(inner)
-
-    def show(self, reply, *how):
-        self.reply.write_bytes(reply)
-        done = self.run(*how, "qdisc", "show", "dev", "lo")
-        assert (done.returncode, done.stderr) == (0, "")
-        return done.stdout
-
-    def text(self, reply):
-        """The words that "qdisc show" prints for the options."""
-        out = self.show(reply)
-        assert out.startswith("qdisc sbrm 8001: root refcnt 2 ") and out.endswith("\n")
-        return out[len("qdisc sbrm 8001: root refcnt 2 "):].strip()
-
-    def json(self, reply, *how):
-        def once(pairs):
-            assert len(dict(pairs)) == len(pairs), "a key twice"
-            return dict(pairs)
-
-        (qdisc,) = json.loads(self.show(reply, "-j", *how), object_pairs_hook=once)
-        return qdisc
-
-
 @pytest.fixture(scope="module")
 def tc(tmp_path_factory):
     return Tc(tmp_path_factory.mktemp("tc"))
-
-
-def symbols(binary, which):
-    out = subprocess.run(["nm", "-D", which, binary], check=True, text=True,
-                         capture_output=True).stdout
-    return {line.split()[-1] for line in out.splitlines()}
-
-
-def test_undefined_symbols_are_exported_by_tc(tc):
-    exported = {s.split("@")[0] for s in symbols(TC, "--defined-only")}
-    wanted = {line for line in symbols(tc.plugin, "--undefined-only") if "@" not in line
-              and line not in ("__gmon_start__", "_ITM_deregisterTMCloneTable",
-                               "_ITM_registerTMCloneTable")}
-    assert wanted and wanted <= exported
-    helper = re.compile("addattr|parse_rtattr|get_|print_|(open|close)_json_")
-    assert all(helper.match(name) for name in wanted)
-
-
-def test_exports_one_writable_object(tc):
-    out = subprocess.run(["nm", "-D", "--defined-only", tc.plugin], check=True, text=True,
-                         capture_output=True).stdout
-    assert [line.split()[1:] for line in out.splitlines()] == [["D", "sbrm_qdisc_util"]]
 
 
 def test_help_names_every_word(tc):
@@ -474,19 +335,3 @@ def test_statistics_of_other_kernels(tc):
                                           " backlog mean 12.5 max 0  price 0 prob 0"]
     assert statistics(tc, b"") == [" marks 0 price_drops 0 full_drops 0",
                                    " backlog mean 0.0 max 0  price 0 prob 0"]
-
-
-def test_man_page():
-    page = TOOLS / "man/tc-sbrm.8"
-    if not shutil.which("man"):
-        pytest.skip("needs man")
-    done = subprocess.run(["man", "--warnings", "-l", page], text=True, capture_output=True,
-                          env=dict(os.environ, MANWIDTH="80", LC_ALL="C.UTF-8", MANPAGER="cat"))
-    assert (done.returncode, done.stderr) == (0, "")
-    for word in ("mark", "rem-pc1", "rem-pc2", "rem-pc3", "vqm", "feedback", "price", "four-bit",
-                 "phi", "alpha", "rate", "avpkt", "interval", "delta", "scale", "carried",
-                 "uncarried", "saturated", "input", "virtual",
-                 "limit", "target", "gamma", "packets", "bytes", "ecn", "drop", "noecn",
-                 "nodrop", "split-gso", "no-split-gso", "dither", "no-dither", "reset-stats",
-                 "TC_LIB_DIR"):
-        assert re.search(rf"\b{word}\b", done.stdout), word
