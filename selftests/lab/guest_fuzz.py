@@ -15,10 +15,11 @@ from pathlib import Path as File
 import guest_base
 from bench import CHILD, NOT_ECT, QDISC, Bench, Model, ipv4, ipv6, other
 from guest_base import Namespace, note
-from rtnl import (ALPHA, AVPKT, DELTA, FEEDBACK, FLAGS, GAMMA, GAMMA_AUTO,
-                  GAMMA_ONE, INTERVAL, LAW, LIMIT, OF_LAWS, PHI, PHI_ONE,
-                  RATE, RESET_STATS, SCALE, SETTABLE, TARGET, Refused, Rtnl,
-                  attr, bitfield, options, u32, u64)
+from rtnl import (ALPHA, AVPKT, DELTA, FEEDBACK, FLAGS, FQ_RR_FLAGS,
+                  FQ_RR_PERTURB, FQ_RR_WEIGHTS, GAMMA, GAMMA_AUTO, GAMMA_ONE,
+                  INTERVAL, LAW, LIMIT, OF_LAWS, PHI, PHI_ONE, RATE,
+                  RESET_STATS, SCALE, SETTABLE, TARGET, WFQ, Refused, Rtnl,
+                  attr, bitfield, fq_rr_options, options, u32, u64)
 from tcp_bench import Path, info, pump, settle
 
 MESSAGES = 3000
@@ -445,6 +446,113 @@ def check_sysctls():
         settle(flow)
 
 
+# As pkt_fq_rr.h has them: {attribute: (default, least, most)}.
+FQ_RR_RANGES = {1: (10240, 1, 1 << 20), 2: (32 << 20, 1, 1 << 31),
+                3: (1024, 1, 65536), 4: (0, 0, 2), 5: (1, 0, 2), 6: (0, 0, 1),
+                7: (1514, 1, 1 << 20), 8: (0, 0, 2), 9: (0, 0, 1),
+                FQ_RR_PERTURB: (0, 0, 86400)}
+
+
+def fq_rr_weights(rng):
+    """(payload, is it good?, the list as it is dumped)"""
+    values = [rng.choice((1, 2, 1024, rng.randrange(1, 1025),
+                          rng.choice((0, 1025, number(rng)))
+                          if rng.random() < 0.2 else 7))
+              for _ in range(rng.choice((0, 1, 1, 2, 3, 16, 17)))]
+    good_list = 0 < len(values) <= 16 and \
+        all(1 <= value <= 1024 for value in values)
+    return (struct.pack(f"={len(values)}I", *values), good_list,
+            [] if values == [1] else values)
+
+
+def fq_rr_good(rng, state):
+    """Options of the right form: (payload, state after it or None)."""
+    data, after = b"", dict(state)
+    right = True
+    for kind in rng.sample((*FQ_RR_RANGES, FQ_RR_WEIGHTS, FQ_RR_FLAGS),
+                           rng.randrange(4)):
+        if kind == FQ_RR_WEIGHTS:
+            payload_, fine, after[kind] = fq_rr_weights(rng)
+            data += attr(kind, payload_)
+        elif kind == FQ_RR_FLAGS:
+            value, selector = rng.choice(((0, 1), (1, 1), (1, 0), (0, 0),
+                                          (2, 2), (1, 3)))
+            fine = selector <= 1 and not value & ~selector
+            after[kind] = after[kind] & ~selector | value
+            data += bitfield(kind, value, selector)
+        else:
+            _, least, most = FQ_RR_RANGES[kind]
+            value = rng.choice((least, most, rng.randint(least, most),
+                                rng.randint(least, min(most, 2000)),
+                                number(rng)))
+            fine = least <= value <= most
+            after[kind] = value
+            data += u32(kind, value)
+        right = right and fine
+    return data, after if right else None
+
+
+def fq_rr_shown(words):
+    """The state that a dump shows."""
+    shown = {kind: struct.unpack("=I", words[kind])[0] for kind in FQ_RR_RANGES}
+    shown[FQ_RR_WEIGHTS] = [
+        value for value, in struct.iter_unpack(
+            "=I", words.get(FQ_RR_WEIGHTS, b""))]
+    shown[FQ_RR_FLAGS] = struct.unpack("=II", words[FQ_RR_FLAGS])[0]
+    return shown
+
+
+def check_fq_rr():
+    """The same for fq_rr: random and malformed options, under traffic."""
+    rng = random.Random(guest_base.SETTINGS["seed"] + 5)
+    bench = Bench()
+    bench.htb(400000, 1514, None, b"fq_rr\0")
+    state = fq_rr_shown(bench.stats().words)
+    assert state == {**{kind: one[0] for kind, one in FQ_RR_RANGES.items()},
+                     FQ_RR_WEIGHTS: [], FQ_RR_FLAGS: 1}
+    outcomes = collections.Counter()
+    for turn in range(MESSAGES // 2):
+        for _ in range(3):
+            bench.out.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY,
+                                 rng.choice((0, 1, 5, 0x100003, 2**31 - 1)))
+            traffic(bench, rng)
+        if rng.random() < 0.7:
+            data, after = fq_rr_good(rng, state)
+        else:
+            data, after = junk(rng), {}
+        try:
+            with bench.a:
+                bench.rtnl.sbrm("va", data, QDISC, CHILD, flags=0,
+                                name=b"fq_rr\0")
+        except Refused as answer:
+            assert not after, f"turn {turn}: {state}: {data.hex()}: {answer}"
+            assert answer.message, f"turn {turn}: no message: {data.hex()}"
+            outcomes["refused"] += 1
+        else:
+            assert after is not None, f"turn {turn}: took {data.hex()}"
+            # What a malformed one changed is whatever was right in it.
+            state = after or fq_rr_shown(bench.stats().words)
+            outcomes["accepted"] += 1
+        stats, parent = bench.stats(), bench.parent()
+        assert fq_rr_shown(stats.words) == state, f"turn {turn}: {data.hex()}"
+        for kind, (_, least, most) in FQ_RR_RANGES.items():
+            assert least <= state[kind] <= most
+        assert (stats.qlen, stats.backlog) == (parent.qlen, parent.backlog)
+        assert stats.qlen <= state[1]
+        assert stats.drops == (stats.x.last_drops + stats.x.longest_drops +
+                               stats.x.trim_drops)
+        if turn % 20 == 0:
+            bench.drain(rng.random() / 10)
+    note(f"{dict(outcomes)}, {stats.packets} packets, {stats.drops} dropped")
+    assert min(outcomes.values()) > MESSAGES / 20
+    bench.drain(1000)
+    stats = bench.stats()
+    assert stats.qlen == stats.backlog == stats.x.memory == stats.x.flows == 0
+    with bench.a:
+        assert all(one.qlen == 0
+                   for one in bench.rtnl.classes("va").values())
+
+
 def check_failing_allocations():
     """Queues and namespaces while allocations fail: errors, no leaks."""
     knob = File("/sys/kernel/debug/failslab")
@@ -478,12 +586,14 @@ def check_failing_allocations():
 
     with bench.a:
         device = socket.if_nametoindex("va")
-    create = (attr(1, b"sbrm\0") + attr(2 | 0x8000, options(limit=100)))
+    creates = (attr(1, b"sbrm\0") + attr(2 | 0x8000, options(limit=100)),
+               attr(1, b"fq_rr\0") + attr(2 | 0x8000, fq_rr_options(
+                   limit=100, service=WFQ, longest=1)))
     outside = os.open("/proc/self/ns/net", os.O_RDONLY)
     try:
         for _ in range(400):
             failures += failing(lambda: bench.rtnl.qdisc(
-                36, 0x500, device, 0x100000, 0xFFFFFFFF, create))
+                36, 0x500, device, 0x100000, 0xFFFFFFFF, rng.choice(creates)))
             if rng.random() < 0.3:
                 failures += failing(lambda: bench.rtnl.qdisc(
                     37, 0, device, 0, 0xFFFFFFFF, b""))
