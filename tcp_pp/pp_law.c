@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Control laws: from the service time s_hat, the propagation delay R and the
+ * packets outstanding S, the rate at which to send
+ *
+ *	n_hat = S - R / s_hat				PP94 (12)
+ *	rate = (B - n_hat) / J + 1 / s_hat		PP94 (14), continuous
+ *	rate = a / RTT (B - n - S + (mu' + mu) RTT)	PP94 (9), discrete
+ *
+ * B is the setpoint. Numbers are in the units of pp_model.h.
+ */
+
+#include <linux/kernel.h>
+
+#include "pp_model.h"
+#include "tollway_fixp.h"
+
+/* J is 1.5 round-trip times below the setpoint and 0.8 above: PP94 Table 2. */
+#define PP_ATTACK_UP(rtt)	((rtt) + (rtt) / 2)
+#define PP_ATTACK_DOWN(rtt)	((rtt) - (rtt) / 5)
+
+/* Up to this queue the estimates are taken with caution, PP94 section 5. */
+#define PP_QUEUE_LOW		(2 * PP_PACKET)
+
+/**
+ * pp_law_queue() - packets of the flow that wait at the bottleneck
+ * @outstanding: packets sent and not known to have left, Q8
+ * @delay_us: propagation delay R, us, at most PP_RTT_MAX_US
+ * @service: s_hat, ns in Q10
+ *
+ * Return: n_hat = S - R / s_hat in Q8, never below 0.
+ */
+u32 pp_law_queue(u32 outstanding, u32 delay_us, u64 service)
+{
+	/* us to ns and to Q18: below 2^52. */
+	u64 pipe = div64_u64(((u64)delay_us * NSEC_PER_USEC) <<
+			     (PP_SERVICE_SHIFT + PP_PACKET_SHIFT),
+			     service ?: 1);
+
+	return pipe < outstanding ? outstanding - pipe : 0;
+}
+
+/**
+ * pp_law_rtt_ns() - round-trip time that is to be expected
+ * @queue: n_hat, Q8
+ * @delay_us: propagation delay R, us, at most PP_RTT_MAX_US
+ * @service: s_hat, ns in Q10, at most PP_SERVICE_MAX
+ *
+ * Return: R + n_hat s_hat in ns, 1 us .. 2^57.
+ */
+u64 pp_law_rtt_ns(u32 queue, u32 delay_us, u64 service)
+{
+	u64 wait = mul_u64_u32_shr(service, queue,
+				   PP_SERVICE_SHIFT + PP_PACKET_SHIFT);
+
+	return max_t(u64, wait + (u64)delay_us * NSEC_PER_USEC, NSEC_PER_USEC);
+}
+
+/* packets (Q8) per time (ns) as a rate; saturates. */
+static u64 pp_rate(u64 packets, u64 time_ns)
+{
+	return min_t(u64, fixp_mul_div(packets << (PP_RATE_SHIFT - PP_PACKET_SHIFT),
+				       NSEC_PER_SEC, time_ns), PP_RATE_MAX);
+}
+
+/**
+ * pp_law_continuous() - PP94 (14)
+ * @setpoint: B, Q8
+ * @queue: n_hat, Q8
+ * @delay_us: propagation delay R, us
+ * @service: s_hat, ns in Q10
+ *
+ * Return: rate, packets/s in Q16; 0 if it would be negative.
+ */
+u64 pp_law_continuous(u32 setpoint, u32 queue, u32 delay_us, u64 service)
+{
+	u64 rtt_ns = pp_law_rtt_ns(queue, delay_us, service);
+	u64 rate = pp_invert(service);
+	u64 change;
+
+	if (queue <= setpoint)
+		return min(rate + pp_rate(setpoint - queue,
+					  PP_ATTACK_UP(rtt_ns)), PP_RATE_MAX);
+
+	change = pp_rate(queue - setpoint, PP_ATTACK_DOWN(rtt_ns));
+	return rate > change ? rate - change : 0;
+}
+
+/**
+ * pp_law_discrete() - PP94 (9), with the pole at 0.9 (4.2.1)
+ * @setpoint: B, Q8
+ * @queue: n_hat at the beginning of the epoch that ends now, Q8
+ * @outstanding: S now, Q8
+ * @rate_before: 1 / s_hat at the beginning of the epoch, packets/s in Q16
+ * @rate: 1 / s_hat now, packets/s in Q16
+ * @rtt_ns: round-trip time of the epoch, ns
+ *
+ * The pole scales all of the rate, not its change alone: in equilibrium n_hat
+ * is below B by a ninth of what is in the pipe, and where that is more than B
+ * the flow does not fill its share.
+ *
+ * Return: rate for the next epoch, packets/s in Q16; 0 if it would be negative.
+ */
+u64 pp_law_discrete(u32 setpoint, u32 queue, u32 outstanding, u64 rate_before,
+		    u64 rate, u64 rtt_ns)
+{
+	u64 up = rate_before + rate + pp_rate(setpoint, rtt_ns);
+	u64 down = pp_rate((u64)queue + outstanding, rtt_ns);
+
+	if (up <= down)
+		return 0;
+	return min_t(u64, div_u64((up - down) * 9, 10), PP_RATE_MAX);
+}
+
+/**
+ * pp_law_rate() - what is sent in a round trip as a rate
+ * @packets: Q8
+ * @delay_us: propagation delay, us
+ *
+ * Return: packets/s in Q16, at most PP_RATE_MAX.
+ */
+u64 pp_law_rate(u32 packets, u32 delay_us)
+{
+	return pp_rate(packets, (u64)delay_us * NSEC_PER_USEC);
+}
+
+/**
+ * pp_law_rise() - adaptive exponential rise, PP94 sections 5 and 8
+ * @target: rate by the law
+ * @mean: mean rate at which the flow sends
+ * @queue: n_hat, Q8
+ * @seen: rate at which packets arrived in the last round trips
+ *
+ * While next to nothing waits at the bottleneck the estimates may come from an
+ * idle one: go a fifth of the way only. And no further than four times what has
+ * been seen to arrive: a token bucket that is full lets a pair pass as one, and
+ * its rate would seem to be that of the link before it.
+ *
+ * Return: the rate to send at.
+ */
+u64 pp_law_rise(u64 target, u64 mean, u32 queue, u64 seen)
+{
+	if (queue > PP_QUEUE_LOW || target <= mean)
+		return target;
+	return max(mean, min(mean + (target - mean) / 5, 4 * seen));
+}
+
+/**
+ * pp_law_mean() - mean rate, for the rise
+ * @mean: so far
+ * @rate: at which the flow sends now
+ *
+ * Return: 3/4 of the one and 1/4 of the other, PP94 Table 2.
+ */
+u64 pp_law_mean(u64 mean, u64 rate)
+{
+	return (mean * 3 + rate + 2) / 4;
+}
+
+/**
+ * pp_law_drain() - do not stop for ever when the queue is far too long
+ * @rate: by the law
+ * @setpoint: B, Q8
+ * @queue: n_hat, Q8
+ * @service: s_hat, ns in Q10
+ *
+ * Return: at least a pair in the time after which the queue is at the setpoint,
+ * (n_hat - B) s_hat, if it is above three times that.
+ */
+u64 pp_law_drain(u64 rate, u32 setpoint, u32 queue, u64 service)
+{
+	if (queue / 3 <= setpoint)
+		return rate;
+	/* Two packets in Q8; rates are below 2^46. */
+	return max(rate, div_u64(pp_invert(service) * 2 * PP_PACKET,
+				 queue - setpoint));
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The arithmetic of packet pair apart from TCP: trains of ACKs (pp_train.c),
+ * estimators (pp_estimator.c) and control laws (pp_law.c). Nothing here knows
+ * a socket; selftests/kunit/pp_kunit.c checks it against PP94's equations.
+ */
+#ifndef _PP_MODEL_H
+#define _PP_MODEL_H
+
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/time64.h>
+#include <linux/types.h>
+
+/*
+ * Service times are ns in Q10, 2^10 .. 2^42 (1 ns to 4.3 s); rates are packets/s in Q16,
+ * up to 2^46 (10^9 per second); numbers of packets are in Q8, up to 2^32 (16
+ * million).
+ */
+#define PP_SERVICE_SHIFT	10
+#define PP_SERVICE_MIN		(1ULL << PP_SERVICE_SHIFT)
+#define PP_SERVICE_MAX		(1ULL << (32 + PP_SERVICE_SHIFT))
+#define PP_RATE_SHIFT		16
+#define PP_RATE_MAX		(1ULL << 46)
+#define PP_PACKET_SHIFT		8
+#define PP_PACKET		(1U << PP_PACKET_SHIFT)
+#define PP_PACKETS_MAX		(U32_MAX >> PP_PACKET_SHIFT)
+
+/* Weights and errors are Q16. */
+#define PP_ONE			(1U << 16)
+
+/* Round-trip times end at 16 s. */
+#define PP_RTT_MAX_US		(1U << 24)
+
+/**
+ * enum pp_estimator - what becomes of the samples of the service time
+ * @PP_ESTIMATOR_FUZZY: exponential average, weight by fuzzy control, PP94 4.5
+ * @PP_ESTIMATOR_FIXED: exponential average of fixed weight
+ * @PP_ESTIMATOR_KALMAN: Kalman filter of the service rate, PP94 4.4
+ */
+enum pp_estimator {
+	PP_ESTIMATOR_FUZZY,
+	PP_ESTIMATOR_FIXED,
+	PP_ESTIMATOR_KALMAN,
+};
+
+/**
+ * enum pp_law - how the rate follows the estimates
+ * @PP_LAW_CONTINUOUS: at each sample, PP94 (14)
+ * @PP_LAW_DISCRETE: once in a round trip, PP94 (9) with the pole of 4.2.1
+ */
+enum pp_law {
+	PP_LAW_CONTINUOUS,
+	PP_LAW_DISCRETE,
+};
+
+/**
+ * struct pp_estimate - the service time of the bottleneck, for this flow
+ * @service: estimate, ns in Q10; 0 before the first sample
+ * @error: fuzzy: smoothed proportional error, Q16, at most 1.0;
+ *	Kalman: variance of the estimate over that of the noise, Q16
+ * @last_error: fuzzy: proportional error of the last sample, Q16
+ */
+struct pp_estimate {
+	u64	service;
+	u32	error;
+	u32	last_error;
+};
+
+/**
+ * struct pp_gains - settings of the estimators
+ * @estimator: an &enum pp_estimator
+ * @fixed: weight of a sample, Q16, 1 .. 2^16
+ * @kalman: variance of the system noise over that of the observation, Q16
+ */
+struct pp_gains {
+	u32	estimator;
+	u32	fixed;
+	u32	kalman;
+};
+
+/**
+ * struct pp_train - ACKs of segments that left back to back
+ * @first_ns: low word of the time of the first ACK, or of the last sample
+ * @last_ns: the same of the last ACK
+ * @stamp_us: low word of the time at which the segments left
+ * @segs: segments acknowledged after @first_ns
+ * @open: @stamp_us is valid
+ *
+ * A service time of more than 4 s is none that could be measured.
+ */
+struct pp_train {
+	u32	first_ns;
+	u32	last_ns;
+	u32	stamp_us;
+	u16	segs;
+	u16	open;
+};
+
+/* One over the other, in their units: 10^9 * 2^26 < 2^56. */
+static inline u64 pp_invert(u64 value)
+{
+	return div64_u64((u64)NSEC_PER_SEC << (PP_SERVICE_SHIFT + PP_RATE_SHIFT),
+			 value ?: 1);
+}
+
+/* pp_train.c */
+u64 pp_train_ack(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
+		 u32 wanted);
+void pp_train_break(struct pp_train *train);
+
+/* pp_estimator.c */
+u32 pp_fuzzy_alpha_of(u32 error);
+u32 pp_fuzzy_beta_of(u32 change);
+void pp_estimate_sample(struct pp_estimate *est, const struct pp_gains *gains,
+			u64 sample);
+
+/* pp_law.c */
+u32 pp_law_queue(u32 outstanding, u32 delay_us, u64 service);
+u64 pp_law_rtt_ns(u32 queue, u32 delay_us, u64 service);
+u64 pp_law_continuous(u32 setpoint, u32 queue, u32 delay_us, u64 service);
+u64 pp_law_discrete(u32 setpoint, u32 queue, u32 outstanding, u64 rate_before,
+		    u64 rate, u64 rtt_ns);
+u64 pp_law_rate(u32 packets, u32 delay_us);
+u64 pp_law_rise(u64 target, u64 mean, u32 queue, u64 seen);
+u64 pp_law_mean(u64 mean, u64 rate);
+u64 pp_law_drain(u64 rate, u32 setpoint, u32 queue, u64 service);
+
+#endif /* _PP_MODEL_H */

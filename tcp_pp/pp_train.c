@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pairs, and longer trains: from the times of ACKs to samples of the service
+ * time (PP94 section 3)
+ *
+ * Segments that left back to back carry the same time of transmission. ACKs of
+ * such segments that come one after the other are as far apart as the segments
+ * left the bottleneck: an ACK that newly delivers k of them, dt after the ACK
+ * before, says that the service of a segment takes dt / k.
+ */
+
+#include "pp_model.h"
+
+/**
+ * pp_train_break() - what comes next does not belong to what came
+ * @train: ACKs so far
+ */
+void pp_train_break(struct pp_train *train)
+{
+	train->open = 0;
+	train->segs = 0;
+}
+
+/* The mean over the segments of the train so far. */
+static u64 pp_train_sample(const struct pp_train *train)
+{
+	u64 span = (u64)(train->last_ns - train->first_ns) << PP_SERVICE_SHIFT;
+
+	return train->segs ? div_u64(span, train->segs) : 0;
+}
+
+/**
+ * pp_train_ack() - take an ACK that delivers something
+ * @train: ACKs so far
+ * @stamp_us: when the last segment that it delivers was sent, us
+ * @now_ns: when the ACK came, low word, ns
+ * @acked: segments that it delivers
+ * @wanted: segments of a train, 2 and up
+ *
+ * An ACK whose segment left at another time begins a train, and ends the one
+ * before: what that one had, if it was not full, is a sample still. The first
+ * ACK of a train may deliver segments of others too, as its time alone counts.
+ * A later one may stand for several segments, if ACKs before it were lost or
+ * held back.
+ *
+ * Return: a sample of the service time, ns in Q10, or 0.
+ */
+u64 pp_train_ack(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
+		 u32 wanted)
+{
+	u64 sample;
+
+	if (!train->open || train->stamp_us != stamp_us) {
+		sample = pp_train_sample(train);
+		train->stamp_us = stamp_us;
+		train->first_ns = now_ns;
+		train->last_ns = now_ns;
+		train->segs = 0;
+		train->open = 1;
+		return sample;
+	}
+
+	train->segs = min_t(u32, train->segs + acked, U16_MAX);
+	train->last_ns = now_ns;
+	if (train->segs + 1 < wanted)
+		return 0;
+
+	/* Segments may follow: those sent before pacing sets in. */
+	sample = pp_train_sample(train);
+	train->first_ns = now_ns;
+	train->segs = 0;
+	return sample;
+}
