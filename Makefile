@@ -17,7 +17,7 @@ RESULTS ?= $(CACHE)/results
 KDIR ?= /lib/modules/$(shell uname -r)/build
 KBUILD_ARGS ?=
 KRELEASE = $(shell cat $(KDIR)/include/config/kernel.release 2> /dev/null)
-MODULES := sch_fq_rr sch_sbrm tcp_sbrm
+MODULES := sch_fq_rr sch_sbrm tcp_pp tcp_sbrm
 KO := $(foreach module,$(MODULES),$(O)/modules/$(module)/$(module).ko)
 
 # Where things are installed.

@@ -31,10 +31,11 @@ PARTS = (
 )
 # Congestion controls and qdiscs of modules that are not named after them. All
 # others are in tcp_NAME and sch_NAME.
-CC_MODULES = {name: "tcp_sbrm" for name in ("sbrm", "rm", "rem", "cp")}
+CC_MODULES = {**{name: "tcp_sbrm" for name in ("sbrm", "rm", "rem", "cp")},
+              "ppx": "tcp_pp"}
 QDISC_MODULES = {"pfifo": "sch_fifo", "bfifo": "sch_fifo",
                  "ingress": "sch_ingress", "clsact": "sch_ingress"}
-OURS = ("tcp_sbrm", "sch_sbrm")
+OURS = ("tcp_sbrm", "tcp_pp", "sch_sbrm")
 
 
 def remedy(module):

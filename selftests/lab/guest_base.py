@@ -23,7 +23,7 @@ from pathlib import Path
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
 CHECK_LIMIT_S = 20000
-MODULES = ("sch_sbrm", "sch_fq_rr", "tcp_sbrm")
+MODULES = ("sch_sbrm", "sch_fq_rr", "tcp_sbrm", "tcp_pp")
 
 _notes = []
 _namespaces = []
