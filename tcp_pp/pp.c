@@ -95,110 +95,138 @@ static void pp_window(struct sock *sk, const struct pp *ca)
 	tcp_snd_cwnd_set(tp, min_t(u64, cwnd, tp->snd_cwnd_clamp));
 }
 
-/* The rate after a sample of the service time, or at the end of an epoch. */
+/**
+ * pp_control() - the rate for a target of the law
+ * @sk: socket
+ * @ca: its private area
+ * @target: what the law says
+ * @app_limited: the flow has not sent what it might
+ */
 static void pp_control(struct sock *sk, struct pp *ca, u64 target,
 		       bool app_limited)
 {
-	u64 service = ca->estimate.service;
+	u32 flight = max(ca->flight, ca->flight_last);
 	u64 rate = pp_law_rise(target, ca->mean_rate, ca->queue,
-			       pp_law_rate(max(ca->flight, ca->flight_last),
-					   ca->delay_us));
-	u64 least;
+			       pp_law_rate(flight, ca->delay_us));
 
 	ca->rising = rate < target;
 	/* What was not sent is no part of the mean. */
 	if (!app_limited || rate < ca->mean_rate)
 		ca->mean_rate = pp_law_mean(ca->mean_rate, rate);
 
-	target = pp_law_drain(rate, ca->setpoint, ca->queue, service);
+	target = pp_law_drain(rate, ca->setpoint, ca->queue, ca->delay_us,
+			      ca->estimate.service);
 	ca->draining = target > rate;
-	/* A pair in a round trip, whatever the law says. */
-	least = pp_invert(pp_law_rtt_ns(ca->queue, ca->delay_us, service) <<
-			  PP_SERVICE_SHIFT) * 2;
-	pp_pace(sk, clamp_t(u64, target, least, PP_RATE_MAX));
+	pp_pace(sk, min(target, PP_RATE_MAX));
 }
 
-static void pp_sample(struct sock *sk, struct pp *ca, const struct pp_net *net,
-		      const struct rate_sample *rs, u64 sample)
+static bool pp_is_app_limited(const struct sock *sk,
+			      const struct rate_sample *rs)
 {
-	bool first = !ca->estimate.service;
+	const struct tcp_sock *tp = tcp_sk(sk);
 
-	pp_estimate_sample(&ca->estimate, &net->gains, sample);
-	ca->queue = pp_law_queue(pp_outstanding(sk), ca->delay_us,
-				 ca->estimate.service);
-	if (READ_ONCE(net->law) == PP_LAW_CONTINUOUS || first)
-		pp_control(sk, ca, pp_law_continuous(ca->setpoint, ca->queue,
-						     ca->delay_us,
-						     ca->estimate.service),
-			   rs->is_app_limited);
+	/* The first flight always seems to be. */
+	return rs->is_app_limited && tp->write_seq == tp->snd_nxt;
 }
 
-/* The end of a round trip: the setpoint, and the discrete law. */
-static void pp_round(struct sock *sk, struct pp *ca, const struct pp_net *net,
-		     const struct rate_sample *rs)
+static void pp_law_now(struct sock *sk, struct pp *ca, bool app_limited)
 {
-	u32 fixed = READ_ONCE(net->setpoint) << PP_PACKET_SHIFT;
-
-	ca->flight_last = ca->flight;
-	ca->flight = 0;
-	ca->lost = 0;
-	if (fixed) {
-		ca->setpoint = fixed;
-	} else if (++ca->rounds >= PP_SETPOINT_ROUNDS) {
-		ca->rounds = 0;
-		ca->setpoint = min(ca->setpoint + PP_SETPOINT_STEP,
-				   READ_ONCE(net->setpoint_max) <<
-				   PP_PACKET_SHIFT);
-	}
-
-	if (!ca->estimate.service)
-		return;
-
-	if (READ_ONCE(net->law) == PP_LAW_DISCRETE) {
-		u64 rate = pp_invert(ca->estimate.service);
-
-		pp_control(sk, ca,
-			   pp_law_discrete(ca->setpoint, ca->epoch_queue,
-					   pp_outstanding(sk),
-					   ca->epoch_rate ?: rate, rate,
-					   (u64)ca->rtt_us * NSEC_PER_USEC),
-			   rs->is_app_limited);
-		ca->epoch_rate = rate;
-		ca->epoch_queue = pp_law_queue(pp_outstanding(sk), ca->delay_us,
-					       ca->estimate.service);
-	}
+	pp_control(sk, ca,
+		   pp_law_continuous(ca->setpoint, ca->queue, ca->delay_us,
+				     ca->estimate.service), app_limited);
 }
 
-static void pp_loss(struct pp *ca, const struct pp_net *net)
+/* The discrete law, at the end of a round trip. */
+static void pp_law_epoch(struct sock *sk, struct pp *ca, bool app_limited)
 {
-	if (READ_ONCE(net->setpoint) || ca->lost)
-		return;
-	ca->lost = 1;
-	ca->rounds = 0;
-	ca->setpoint = max(ca->setpoint - ca->setpoint / 4,
-			   PP_SETPOINT_MIN);
+	u64 rate = pp_invert(ca->estimate.service);
+
+	pp_control(sk, ca,
+		   pp_law_discrete(ca->setpoint, ca->epoch_queue,
+				   pp_outstanding(sk), ca->epoch_rate ?: rate,
+				   rate, (u64)ca->rtt_us * NSEC_PER_USEC),
+		   app_limited);
+	ca->epoch_rate = rate;
+	ca->epoch_queue = ca->queue;
 }
 
-/* What a round trip delivers, for the rise: the most in an ACK's own round. */
+/* What a round trip delivers, for the rise: the most of any ACK. */
 static void pp_flight(struct pp *ca, const struct rate_sample *rs)
 {
 	u64 flight;
 
 	if (rs->delivered <= 0 || rs->interval_us <= 0)
 		return;
-	/* Segments below 2^24 and times of 2^24 us. */
+	/* Segments below 2^24 and times up to 2^24 us. */
 	flight = div_u64((u64)rs->delivered * ca->delay_us << PP_PACKET_SHIFT,
 			 rs->interval_us);
 	ca->flight = max_t(u32, ca->flight, min_t(u64, flight, U32_MAX));
 }
 
+/*
+ * Probing, PP94 section 7 with the numbers of Table 2. A setpoint that the
+ * queue has not reached was not probed.
+ */
+static void pp_setpoint(struct pp *ca, const struct pp_net *net)
+{
+	u32 fixed = READ_ONCE(net->setpoint) << PP_PACKET_SHIFT;
+	u32 most = READ_ONCE(net->setpoint_max) << PP_PACKET_SHIFT;
+
+	if (fixed) {
+		ca->setpoint = fixed;
+	} else if (++ca->rounds >= PP_SETPOINT_ROUNDS) {
+		ca->rounds = 0;
+		if (ca->queue + PP_SETPOINT_STEP >= ca->setpoint)
+			ca->setpoint += PP_SETPOINT_STEP;
+		ca->setpoint = min(ca->setpoint, most);
+	}
+	ca->lowered = 0;
+}
+
+static void pp_loss(struct pp *ca, const struct pp_ack *ack)
+{
+	ca->losses = min_t(u32, ca->losses + ack->rs->losses, U8_MAX);
+	if (READ_ONCE(ack->net->setpoint) || ca->lowered)
+		return;
+	ca->lowered = 1;
+	ca->rounds = 0;
+	ca->setpoint = max(ca->setpoint - ca->setpoint / 4, PP_SETPOINT_MIN);
+}
+
+/* Nothing is known yet: a pair more in each round trip. */
+static void pp_grope(struct sock *sk, const struct pp *ca)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp) + 2, tp->snd_cwnd_clamp));
+	pp_pace(sk, pp_law_rate(min_t(u32, tcp_snd_cwnd(tp), PP_PACKETS_MAX) <<
+				PP_PACKET_SHIFT, ca->rtt_us));
+}
+
+static void pp_round(struct sock *sk, struct pp *ca, const struct pp_ack *ack)
+{
+	ca->flight_last = ca->flight;
+	ca->flight = 0;
+	pp_setpoint(ca, ack->net);
+	pp_path_round(sk, ca);
+	if (!ca->estimate.service)
+		pp_grope(sk, ca);
+	else if (READ_ONCE(ack->net->law) == PP_LAW_DISCRETE)
+		pp_law_epoch(sk, ca, pp_is_app_limited(sk, ack->rs));
+}
+
 static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 			    const struct rate_sample *rs)
 {
-	const struct pp_net *net = pp_net(sock_net(sk));
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct pp *ca = inet_csk_ca(sk);
-	u32 acked = tp->delivered - ca->delivered;
+	struct pp_ack ack = {
+		.net	= pp_net(sock_net(sk)),
+		.rs	= rs,
+		.acked	= tp->delivered - ca->delivered,
+		.now_ns	= (u32)tp->tcp_clock_cache,
+	};
+	bool first = !ca->estimate.service;
 	u64 sample;
 
 	/* The ACK of the SYN comes before init(). */
@@ -207,35 +235,36 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 
 	ca->delivered = tp->delivered;
 	if (rs->losses > 0)
-		pp_loss(ca, net);
-	if (!acked)
+		pp_loss(ca, &ack);
+	if (!ack.acked)
 		return;
 
-	if (rs->rtt_us >= 0) {
-		ca->rtt_us = clamp_t(long, rs->rtt_us, 1, PP_RTT_MAX_US);
-		if (!ca->delay_us || ca->rtt_us < ca->delay_us)
-			ca->delay_us = ca->rtt_us;
+	/* What waited until a process let go of the socket came earlier. */
+	ack.timed = rs->rtt_us >= 0 && !rs->is_retrans;
+	if (sock_owned_by_user_nocheck(sk)) {
+		ack.timed = false;
+		pp_count(sock_net(sk), PP_COUNT_BACKLOG);
 	}
-	ca->idle_since = tcp_jiffies32;
+
+	ca->acked_at = tcp_jiffies32;
+	pp_path_delay(sk, ca, &ack);
 	pp_flight(ca, rs);
-
-	if (rs->is_retrans || rs->rtt_us < 0) {
-		pp_train_break(&ca->train);
-		sample = 0;
-	} else {
-		sample = pp_train_ack(&ca->train, (u32)tp->first_tx_mstamp,
-				      (u32)tp->tcp_clock_cache, acked,
-				      READ_ONCE(net->train));
-	}
+	sample = pp_path_sample(sk, ca, &ack);
 	if (sample)
-		pp_sample(sk, ca, net, rs, sample);
-
-	if (!before(rs->prior_delivered, ca->round_end)) {
-		ca->round_end = tp->delivered;
-		pp_round(sk, ca, net, rs);
-	}
-	if (ca->estimate.service)
+		pp_estimate_sample(&ca->estimate, &ack.net->gains, sample);
+	if (ca->estimate.service) {
+		ca->queue = pp_law_queue(pp_outstanding(sk), ca->delay_us,
+					 ca->estimate.service);
+		if (ca->queue <= 2 * PP_PACKET)
+			ca->empty = 1;
+		if (sample &&
+		    (first || READ_ONCE(ack.net->law) == PP_LAW_CONTINUOUS))
+			pp_law_now(sk, ca, pp_is_app_limited(sk, rs));
 		pp_window(sk, ca);
+	}
+
+	if (!before(rs->prior_delivered, ca->round_start))
+		pp_round(sk, ca, &ack);
 }
 
 /* Losses are no affair of the rate, PP94 section 6. */
@@ -249,9 +278,67 @@ static u32 pp_undo_cwnd(struct sock *sk)
 	return tcp_snd_cwnd(tcp_sk(sk));
 }
 
+/**
+ * pp_restart() - begin anew, with what is known
+ * @sk: socket
+ * @ca: its private area
+ * @rounds: round trips since it was known
+ *
+ * The mean rate is forgotten, by half in a round trip, so that the rate rises
+ * again.
+ */
+static void pp_restart(struct sock *sk, struct pp *ca, u32 rounds)
+{
+	pp_train_break(&ca->train);
+	ca->mean_rate >>= min(rounds, 63U);
+	ca->queue = 0;
+	ca->epoch_rate = 0;
+	ca->epoch_queue = 0;
+	if (ca->estimate.service)
+		pp_law_now(sk, ca, true);
+}
+
+/* Before something is sent: is it the first after an idle time? */
+static void pp_before_send(struct sock *sk, struct pp *ca)
+{
+	u32 idle_us;
+
+	if (tcp_sk(sk)->packets_out || ca->clean || !ca->ready)
+		return;
+	ca->clean = 1;
+	idle_us = jiffies_to_usecs(min_t(u32, tcp_jiffies32 - ca->acked_at,
+					 60 * HZ));
+	if (ca->delay_us && idle_us > ca->delay_us)
+		pp_restart(sk, ca, idle_us / ca->delay_us);
+}
+
 static u32 pp_tso_segs(COMPAT_TSO_SEGS_ARGS)
 {
+	pp_before_send(sk, inet_csk_ca(sk));
 	return pp_train_use(sk);
+}
+
+/* For ppx, which has no rate. */
+static u32 ppx_tso_segs(COMPAT_TSO_SEGS_ARGS)
+{
+	return pp_train_use(sk);
+}
+
+/*
+ * A timeout: nothing is outstanding, nothing that is known is sure. PP94 goes
+ * back to the first setpoint and keeps the rate; here the rate rises again, as
+ * the path may be another one.
+ */
+static void pp_set_state(struct sock *sk, u8 new_state)
+{
+	struct pp *ca = inet_csk_ca(sk);
+
+	if (new_state != TCP_CA_Loss ||
+	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss || !ca->ready)
+		return;
+	if (!READ_ONCE(pp_net(sock_net(sk))->setpoint))
+		ca->setpoint = PP_SETPOINT_INITIAL;
+	pp_restart(sk, ca, 63);
 }
 
 static void pp_init(struct sock *sk)
@@ -264,14 +351,29 @@ static void pp_init(struct sock *sk)
 	memset(ca, 0, sizeof(*ca));
 	ca->ready = 1;
 	ca->delivered = tp->delivered;
-	ca->round_end = tp->delivered;
-	ca->idle_since = tcp_jiffies32;
+	ca->round_start = tp->delivered;
+	ca->round_us = tp->tcp_mstamp;
+	ca->acked_at = tcp_jiffies32;
+	ca->low_us = U32_MAX;
 	ca->setpoint = READ_ONCE(net->setpoint) << PP_PACKET_SHIFT ?:
 		       PP_SETPOINT_INITIAL;
 	if (initial)
-		tcp_snd_cwnd_set(tp, initial);
+		tcp_snd_cwnd_set(tp, min(initial, tp->snd_cwnd_clamp));
+	/* The stack does not pace the first ten segments. */
+	if (tp->srtt_us)
+		pp_pace(sk, pp_law_rate(tcp_snd_cwnd(tp) << PP_PACKET_SHIFT,
+					tp->srtt_us >> 3));
 	pp_train_use(sk);
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+}
+
+/* Another congestion control may send larger packets again. */
+static void pp_release(struct sock *sk)
+{
+	const struct pp *ca = inet_csk_ca(sk);
+
+	if (ca->gso_segs)
+		sk->sk_gso_max_segs = ca->gso_segs;
 }
 
 /* What ss shows beside the setpoint, see pp_get_info(). */
@@ -279,7 +381,9 @@ static u32 pp_state(const struct pp *ca)
 {
 	return (ca->estimate.service ? 0 : PP_STATE_START) |
 	       (ca->rising ? PP_STATE_RISING : 0) |
-	       (ca->draining ? PP_STATE_DRAINING : 0);
+	       (ca->draining ? PP_STATE_DRAINING : 0) |
+	       (ca->delayed ? PP_STATE_DELAYED : 0) |
+	       (ca->shared ? PP_STATE_SHARED : 0);
 }
 
 /*
@@ -335,9 +439,11 @@ static struct tcp_congestion_ops pp_ops[] __read_mostly = {
 		.owner		= THIS_MODULE,
 		.flags		= TCP_CONG_NON_RESTRICTED,
 		.init		= pp_init,
+		.release	= pp_release,
 		.cong_control	= pp_cong_control,
 		.ssthresh	= pp_ssthresh,
 		.undo_cwnd	= pp_undo_cwnd,
+		.set_state	= pp_set_state,
 		.COMPAT_TSO_SEGS_OP = pp_tso_segs,
 		.get_info	= pp_get_info,
 	}, {
@@ -345,10 +451,11 @@ static struct tcp_congestion_ops pp_ops[] __read_mostly = {
 		.owner		= THIS_MODULE,
 		.flags		= TCP_CONG_NON_RESTRICTED,
 		.init		= ppx_init,
+		.release	= pp_release,
 		.cong_control	= ppx_cong_control,
 		.ssthresh	= pp_ssthresh,
 		.undo_cwnd	= pp_undo_cwnd,
-		.COMPAT_TSO_SEGS_OP = pp_tso_segs,
+		.COMPAT_TSO_SEGS_OP = ppx_tso_segs,
 	},
 };
 

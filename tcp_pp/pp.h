@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the parts of tcp_pp share: a connection, its rate (pp.c) and what it
+ * makes of its path (pp_path.c). The arithmetic is in pp_model.h.
+ */
 #ifndef _PP_H
 #define _PP_H
 
@@ -13,54 +17,106 @@
 #define PP_STATE_START		1
 #define PP_STATE_RISING		2
 #define PP_STATE_DRAINING	4
+#define PP_STATE_DELAYED	8
+#define PP_STATE_SHARED		16
 #define PP_STATE_UNIT		10000
 
 /**
  * struct pp - one connection, in inet_csk_ca()
  * @estimate: service time of the bottleneck
  * @mean_rate: mean of the rate at which to send, packets/s in Q16
+ * @epoch_rate: discrete law: 1 / s_hat when the round trip began
  * @train: ACKs of the open train
+ * @epoch_queue: discrete law: n_hat when the round trip began, Q8
  * @delay_us: propagation delay R, us; 0 before the first sample
  * @rtt_us: round-trip time of the last ACK that had one, us
  * @queue: n_hat, Q8
  * @setpoint: B, Q8
  * @delivered: tp->delivered at the last ACK
- * @round_end: tp->delivered at which the round trip is over
- * @epoch_rate: discrete law: 1 / s_hat when the epoch began
- * @epoch_queue: discrete law: n_hat when the epoch began, Q8
+ * @round_start: tp->delivered when the round trip began
+ * @round_us: low word of the time at which it began
  * @flight: most that a round trip delivered, in this one, Q8
  * @flight_last: the same of the one before
- * @idle_since: tcp_jiffies32 when the last ACK came
+ * @acked_at: tcp_jiffies32 when the last ACK came
+ * @low_us: least round-trip time in the rounds that @odd counts; with @shared
+ *	that of the rounds before it
  * @gso_segs: what sk_gso_max_segs was without us
  * @rounds: round trips since the setpoint was raised
+ * @odd: round trips in a row that do not fit a queue of our own; with @shared
+ *	those that do, or those since it began while @fresh
+ * @hold: round trips until @delay_us may be raised again
+ * @losses: segments lost in this round trip; saturates
  * @ready: init() has run
- * @uncontrolled: this is ppx
- * @lost: the setpoint was lowered in this round trip
+ * @lowered: the setpoint was lowered in this round trip
  * @rising: the adaptive rise holds the rate down
  * @draining: the rate is that of a queue which drains
+ * @clean: what is sent next finds nothing of ours on the path
+ * @empty: n_hat was small in this round trip
+ * @paired: a sample came in this round trip
+ * @narrow: with @shared: one that does not fit a queue of our own
+ * @shared: the bottleneck does not keep flows apart: s_hat is what arrives
+ * @fresh: with @shared: the round-trip time is watched
+ * @fell: with @fresh: it fell
+ * @delayed: the receiver delays ACKs: s_hat is from the distances of pairs
+ * @held: ACKs in a row that stand for a pair
  */
 struct pp {
 	struct pp_estimate	estimate;
 	u64			mean_rate;
+	u64			epoch_rate;
 	struct pp_train		train;
+	u32			epoch_queue;
 	u32			delay_us;
 	u32			rtt_us;
 	u32			queue;
 	u32			setpoint;
 	u32			delivered;
-	u32			round_end;
-	u64			epoch_rate;
-	u32			epoch_queue;
+	u32			round_start;
+	u32			round_us;
 	u32			flight;
 	u32			flight_last;
-	u32			idle_since;
+	u32			acked_at;
+	u32			low_us;
 	u16			gso_segs;
 	u8			rounds;
-	u8			ready:1,
-				uncontrolled:1,
-				lost:1,
+	u8			odd;
+	u8			hold;
+	u8			losses;
+	u16			ready:1,
+				lowered:1,
 				rising:1,
-				draining:1;
+				draining:1,
+				clean:1,
+				empty:1,
+				paired:1,
+				narrow:1,
+				shared:1,
+				fresh:1,
+				fell:1,
+				delayed:1,
+				held:4;
 };
+
+/**
+ * struct pp_ack - what one ACK brings
+ * @net: settings in force
+ * @rs: rate sample of the stack
+ * @acked: segments newly delivered, 1 and up
+ * @now_ns: when it came, low word
+ * @timed: that time is true, and so is the one of the segments
+ */
+struct pp_ack {
+	const struct pp_net		*net;
+	const struct rate_sample	*rs;
+	u32				acked;
+	u32				now_ns;
+	bool				timed;
+};
+
+/* pp_path.c */
+u64 pp_path_sample(struct sock *sk, struct pp *ca, const struct pp_ack *ack);
+void pp_path_delay(const struct sock *sk, struct pp *ca,
+		   const struct pp_ack *ack);
+void pp_path_round(const struct sock *sk, struct pp *ca);
 
 #endif /* _PP_H */

@@ -162,16 +162,21 @@ u64 pp_law_mean(u64 mean, u64 rate)
  * @rate: by the law
  * @setpoint: B, Q8
  * @queue: n_hat, Q8
+ * @delay_us: propagation delay R, us
  * @service: s_hat, ns in Q10
  *
- * Return: at least a pair in the time after which the queue is at the setpoint,
- * (n_hat - B) s_hat, if it is above three times that.
+ * Return: @rate, but at least a pair in a round trip, and if the queue is above
+ * three times the setpoint a pair in the time after which it is there,
+ * (n_hat - B) s_hat.
  */
-u64 pp_law_drain(u64 rate, u32 setpoint, u32 queue, u64 service)
+u64 pp_law_drain(u64 rate, u32 setpoint, u32 queue, u32 delay_us, u64 service)
 {
-	if (queue / 3 <= setpoint)
-		return rate;
+	u64 least = pp_rate(2 * PP_PACKET,
+			    pp_law_rtt_ns(queue, delay_us, service));
+
 	/* Two packets in Q8; rates are below 2^46. */
-	return max(rate, div_u64(pp_invert(service) * 2 * PP_PACKET,
-				 queue - setpoint));
+	if (queue / 3 > setpoint)
+		least = max(least, div_u64(pp_invert(service) * 2 * PP_PACKET,
+					   queue - setpoint));
+	return max(rate, least);
 }

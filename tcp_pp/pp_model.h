@@ -107,6 +107,7 @@ static inline u64 pp_invert(u64 value)
 /* pp_train.c */
 u64 pp_train_ack(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
 		 u32 wanted);
+u64 pp_train_gap(const struct pp_train *train, u32 now_ns, u32 acked);
 void pp_train_break(struct pp_train *train);
 
 /* pp_estimator.c */
@@ -124,6 +125,6 @@ u64 pp_law_discrete(u32 setpoint, u32 queue, u32 outstanding, u64 rate_before,
 u64 pp_law_rate(u32 packets, u32 delay_us);
 u64 pp_law_rise(u64 target, u64 mean, u32 queue, u64 seen);
 u64 pp_law_mean(u64 mean, u64 rate);
-u64 pp_law_drain(u64 rate, u32 setpoint, u32 queue, u64 service);
+u64 pp_law_drain(u64 rate, u32 setpoint, u32 queue, u32 delay_us, u64 service);
 
 #endif /* _PP_MODEL_H */

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What tcp_pp keeps for each network namespace: settings, in
- * net.ipv4.tcp_pp.*. Never module parameters: all hosts of an emulated network
+ * net.ipv4.tcp_pp.*, and counters, in /proc/net/tcp_pp. Never module parameters: all hosts of an emulated network
  * share one module.
  */
 
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/sysctl.h>
 #include <net/net_namespace.h>
@@ -17,11 +19,13 @@
 /**
  * struct pp_net_priv - what hangs off a network namespace
  * @values: the settings
+ * @counters: see &enum pp_counter
  * @header: of the registered table
  * @table: copy of the table that points into @values
  */
 struct pp_net_priv {
 	struct pp_net		values;
+	atomic_long_t		counters[PP_COUNTERS];
 	struct ctl_table_header	*header;
 	struct ctl_table	*table;
 };
@@ -39,6 +43,36 @@ const struct pp_net *pp_net(const struct net *net)
 	const struct pp_net_priv *priv = net_generic(net, pp_net_id);
 
 	return &priv->values;
+}
+
+/**
+ * pp_count() - count an event
+ * @net: namespace
+ * @counter: which
+ */
+void pp_count(const struct net *net, enum pp_counter counter)
+{
+	struct pp_net_priv *priv = net_generic(net, pp_net_id);
+
+	atomic_long_inc(&priv->counters[counter]);
+}
+
+static int pp_counters_show(struct seq_file *seq, void *v)
+{
+	static const char *const names[] = {
+		[PP_COUNT_DELAYED]	= "delayed_acks",
+		[PP_COUNT_SHARED]	= "shared_queue",
+		[PP_COUNT_LONGER]	= "longer_path",
+		[PP_COUNT_BACKLOG]	= "untimed_acks",
+	};
+	struct pp_net_priv *priv = net_generic(seq_file_single_net(seq),
+					       pp_net_id);
+	int i;
+
+	for (i = 0; i < PP_COUNTERS; i++)
+		seq_printf(seq, "%s %lu\n", names[i],
+			   (unsigned long)atomic_long_read(&priv->counters[i]));
+	return 0;
 }
 
 static const char *const pp_estimators[] = {
@@ -170,17 +204,25 @@ static int __net_init pp_net_init(struct net *net)
 	priv->header = compat_register_net_sysctl(net, "net/ipv4/tcp_pp",
 						  priv->table,
 						  ARRAY_SIZE(pp_table));
-	if (!priv->header) {
-		kfree(priv->table);
-		return -ENOMEM;
-	}
+	if (!priv->header)
+		goto free;
+	if (!proc_create_net_single("tcp_pp", 0444, net->proc_net,
+				    pp_counters_show, NULL))
+		goto unregister;
 	return 0;
+
+unregister:
+	unregister_net_sysctl_table(priv->header);
+free:
+	kfree(priv->table);
+	return -ENOMEM;
 }
 
 static void __net_exit pp_net_exit(struct net *net)
 {
 	struct pp_net_priv *priv = net_generic(net, pp_net_id);
 
+	remove_proc_entry("tcp_pp", net->proc_net);
 	unregister_net_sysctl_table(priv->header);
 	kfree(priv->table);
 }

@@ -29,7 +29,24 @@ struct pp_net {
 	u32		initial;
 };
 
+/**
+ * enum pp_counter - lines of /proc/net/tcp_pp
+ * @PP_COUNT_DELAYED: times that a receiver began to delay its ACKs
+ * @PP_COUNT_SHARED: times that a bottleneck seemed not to keep flows apart
+ * @PP_COUNT_LONGER: times that a propagation delay was raised
+ * @PP_COUNT_BACKLOG: ACKs without a time, as a process held the socket
+ * @PP_COUNTERS: number of counters
+ */
+enum pp_counter {
+	PP_COUNT_DELAYED,
+	PP_COUNT_SHARED,
+	PP_COUNT_LONGER,
+	PP_COUNT_BACKLOG,
+	PP_COUNTERS
+};
+
 const struct pp_net *pp_net(const struct net *net);
+void pp_count(const struct net *net, enum pp_counter counter);
 int pp_net_register(void);
 void pp_net_unregister(void);
 

@@ -71,3 +71,21 @@ u64 pp_train_ack(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
 	train->segs = 0;
 	return sample;
 }
+
+/**
+ * pp_train_gap() - service time from the distance of any two ACKs
+ * @train: ACKs so far
+ * @now_ns: when an ACK came, low word, ns
+ * @acked: segments that it delivers, 1 and up
+ *
+ * True only while the bottleneck was never idle between them. To be called
+ * before pp_train_ack() takes the ACK.
+ *
+ * Return: ns in Q10, or 0 if there is no ACK before.
+ */
+u64 pp_train_gap(const struct pp_train *train, u32 now_ns, u32 acked)
+{
+	u64 span = (u64)(now_ns - train->last_ns) << PP_SERVICE_SHIFT;
+
+	return train->open ? div_u64(span, acked ?: 1) : 0;
+}
