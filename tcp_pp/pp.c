@@ -105,9 +105,8 @@ static void pp_window(struct sock *sk, const struct pp *ca)
 static void pp_control(struct sock *sk, struct pp *ca, u64 target,
 		       bool app_limited)
 {
-	u32 flight = max(ca->flight, ca->flight_last);
 	u64 rate = pp_law_rise(target, ca->mean_rate, ca->queue,
-			       pp_law_rate(flight, ca->delay_us));
+			       pp_path_bound(ca));
 
 	ca->rising = rate < target;
 	/* What was not sent is no part of the mean. */
@@ -255,8 +254,10 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	if (ca->estimate.service) {
 		ca->queue = pp_law_queue(pp_outstanding(sk), ca->delay_us,
 					 ca->estimate.service);
-		if (ca->queue <= 2 * PP_PACKET)
+		if (pp_is_low(ca))
 			ca->empty = 1;
+		else
+			ca->settled = 1;
 		if (sample &&
 		    (first || READ_ONCE(ack.net->law) == PP_LAW_CONTINUOUS))
 			pp_law_now(sk, ca, pp_is_app_limited(sk, rs));
@@ -291,6 +292,9 @@ static void pp_restart(struct sock *sk, struct pp *ca, u32 rounds)
 {
 	pp_train_break(&ca->train);
 	ca->mean_rate >>= min(rounds, 63U);
+	ca->flight >>= min(rounds, 2U);
+	ca->flight_last >>= min(rounds, 2U);
+	ca->settled = 0;
 	ca->queue = 0;
 	ca->epoch_rate = 0;
 	ca->epoch_queue = 0;
@@ -355,6 +359,9 @@ static void pp_init(struct sock *sk)
 	ca->round_us = tp->tcp_mstamp;
 	ca->acked_at = tcp_jiffies32;
 	ca->low_us = U32_MAX;
+	/* An old connection knows R; of a new one only the SYN was timed. */
+	if (tp->bytes_acked > tp->mss_cache && tcp_min_rtt(tp) != U32_MAX)
+		ca->delay_us = clamp(tcp_min_rtt(tp), 1U, PP_RTT_MAX_US);
 	ca->setpoint = READ_ONCE(net->setpoint) << PP_PACKET_SHIFT ?:
 		       PP_SETPOINT_INITIAL;
 	if (initial)

@@ -58,6 +58,7 @@
  * @fresh: with @shared: the round-trip time is watched
  * @fell: with @fresh: it fell
  * @delayed: the receiver delays ACKs: s_hat is from the distances of pairs
+ * @settled: packets have been waiting at the bottleneck
  * @held: ACKs in a row that stand for a pair
  */
 struct pp {
@@ -94,7 +95,8 @@ struct pp {
 				fresh:1,
 				fell:1,
 				delayed:1,
-				held:4;
+				settled:1,
+				held:3;
 };
 
 /**
@@ -113,7 +115,14 @@ struct pp_ack {
 	bool				timed;
 };
 
+/* Up to this queue the estimates are taken with caution, PP94 section 5. */
+static inline bool pp_is_low(const struct pp *ca)
+{
+	return ca->queue <= PP_QUEUE_LOW;
+}
+
 /* pp_path.c */
+u64 pp_path_bound(const struct pp *ca);
 u64 pp_path_sample(struct sock *sk, struct pp *ca, const struct pp_ack *ack);
 void pp_path_delay(const struct sock *sk, struct pp *ca,
 		   const struct pp_ack *ack);

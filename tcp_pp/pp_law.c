@@ -19,9 +19,6 @@
 #define PP_ATTACK_UP(rtt)	((rtt) + (rtt) / 2)
 #define PP_ATTACK_DOWN(rtt)	((rtt) - (rtt) / 5)
 
-/* Up to this queue the estimates are taken with caution, PP94 section 5. */
-#define PP_QUEUE_LOW		(2 * PP_PACKET)
-
 /**
  * pp_law_queue() - packets of the flow that wait at the bottleneck
  * @outstanding: packets sent and not known to have left, Q8
@@ -129,20 +126,18 @@ u64 pp_law_rate(u32 packets, u32 delay_us)
  * @target: rate by the law
  * @mean: mean rate at which the flow sends
  * @queue: n_hat, Q8
- * @seen: rate at which packets arrived in the last round trips
+ * @bound: do not go beyond, whatever the target
  *
  * While next to nothing waits at the bottleneck the estimates may come from an
- * idle one: go a fifth of the way only. And no further than four times what has
- * been seen to arrive: a token bucket that is full lets a pair pass as one, and
- * its rate would seem to be that of the link before it.
+ * idle one: go a fifth of the way only.
  *
  * Return: the rate to send at.
  */
-u64 pp_law_rise(u64 target, u64 mean, u32 queue, u64 seen)
+u64 pp_law_rise(u64 target, u64 mean, u32 queue, u64 bound)
 {
 	if (queue > PP_QUEUE_LOW || target <= mean)
 		return target;
-	return max(mean, min(mean + (target - mean) / 5, 4 * seen));
+	return max(mean, min(mean + (target - mean) / 5, bound));
 }
 
 /**

@@ -26,6 +26,9 @@
 #define PP_PACKET		(1U << PP_PACKET_SHIFT)
 #define PP_PACKETS_MAX		(U32_MAX >> PP_PACKET_SHIFT)
 
+/* A queue of next to nothing, PP94 section 5. */
+#define PP_QUEUE_LOW		(2 * PP_PACKET)
+
 /* Weights and errors are Q16. */
 #define PP_ONE			(1U << 16)
 
@@ -123,7 +126,7 @@ u64 pp_law_continuous(u32 setpoint, u32 queue, u32 delay_us, u64 service);
 u64 pp_law_discrete(u32 setpoint, u32 queue, u32 outstanding, u64 rate_before,
 		    u64 rate, u64 rtt_ns);
 u64 pp_law_rate(u32 packets, u32 delay_us);
-u64 pp_law_rise(u64 target, u64 mean, u32 queue, u64 seen);
+u64 pp_law_rise(u64 target, u64 mean, u32 queue, u64 bound);
 u64 pp_law_mean(u64 mean, u64 rate);
 u64 pp_law_drain(u64 rate, u32 setpoint, u32 queue, u32 delay_us, u64 service);
 

@@ -33,7 +33,7 @@
 #include "pp.h"
 
 /* ACKs of two segments or more in a row: they are delayed. */
-#define PP_DELAYED_ACKS		8
+#define PP_DELAYED_ACKS		7
 
 /* Round trips in a row until a path is believed to be another one. */
 #define PP_ROUNDS_ODD		4
@@ -55,7 +55,7 @@ static u64 pp_path_arrivals(const struct pp_ack *ack)
 /* A sample of pairs while ACKs are delayed. */
 static u64 pp_path_delayed(const struct pp *ca, u64 gap)
 {
-	if (!ca->estimate.service || ca->queue > 2 * PP_PACKET ||
+	if (!ca->estimate.service || !pp_is_low(ca) ||
 	    gap < ca->estimate.service)
 		return gap;
 	return 0;
@@ -72,6 +72,35 @@ static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
 		ca->delayed = 1;
 		pp_count(sock_net(sk), PP_COUNT_DELAYED);
 	}
+}
+
+/* The most that a round trip delivered, as a rate. */
+static u64 pp_path_seen(const struct pp *ca)
+{
+	return pp_law_rate(max(ca->flight, ca->flight_last), ca->delay_us);
+}
+
+/**
+ * pp_path_bound() - most that the rate may be while the queue is low
+ * @ca: connection
+ *
+ * A token bucket that is full lets a pair pass as one, and its rate would seem
+ * to be that of the link before it. So the rate becomes no more than four times
+ * what has been seen to arrive, and twice where the share is known.
+ *
+ * Return: rate, packets/s in Q16.
+ */
+u64 pp_path_bound(const struct pp *ca)
+{
+	return pp_path_seen(ca) * (ca->settled ? 2 : 4);
+}
+
+/* For the same reason a sample is no shorter than half of that. */
+static u64 pp_path_credible(const struct pp *ca, u64 sample)
+{
+	if (!sample || !pp_is_low(ca) || !ca->estimate.service)
+		return sample;
+	return max(sample, pp_invert(2 * pp_path_bound(ca)));
 }
 
 /**
@@ -102,7 +131,7 @@ u64 pp_path_sample(struct sock *sk, struct pp *ca, const struct pp_ack *ack)
 	if (sample)
 		ca->paired = 1;
 	if (!ca->shared)
-		return sample;
+		return pp_path_credible(ca, sample);
 
 	if (sample && sample < ca->estimate.service - ca->estimate.service / 4)
 		ca->narrow = 1;
@@ -150,15 +179,22 @@ static bool pp_path_fits(const struct sock *sk, const struct pp *ca)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 took_us = (u32)tp->tcp_mstamp - ca->round_us;
 	u32 arrived = tp->delivered - ca->round_start;
-	u64 busy_us;
+	u64 busy_us, most_us;
 
-	if (ca->empty)
-		return ca->losses < PP_LOSSES || ca->losses <= arrived / 4;
+	if (ca->losses >= PP_LOSSES && ca->losses > arrived / 4 && ca->empty)
+		return false;
 
-	/* Segments below 2^24 (a window), service times up to 2^42. */
+	/* Are as many packets waiting as the round-trip time says? */
+	most_us = pp_law_rtt_ns(2 * (ca->queue + 4 * PP_PACKET), ca->delay_us,
+				ca->estimate.service);
+	most_us = div_u64(most_us, NSEC_PER_USEC) + ca->delay_us / 8;
+	if (ca->low_us != U32_MAX && ca->low_us > most_us)
+		return false;
+
+	/* Does as much arrive? Segments are below 2^24, service below 2^42. */
 	busy_us = div_u64(mul_u64_u32_shr(ca->estimate.service, arrived,
 					  PP_SERVICE_SHIFT), NSEC_PER_USEC);
-	return busy_us >= took_us - took_us / 8;
+	return ca->empty || busy_us >= took_us - took_us / 8;
 }
 
 static void pp_path_share(const struct sock *sk, struct pp *ca)

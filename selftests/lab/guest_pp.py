@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0
 """Behaviour of the congestion control pp between network namespaces."""
 
+import os
+import re
 import socket
 import struct
 import time
 from collections import namedtuple
 
 import guest_base
-from guest_base import near, note, run
-from tcp_bench import PACKET, TCP_CC_INFO, Path, info, pump, settle
+from guest_base import near, note, run, start
+from tcp_bench import (LOSS, PACKET, PORT, RECOVERY, TCP_CC_INFO,
+                       TCP_CONGESTION, TRAFFIC, Path, info, pump, settle)
 
 SYSCTL = "net.ipv4.tcp_pp."
-START, RISING, DRAINING = 1, 2, 4
+START, RISING, DRAINING, DELAYED, SHARED = 1, 2, 4, 8, 16
 STATE_UNIT = 10000
 # A queue for each flow, served in turn, and no opinion on its length.
 FAIR = "fq_codel limit 10000 flows 1024 quantum 1514 target 10s interval 100s"
+FULL_BPS = 10**7 * 1448 / PACKET
 Pp = namedtuple("Pp", "bw delay_us queue setpoint state")
 
 
@@ -23,14 +27,21 @@ def pp_info(connection):
     low, high, delay_us, queue, setpoint = struct.unpack(
         "=5I", connection.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 20))
     state, setpoint = divmod(setpoint, STATE_UNIT * 256)
-    return Pp(high << 32 | low, delay_us, queue / 256, setpoint / 256, state)
+    return Pp((high << 32 | low) * 8, delay_us, queue / 256, setpoint / 256,
+              state)
 
 
-def fair_path(**words):
+def fair_path(setpoint=None, **words):
     """A path whose bottleneck serves flows in turn."""
     path = Path(**{"aqm": FAIR, "sink": "reno", "quickack": True, **words})
-    # What leaves the host are packets of one segment.
+    # What leaves a host are packets of one segment.
     path.s.run("ip link set dev right gso_max_segs 1")
+    path.d.run("ip link set dev left gso_max_segs 1")
+    # Two dozen flows may not hold more than TCP has memory for.
+    for space in (path.s, path.d):
+        space.sysctl("net.ipv4.tcp_wmem", "4096 1000000 1000000")
+    if setpoint is not None:
+        path.s.sysctl(SYSCTL + "setpoint", setpoint)
     return path
 
 
@@ -45,20 +56,467 @@ def look(path, connection, seconds, step_s=0.005):
     return found
 
 
+def trace(seen, every=1):
+    """Some of what look() saw, for a failure's report."""
+    for when, queue, pp, tcp in seen[::every]:
+        note(f"{when:.3f} queue {queue} n_hat {pp.queue:.2f} B {pp.setpoint} "
+             f"1/s {pp.bw / 1e6:.3f} R {pp.delay_us} rtt {tcp.rtt} "
+             f"state {pp.state} rate {tcp.pacing_rate * 8 / 1e6:.3f} "
+             f"unacked {tcp.unacked} cwnd {tcp.cwnd} "
+             f"retrans {tcp.total_retrans}")
+
+
+def goodputs(connections, warm_s, seconds):
+    """bit/s of acknowledged payload of each, after a time to settle."""
+    pump(connections, warm_s)
+    before = [info(one).bytes_acked for one in connections]
+    began = time.monotonic()
+    pump(connections, seconds)
+    took = time.monotonic() - began
+    return [(info(one).bytes_acked - was) * 8 / took
+            for one, was in zip(connections, before)]
+
+
+def counters(space):
+    """/proc/net/tcp_pp of a namespace."""
+    with space:
+        text = run("cat /proc/net/tcp_pp")
+    return {name: int(value) for name, value in
+            (line.split() for line in text.splitlines())}
+
+
 def check_setpoint():
     """The queue is at the setpoint after 10 round trips, and stays there."""
-    path = fair_path()
-    path.s.sysctl(SYSCTL + "setpoint", 20)
+    for law, estimator in (("continuous", "fuzzy"), ("continuous", "fixed"),
+                           ("continuous", "kalman")):
+        path = fair_path(20)
+        path.s.sysctl(SYSCTL + "law", law)
+        path.s.sysctl(SYSCTL + "estimator", estimator)
+        flow = path.connect("pp")
+        seen = look(path, flow, 3)
+        # Ten round trips of a path with 20 packets in its queue.
+        late = [(queue, pp.queue) for when, queue, pp, _ in seen if when > 0.64]
+        real = [queue for queue, _ in late]
+        note(f"{law} {estimator}: queue {min(real)} to {max(real)}")
+        trace(seen, 40)
+        assert 18 <= min(real) and max(real) <= 22
+        assert all(abs(queue - hat) <= 2.1 for queue, hat in late)
+        assert near(seen[-1][2].bw, FULL_BPS, 0.002)
+        assert not seen[-1][3].total_retrans
+        flow.close()
+        guest_base.cleanup()
+
+
+def check_discrete():
+    """PP94 (9): n at B - mu RTT / 9 where that is a queue at all."""
+    path = fair_path(20)
+    path.s.sysctl(SYSCTL + "law", "discrete")
     flow = path.connect("pp")
-    seen = look(path, flow, 4)
-    for when, queue, pp, tcp in seen[::8][:40] + seen[::80]:
-        note(f"{when:.3f} queue {queue} n_hat {pp.queue:.2f} B {pp.setpoint} "
-             f"1/s {pp.bw * 8 / 1e6:.3f} R {pp.delay_us} state {pp.state} "
-             f"rate {tcp.pacing_rate * 8 / 1e6:.3f} unacked {tcp.unacked} "
-             f"cwnd {tcp.cwnd} retrans {tcp.total_retrans}")
-    late = [queue for when, queue, *_ in seen if when > 0.5]
-    note(f"queue {min(late)} to {max(late)}")
-    assert 18 <= min(late) and max(late) <= 22
+    seen = look(path, flow, 6)
+    trace(seen, 60)
+    late = [queue for when, queue, *_ in seen if when > 2]
+    # lambda = mu at 0.9 (B - n + mu RTT) = mu RTT, with RTT = R + n / mu.
+    pipe = 0.04 * FULL_BPS / 1448 / 8
+    due = (0.9 * 20 - 0.1 * pipe) / (0.9 + 0.1)
+    note(f"queue {sum(late) / len(late):.2f}, {due:.2f} due")
+    assert abs(sum(late) / len(late) - due) < 2
+    assert min(late) > 0
+
+
+def check_rise():
+    """99 % of the link within 4.5 round trips of the first packet."""
+    path = fair_path(20, rate_bps=10**7, rtt_ms=100)
+    path.stats()
+    began = time.monotonic()
+    flow = path.connect("pp")
+    samples = []
+    while time.monotonic() < began + 1.5:
+        samples.append((time.monotonic() - began, path.stats().bytes))
+        pump([flow], 0.005)
+    span = 5
+    full = [when for (start_s, was), (when, now) in
+            zip(samples, samples[span:])
+            if (now - was) * 8 / (when - start_s) >= 0.99 * 10**7]
+    note(f"full from {full[0] * 10:.2f} round trips after the SYN")
+    assert full[0] <= 0.45
+    after = [one for one in samples if one[0] > full[0]]
+    share = (after[-1][1] - after[0][1]) * 8 / (after[-1][0] - after[0][0])
+    note(f"{share / 1e5:.2f} % since then")
+    assert share > 0.995 * 10**7
+
+
+def check_two_dozen():
+    """24 flows, round trips of 34 and 36 ms, each one 24th of 96 Mb/s."""
+    path = fair_path(10, rate_bps=96 * 10**6, rtt_ms=0)
+    path.r2.batch("tc", [
+        "qdisc add dev left root handle 1: prio bands 2 priomap "
+        "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
+        "qdisc add dev left parent 1:1 netem delay 34ms limit 1000000",
+        "qdisc add dev left parent 1:2 netem delay 36ms limit 1000000",
+        "filter add dev left parent 1: protocol ip prio 1 u32 match ip sport "
+        f"{PORT + 1} 0xffff flowid 1:2"])
+    path.sink("reno", PORT + 1)
+    flows = [path.connect("pp", port=PORT + number % 2)
+             for number in range(24)]
+    # Each starts when it likes, or pairs meet in step.
+    pump(flows, 4)
+    before = [info(one).bytes_acked for one in flows]
+    began, was = time.monotonic(), path.stats()
+    gaps = []
+    for _ in range(20):
+        pump(flows, 0.2)
+        hats = sorted(pp_info(one).queue for one in flows)
+        with path.r1:
+            text = run("tc -s class show dev right")
+        queues = sorted(int(one) for one in
+                        re.findall(r"class fq_codel 10:\S+ .*?backlog \d+b "
+                                   r"(\d+)p", text, re.S))
+        gaps.append((hats, queues))
+    took = time.monotonic() - began
+    share = 96 * 10**6 / 24 * 1448 / PACKET
+    errors = [(info(one).bytes_acked - old) * 8 / took / share - 1
+              for one, old in zip(flows, before)]
+    now = path.stats()
+    used = (now.bytes - was.bytes) * 8 / took / 96e6
+    note(f"shares off by {100 * min(errors):.3f} to {100 * max(errors):.3f} %, "
+         f"{100 * used:.2f} % used, {now.drops} dropped")
+    note(f"n_hat {gaps[-1][0]}")
+    note(f"queue {gaps[-1][1]}")
+    mean_hat = sum(sum(hats) for hats, _ in gaps) / 24 / len(gaps)
+    mean_real = sum(sum(queues) for _, queues in gaps) / 24 / len(gaps)
+    note(f"mean n_hat {mean_hat:.2f}, mean queue {mean_real:.2f}")
+    assert max(abs(one) for one in errors) < 0.005
+    assert used > 0.999 and not now.drops
+    assert not any(info(one).total_retrans for one in flows)
+    assert abs(mean_hat - mean_real) < 1
+
+
+def clean_goodput():
+    """bit/s of one flow over the path as it is."""
+    path = fair_path(20)
+    flow = path.connect("pp")
+    clean, = goodputs([flow], 2, 10)
+    flow.close()
+    guest_base.cleanup()
+    note(f"clean: {clean / 1e6:.3f} Mb/s")
+    return clean
+
+
+def check_loss_and_reordering():
+    """1 % random loss, reordering by 3 packets: within 5 % of the clean run."""
+    clean = clean_goodput()
+    for name, netem in (("loss", "loss 1% limit 10000"),
+                        ("reordering", "delay 3ms reorder 99% limit 10000")):
+        path = fair_path(20)
+        path.ahead(netem)
+        flow = path.connect("pp")
+        rate, = goodputs([flow], 2, 10)
+        last, pp = info(flow), pp_info(flow)
+        note(f"{name}: {rate / clean:.4f} of the clean goodput, "
+             f"{last.total_retrans} retransmitted, {last.dsack_dups} in vain, "
+             f"{last.reord_seen} reordered, 1/s {pp.bw / 1e6:.3f}, "
+             f"n_hat {pp.queue}, state {pp.state}, {counters(path.s)}")
+        assert rate > 0.95 * clean
+        if name == "loss":
+            assert last.total_retrans > 50
+            assert near(last.total_retrans, 0.01 * last.data_segs_out, 0.4)
+        else:
+            assert last.reord_seen
+        flow.close()
+        guest_base.cleanup()
+
+
+def check_two_way():
+    """A flow each way: each within 5 % of what ACKs leave of the link."""
+    path = fair_path(20)
+    path.r2.batch("tc", ["qdisc del dev left root",
+                         "qdisc add dev left root handle 1: htb default 1",
+                         "class add dev left parent 1: classid 1:1 htb rate "
+                         "10mbit burst 1514 cburst 1514 quantum 1514",
+                         "qdisc add dev left parent 1:1 handle 10: " + FAIR])
+    path.r1.run("tc qdisc add dev left root netem delay 40ms limit 100000")
+    path.s.run("ip route change 10.0.0.0/8 via 10.0.0.2 quickack 1")
+    with path.s:
+        start([TRAFFIC, "sink", "--port", str(PORT), "--cc", "reno",
+               "--json", "/dev/null"])
+        while not run(f"ss -Htln sport = :{PORT}").strip():
+            time.sleep(0.01)
+    there = path.connect("pp")
+    with path.d:
+        back = socket.socket()
+    path.d.sysctl(SYSCTL + "setpoint", 20)
+    back.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"pp")
+    back.connect(("10.0.0.1", PORT))
+    rates = goodputs([there, back], 2, 10)
+    # ACKs of 66 bytes, one for each segment of 1514, share the link.
+    due = FULL_BPS * PACKET / (PACKET + 66)
+    for flow, rate in zip((there, back), rates):
+        pp, tcp = pp_info(flow), info(flow)
+        note(f"{rate / due:.4f} of {due / 1e6:.3f} Mb/s, 1/s "
+             f"{pp.bw / 1e6:.3f} n_hat {pp.queue:.2f} R {pp.delay_us} "
+             f"rtt {tcp.rtt} state {pp.state} retrans {tcp.total_retrans}")
+    note(f"{counters(path.s)}")
+    assert min(rates) > 0.95 * due
+
+
+def check_delayed_acks():
+    """A receiver that delays ACKs: seen, and the link is used all the same."""
+    path = fair_path(20, quickack=False)
+    flow = path.connect("pp")
+    seen = look(path, flow, 6)
+    trace(seen, 50)
+    late = [queue for when, queue, *_ in seen if when > 1]
+    note(f"queue {min(late)} to {max(late)}, {counters(path.s)}")
+    assert seen[-1][2].state & DELAYED
+    assert counters(path.s)["delayed_acks"] >= 1
+    assert max(late) <= 30
+    assert min(late) >= 1, "the link was idle"
+    with path.s:
+        text = run("ss -Htin dport = :5000")
+    assert "bbr:(bw:" in text and "cwnd_gain:8" in text, text
+
+
+def check_fifo():
+    """Flows in one FIFO: seen as such, none starved, no collapse."""
+    path = fair_path(10, aqm="pfifo limit 100")
+    flows = [path.connect("pp") for _ in range(4)]
+    pump(flows, 15)
+    was = path.stats()
+    rates = goodputs(flows, 0, 20)
+    for flow, rate in zip(flows, rates):
+        pp, tcp = pp_info(flow), info(flow)
+        note(f"{rate / 1e6:.3f} Mb/s 1/s {pp.bw / 1e6:.3f} n_hat "
+             f"{pp.queue:.2f} R {pp.delay_us} state {pp.state} "
+             f"retrans {tcp.total_retrans} of {tcp.data_segs_out}")
+    note(f"{counters(path.s)}, queue {path.stats().qlen}, "
+         f"{path.stats().drops} dropped of {path.stats().packets}")
+    assert sum(rates) > 0.95 * FULL_BPS
+    assert min(rates) > 0.4 * FULL_BPS / 4
+    assert counters(path.s)["shared_queue"] >= 2
+    stats = path.stats()
+    assert stats.drops - was.drops < 0.01 * (stats.packets - was.packets)
+
+
+def check_fifo_with_cubic():
+    """Beside cubic in a FIFO: neither starves."""
+    path = fair_path(10, aqm="pfifo limit 100")
+    flows = [path.connect("pp"), path.connect("cubic")]
+    pp_rate, cubic = goodputs(flows, 20, 40)
+    pp = pp_info(flows[0])
+    note(f"pp {pp_rate / 1e6:.3f}, cubic {cubic / 1e6:.3f} Mb/s, {pp}, "
+         f"{counters(path.s)}")
+    assert cubic > 0.2 * FULL_BPS
+    assert pp_rate > 0.02 * FULL_BPS
+    assert pp_rate + cubic > 0.9 * FULL_BPS
+
+
+def check_no_buffer():
+    """A bottleneck that drops what cannot wait: not everything is lost."""
+    path = fair_path(10, aqm="pfifo limit 1")
+    flow = path.connect("pp")
+    pump([flow], 10)
+    before = info(flow)
+    rate, = goodputs([flow], 0, 20)
+    after = info(flow)
+    lost = (after.total_retrans - before.total_retrans) / \
+        (after.data_segs_out - before.data_segs_out)
+    note(f"{rate / FULL_BPS:.3f} of the link, {100 * lost:.1f} % lost, "
+         f"{pp_info(flow)}, {counters(path.s)}")
+    assert lost < 0.3
+    assert rate > 0.6 * FULL_BPS
+
+
+def check_longer_path():
+    """The way grows by 40 ms, and shrinks again: R follows both."""
+    path = fair_path(10)
+    flow = path.connect("pp")
+    look(path, flow, 2)
+    path.r2.run("tc qdisc change dev left root netem delay 80ms limit 1000000")
+    seen = look(path, flow, 8, 0.02)
+    trace(seen, 10)
+    followed = [when for when, _, pp, _ in seen
+                if near(pp.delay_us, 80000, 0.05)]
+    assert followed, "R did not follow"
+    note(f"after {followed[0]:.2f} s; {counters(path.s)}")
+    assert followed[0] < 4
+    rate, = goodputs([flow], 1, 5)
+    queue = [one for _, one, *_ in look(path, flow, 2)]
+    note(f"{rate / FULL_BPS:.4f} of the link, queue {min(queue)} to "
+         f"{max(queue)}")
+    assert rate > 0.99 * FULL_BPS and 8 <= min(queue) and max(queue) <= 12
+    path.r2.run("tc qdisc change dev left root netem delay 20ms limit 1000000")
+    rate, = goodputs([flow], 2, 5)
+    assert near(pp_info(flow).delay_us, 20000, 0.02)
+    assert rate > 0.99 * FULL_BPS
+
+
+def check_longer_path_while_idle():
+    """A longer way is measured by the first packet after a pause."""
+    path = fair_path(10)
+    flow = path.connect("pp")
+    pump([flow], 1)
+    settle(flow)
+    assert near(pp_info(flow).delay_us, 40000, 0.02)
+    path.r2.run("tc qdisc change dev left root netem delay 55ms limit 1000000")
+    time.sleep(2)
+    pump([flow], 0.5)
+    note(f"{pp_info(flow)} {counters(path.s)}")
+    assert near(pp_info(flow).delay_us, 55000, 0.02)
+    settle(flow)
+
+
+def check_idle():
+    """After an idle time the rate rises anew, and the queue stays low."""
+    path = fair_path(20)
+    flow = path.connect("pp")
+    pump([flow], 2)
+    settle(flow)
+    busy = info(flow).pacing_rate
+    time.sleep(5)
+    seen = look(path, flow, 1)
+    trace(seen[:40], 2)
+    first = seen[0][3].pacing_rate
+    note(f"rate {busy * 8 / 1e6:.3f} before, {first * 8 / 1e6:.3f} after")
+    assert first < 0.5 * busy
+    assert max(queue for _, queue, *_ in seen) <= 24
+    assert seen[-1][1] >= 18
+
+
+def check_app_limited():
+    """A flow that sends little says so, and does not burst when it may."""
+    path = fair_path(20)
+    flow = path.connect("pp")
+    for _ in range(100):
+        flow.send(bytes(1448 * 2))
+        time.sleep(0.02)
+    pp, tcp = pp_info(flow), info(flow)
+    note(f"{pp} rate {tcp.pacing_rate * 8 / 1e6:.3f}")
+    assert pp.queue <= 2
+    seen = look(path, flow, 1)
+    trace(seen[:60], 3)
+    assert max(queue for _, queue, *_ in seen) <= 24
+    assert seen[-1][1] >= 18
+
+
+def check_singletons():
+    """Single packets go out at once, and are no samples."""
+    path = fair_path(20)
+    flow = path.connect("pp")
+    flow.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for _ in range(20):
+        flow.send(bytes(100))
+        time.sleep(0.1)
+        assert not info(flow).unacked
+    assert pp_info(flow).state & START, "no pair, no estimate"
+    assert pp_info(flow).bw == 0
+
+
+def check_timeout():
+    """A path that is dead for a while: timeouts, and back to the setpoint."""
+    path = fair_path(20)
+    flow = path.connect("pp")
+    pump([flow], 2)
+    path.black_hole(True)
+    pump([flow], 1)
+    assert info(flow).ca_state == LOSS
+    path.black_hole(False)
+    seen = look(path, flow, 5)
+    trace(seen, 25)
+    assert 18 <= seen[-1][1] <= 22
+    assert info(flow).ca_state not in (LOSS, RECOVERY)
+    assert max(queue for _, queue, *_ in seen) <= 60
+
+
+def check_probing():
+    """Four flows share 100 buffers by probing: none is far from a quarter."""
+    path = fair_path(0, aqm="fq_codel limit 100 flows 1024 quantum 1514 "
+                     "target 10s interval 100s")
+    flows = [path.connect("pp") for _ in range(4)]
+    pump(flows, 5)
+    found = []
+    for _ in range(200):
+        pump(flows, 0.05)
+        found.append([pp_info(one).setpoint for one in flows])
+    means = [sum(one[i] for one in found) / len(found) for i in range(4)]
+    rates = goodputs(flows, 0, 5)
+    note(f"mean setpoints {means}, at most {max(map(max, found))}, "
+         f"{path.stats().drops} dropped of {path.stats().packets}")
+    assert all(near(one, sum(means) / 4, 0.35) for one in means)
+    assert 60 < sum(means) < 105
+    assert all(near(one, FULL_BPS / 4, 0.02) for one in rates)
+    path.s.sysctl(SYSCTL + "setpoint_max", 12)
+    pump(flows, 2)
+    assert all(pp_info(one).setpoint <= 12 for one in flows)
+
+
+def check_trains():
+    """Trains of eight segments: the same estimate, a coarser queue."""
+    path = fair_path(20)
+    path.s.sysctl(SYSCTL + "train", 8)
+    flow = path.connect("pp")
+    seen = look(path, flow, 3)
+    late = [queue for when, queue, *_ in seen if when > 1]
+    note(f"queue {min(late)} to {max(late)}, 1/s {seen[-1][2].bw}")
+    trace(seen, 40)
+    assert near(seen[-1][2].bw, FULL_BPS, 0.002)
+    assert min(late) >= 12 and max(late) <= 28
+
+
+def check_uncontrolled():
+    """ppx sends all it may at once, and says nothing of an estimate."""
+    path = fair_path(aqm="pfifo limit 10000")
+    flow = path.connect("ppx")
+    pump([flow], 1)
+    note(f"queue {path.stats().qlen}, unacked {info(flow).unacked}")
+    assert info(flow).unacked > 300
+
+
+def check_switch():
+    """To another congestion control and back, in the middle."""
+    path = fair_path(20)
+    flow = path.connect("pp")
+    for cc in (b"cubic", b"pp", b"ppx", b"reno", b"pp"):
+        pump([flow], 1)
+        flow.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc)
+    seen = look(path, flow, 8)
+    trace(seen, 100)
+    assert 18 <= seen[-1][1] <= 22
+
+
+def check_sysctls():
+    """Each setting takes what it should and refuses the rest unchanged."""
+    path = fair_path()
+    good = {"estimator": ("fixed", "kalman", "fuzzy"),
+            "law": ("discrete", "continuous"),
+            "gain": ("0.5", "1", "0.125"), "kalman_ratio": ("128", "0.015625"),
+            "setpoint": ("0", "9999", "10"), "setpoint_max": ("2", "9999"),
+            "train": ("64", "2"), "initial": ("1024", "0")}
+    bad = {"estimator": ("fuzz", "", "fuzzyfuzzyfuzzyfuzzy"),
+           "law": ("9", "cont"),
+           "gain": ("0", "1.1", "-1", "x"), "kalman_ratio": ("0", "129"),
+           "setpoint": ("10000", "-1", "x"), "setpoint_max": ("1", "10000"),
+           "train": ("1", "65"), "initial": ("1025", "-1")}
+    for name, values in good.items():
+        for value in values:
+            path.s.sysctl(SYSCTL + name, value)
+            shown = path.s.sysctl(SYSCTL + name)
+            assert shown == value or float(shown) == float(value), name
+    for name, values in bad.items():
+        before = path.s.sysctl(SYSCTL + name)
+        for value in values:
+            try:
+                path.s.sysctl(SYSCTL + name, value)
+            except OSError:
+                pass
+            else:
+                assert not value, f"{name} took {value}"
+            assert path.s.sysctl(SYSCTL + name) == before, (name, value)
+    # Of one namespace only.
+    path.s.sysctl(SYSCTL + "setpoint", 33)
+    assert path.d.sysctl(SYSCTL + "setpoint") == "10"
+    with path.s:
+        names = set(os.listdir("/proc/sys/net/ipv4/tcp_pp"))
+    assert names == set(good), names ^ set(good)
 
 
 if __name__ == "__main__":
