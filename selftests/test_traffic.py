@@ -591,7 +591,7 @@ def test_udp_on_off(namespace, tools, sink):
      "pages= is not for proto=udp"),
     ("id=1 dst=127.0.0.1 port=5001 on=1 off=1 bytes=1", "on= and bytes= exclude"),
     ("id=1 dst=127.0.0.1 port=5001 on=exp: off=1", "on=exp::"),
-    ("id=1 dst=127.0.0.1 port=5001 rate=1m", "rate= is not for proto=tcp"),
+    ("id=1 dst=127.0.0.1 port=5001 rate=1m", "size= is missing"),
     ("id=1 dst=127.0.0.1 port=5001 proto=udp", "rate= is missing"),
     ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1m cc=reno",
      "cc= is not for proto=udp"),

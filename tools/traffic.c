@@ -29,7 +29,7 @@ static const char usage[] =
 "                            [--lowat BYTES | --read-ms N]\n"
 "       tollway-traffic send --flows FILE|- [--epoch-ns N] [--sample-ms N]\n"
 "                            [--duration S] [--json FILE|-]\n"
-"                            [--unsent BYTES] [--rest-ms N]\n";
+"                            [--unsent BYTES] [--rest-ms N] [--cc-info]\n";
 
 bool address_parse(const char *text, union address *address)
 {
@@ -239,6 +239,7 @@ static int main_send(int argc, char **argv)
 		{ "json", required_argument, NULL, 'j' },
 		{ "unsent", required_argument, NULL, 'u' },
 		{ "rest-ms", required_argument, NULL, 'r' },
+		{ "cc-info", no_argument, NULL, 'c' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 }
 	};
@@ -277,6 +278,9 @@ static int main_send(int argc, char **argv)
 		case 'r':
 			options.rest_ns = option_milliseconds("--rest-ms",
 							      optarg);
+			break;
+		case 'c':
+			options.cc_info = true;
 			break;
 		case 'h':
 			help();

@@ -77,6 +77,9 @@ struct flow_config {
 	struct pages pages;
 	int64_t rate_bps;
 	bool poisson;
+	bool early;				/* connect= */
+	bool closed;				/* source= */
+	int64_t floor_bps;			/* 0: not adaptive */
 	int64_t size_bytes;
 	int64_t overhead_bytes;
 	int64_t unsent_bytes;			/* 0: chosen by the sender */
@@ -100,6 +103,7 @@ struct send_options {
 	int64_t duration_ns;
 	int64_t unsent_bytes;
 	int64_t rest_ns;
+	bool cc_info;
 };
 
 struct sink_options {

@@ -29,7 +29,7 @@ enum flow_key {
 	KEY_START, KEY_STOP, KEY_BYTES, KEY_ON, KEY_OFF, KEY_REPEAT,
 	KEY_PAGES, KEY_OBJECTS, KEY_OBJECT_MEAN, KEY_OBJECT_MIN, KEY_OBJECT_MAX,
 	KEY_CONNECTIONS, KEY_RATE, KEY_ARRIVAL, KEY_SIZE, KEY_OVERHEAD,
-	KEY_UNSENT, KEY_SEED,
+	KEY_UNSENT, KEY_SEED, KEY_CONNECT, KEY_SOURCE, KEY_FLOOR,
 	KEY_COUNT
 };
 
@@ -59,6 +59,9 @@ static const char * const key_names[KEY_COUNT] = {
 	[KEY_OVERHEAD] = "overhead",
 	[KEY_UNSENT] = "unsent",
 	[KEY_SEED] = "seed",
+	[KEY_CONNECT] = "connect",
+	[KEY_SOURCE] = "source",
+	[KEY_FLOOR] = "floor",
 };
 
 static const char *key_expects(enum flow_key key)
@@ -101,7 +104,12 @@ static const char *key_expects(enum flow_key key)
 	case KEY_CONNECTIONS:
 		return "page or object";
 	case KEY_RATE:
+	case KEY_FLOOR:
 		return "a number of bits per second above 0";
+	case KEY_CONNECT:
+		return "start or early";
+	case KEY_SOURCE:
+		return "open or closed";
 	case KEY_ARRIVAL:
 		return "cbr or poisson";
 	case KEY_SIZE:
@@ -226,6 +234,13 @@ static bool parse_value(struct flow_config *flow, enum flow_key key,
 			return false;
 		flow->seed = number;
 		return true;
+	case KEY_CONNECT:
+		return parse_choice(text, "start", "early", &flow->early);
+	case KEY_SOURCE:
+		return parse_choice(text, "open", "closed", &flow->closed);
+	case KEY_FLOOR:
+		return parse_quantity(text, &flow->floor_bps) &&
+		       flow->floor_bps > 0;
 	case KEY_COUNT:
 		break;
 	}
@@ -243,10 +258,14 @@ static void check_flow(const struct flow_file *file,
 				   1U << KEY_CONNECTIONS;
 	const uint32_t tcp_only = 1U << KEY_CC | 1U << KEY_BYTES |
 				  1U << KEY_REPEAT | 1U << KEY_UNSENT |
-				  1U << KEY_PAGES | http_only;
-	const uint32_t udp_only = 1U << KEY_RATE | 1U << KEY_ARRIVAL |
-				  1U << KEY_SIZE | 1U << KEY_OVERHEAD;
+				  1U << KEY_PAGES | 1U << KEY_CONNECT |
+				  1U << KEY_SOURCE | 1U << KEY_FLOOR |
+				  http_only;
+	const uint32_t udp_only = 1U << KEY_ARRIVAL;
+	const uint32_t rate_only = 1U << KEY_SIZE | 1U << KEY_OVERHEAD |
+				   1U << KEY_SOURCE | 1U << KEY_FLOOR;
 	uint32_t wrong = given & (flow->udp ? tcp_only : udp_only);
+	bool produced = !flow->udp && flow->rate_bps;
 	size_t i;
 
 	for (i = 0; i < sizeof(required) / sizeof(required[0]); i++)
@@ -259,12 +278,27 @@ static void check_flow(const struct flow_file *file,
 			 flow->udp ? "udp" : "tcp");
 	if (flow->udp && !flow->rate_bps)
 		bad_line(file, flow->line, "rate= is missing (proto=udp)");
-	if (flow->bytes && flow->on.ns)
+	if (!flow->rate_bps && given & rate_only)
+		bad_line(file, flow->line, "%s= needs rate=",
+			 key_names[__builtin_ctz(given & rate_only)]);
+	if (produced && !(given & 1U << KEY_SIZE))
+		bad_line(file, flow->line, "size= is missing (rate= of TCP)");
+	if (flow->closed && !flow->on.ns)
+		bad_line(file, flow->line, "source=closed needs on=");
+	if (flow->floor_bps > flow->rate_bps)
+		bad_line(file, flow->line, "floor= is above rate=");
+	if (flow->bytes && flow->on.ns && !produced)
 		bad_line(file, flow->line,
-			 "on= and bytes= exclude each other");
-	if (flow->http && (flow->bytes || flow->on.ns))
+			 "on= and bytes= exclude each other without rate=");
+	if (flow->http && (flow->bytes || flow->on.ns || produced))
 		bad_line(file, flow->line, "%s= and pages= exclude each other",
-			 flow->bytes ? "bytes" : "on");
+			 flow->bytes ? "bytes" : flow->on.ns ? "on" : "rate");
+	if (flow->repeat != 1 && (flow->early || produced))
+		bad_line(file, flow->line, "repeat= and %s exclude each other",
+			 flow->early ? "connect=early" : "rate=");
+	if (flow->early && flow->http)
+		bad_line(file, flow->line,
+			 "connect=early and pages= exclude each other");
 	if (!flow->http && given & http_only)
 		bad_line(file, flow->line, "%s= needs pages=",
 			 key_names[__builtin_ctz(given & http_only)]);

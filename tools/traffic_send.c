@@ -16,6 +16,11 @@
  * With pages=, a transfer is a page, or with connections=object an object of it,
  * of which the next begins at once.
  *
+ * With connect=early a flow begins with CONNECTING, and is SILENT until start=.
+ *
+ * With rate= it is an application of its own pace: it hands over size= bytes at
+ * a time, and what the socket does not take waits here as its backlog.
+ *
  * stop= and errors lead to DONE from anywhere. A connection that is still
  * sending at its stop is aborted with a reset: what lies in its send buffer
  * does not go on loading the link, as when a simulator stops a flow.
@@ -24,6 +29,9 @@
  * start + k * bits / rate, whatever the delay of the ones before.
  */
 #include <endian.h>
+#include <linux/inet_diag.h>
+#include <linux/net_tstamp.h>
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -70,6 +78,16 @@ struct sample {
 	uint32_t cwnd, ssthresh, srtt_us, min_rtt_us;
 	uint32_t retransmits, unacked, delivered, delivered_ce;
 	uint8_t ca_state;
+	/* with --cc-info, of congestion controls that report as BBR does */
+	uint64_t cc_rate_bps;
+	uint32_t cc_min_rtt_us, cc_pacing_gain, cc_cwnd_gain;
+};
+
+/* What an adaptive source made of the rate it found it may send. */
+struct frame {
+	int64_t t_ns;
+	int64_t bytes;
+	int64_t allowed_bps;
 };
 
 struct transfer {
@@ -103,6 +121,7 @@ struct flow {
 	uint64_t random;
 	int64_t start_ns, stop_ns;	/* absolute */
 	int64_t connected_ns, stopped_ns;
+	bool started;			/* start= has come */
 	uint16_t local_port;
 	char cc[CONGESTION_NAME_MAX];
 	char *error;
@@ -122,14 +141,22 @@ struct flow {
 	size_t page_count, page_room;
 	struct sample *samples;
 	size_t sample_count, sample_room;
+	int64_t backlog;		/* produced, not yet taken by the socket */
+	uint64_t phase_left;		/* chunks to come in this on */
+	bool acks_wanted;		/* source=closed: on is over */
+	struct frame *frames;
+	size_t frame_count, frame_room;
 
-	/* udp */
+	/* rate= */
 	int64_t phase_ns;		/* when this on began */
 	uint64_t phase_packets;
+
+	/* udp */
 	uint64_t packets, refused;
 };
 
 enum timer_kind {
+	TIMER_CONNECT,
 	TIMER_START,
 	TIMER_STOP,
 	TIMER_TOGGLE,
@@ -339,6 +366,13 @@ static void flow_open_socket(struct sender *sender, struct flow *flow)
 		setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent,
 			   sizeof(unsent));
 	}
+	if (config->closed) {
+		uint32_t flags = SOF_TIMESTAMPING_SOFTWARE |
+				 SOF_TIMESTAMPING_OPT_TSONLY;
+
+		flow_set_option(sender, config, fd, SOL_SOCKET, SO_TIMESTAMPING,
+				&flags, sizeof(flags), "source=closed");
+	}
 	flow->fd = fd;
 }
 
@@ -349,6 +383,26 @@ static void flow_read_local_port(struct flow *flow)
 
 	if (!getsockname(flow->fd, &local.any, &length))
 		flow->local_port = address_port(&local);
+}
+
+static bool flow_is_produced(const struct flow *flow)
+{
+	return !flow->config->udp && flow->config->rate_bps;
+}
+
+static uint64_t chunk_bits_ns(const struct flow_config *config)
+{
+	return (config->size_bytes + config->overhead_bytes) * 8 *
+	       NSEC_PER_SEC;
+}
+
+/* When packet or chunk @number of this on is due: rounding must not add up. */
+static int64_t chunk_ns(const struct flow *flow, uint64_t number)
+{
+	const struct flow_config *config = flow->config;
+
+	return flow->phase_ns + (int64_t)((__uint128_t)chunk_bits_ns(config) *
+					  number / config->rate_bps);
 }
 
 static int64_t span_length(struct flow *flow, const struct span *span)
@@ -364,18 +418,15 @@ static void udp_next_packet(struct sender *sender, struct flow *flow,
 			    int64_t last_ns)
 {
 	const struct flow_config *config = flow->config;
-	uint64_t bits_ns = (config->size_bytes + config->overhead_bytes) * 8 *
-			   NSEC_PER_SEC;
 	int64_t next_ns;
 
 	if (config->poisson)
 		next_ns = last_ns +
-			  random_exponential_mean(&flow->random, bits_ns,
+			  random_exponential_mean(&flow->random,
+						  chunk_bits_ns(config),
 						  config->rate_bps);
-	else	/* from the beginning: rounding must not add up */
-		next_ns = flow->phase_ns +
-			  (int64_t)((__uint128_t)bits_ns *
-				    flow->phase_packets / config->rate_bps);
+	else
+		next_ns = chunk_ns(flow, flow->phase_packets);
 	if (next_ns < flow->stop_ns)
 		timer_push(sender, next_ns, TIMER_PACKET, flow);
 }
@@ -467,10 +518,29 @@ static int tcp_read_info(struct flow *flow, struct tcp_info *info)
 	return info->tcpi_state;
 }
 
+/* False when the congestion control has no such report. */
+static bool tcp_read_cc_info(const struct flow *flow, struct tcp_bbr_info *info)
+{
+	union tcp_cc_info any;
+	socklen_t length = sizeof(any);
+
+	if (getsockopt(flow->fd, IPPROTO_TCP, TCP_CC_INFO, &any, &length) ||
+	    length != sizeof(*info))
+		return false;
+	*info = any.bbr;
+	return true;
+}
+
+static uint64_t cc_rate_bps(const struct tcp_bbr_info *info)
+{
+	return 8 * ((uint64_t)info->bbr_bw_hi << 32 | info->bbr_bw_lo);
+}
+
 static void tcp_add_sample(struct sender *sender, struct flow *flow,
 			   const struct tcp_info *info)
 {
 	const struct totals *earlier = &flow->earlier;
+	struct tcp_bbr_info cc_info;
 	struct sample *sample;
 
 	if (!sender->options->sample_ns)
@@ -503,6 +573,12 @@ static void tcp_add_sample(struct sender *sender, struct flow *flow,
 				flow->current.delivered_ce,
 		.ca_state = info->tcpi_ca_state,
 	};
+	if (sender->options->cc_info && tcp_read_cc_info(flow, &cc_info)) {
+		sample->cc_rate_bps = cc_rate_bps(&cc_info);
+		sample->cc_min_rtt_us = cc_info.bbr_min_rtt;
+		sample->cc_pacing_gain = cc_info.bbr_pacing_gain;
+		sample->cc_cwnd_gain = cc_info.bbr_cwnd_gain;
+	}
 }
 
 static void tcp_end_connection(struct sender *sender, struct flow *flow)
@@ -608,6 +684,194 @@ static void tcp_pump(struct sender *sender, struct flow *flow)
 		    EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, flow);
 }
 
+/* An application of its own pace: rate= of TCP. */
+
+/*
+ * The last bytes of an on: the kernel tells us on the error queue when they are
+ * acknowledged.
+ */
+static ssize_t tcp_send_with_report(const struct flow *flow, size_t want)
+{
+	char control[CMSG_SPACE(sizeof(uint32_t))] = { 0 };
+	struct iovec vector = {
+		.iov_base = (void *)payload,
+		.iov_len = want,
+	};
+	struct msghdr message = {
+		.msg_iov = &vector,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	uint32_t flags = SOF_TIMESTAMPING_TX_ACK;
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SO_TIMESTAMPING;
+	header->cmsg_len = CMSG_LEN(sizeof(flags));
+	memcpy(CMSG_DATA(header), &flags, sizeof(flags));
+	return sendmsg(flow->fd, &message, MSG_NOSIGNAL);
+}
+
+/* Give the socket what it takes of the backlog. */
+static void produced_push(struct sender *sender, struct flow *flow)
+{
+	bool is_last = flow->size && !flow->remaining;
+
+	while (flow->backlog) {
+		size_t want = flow->backlog < WRITE_BYTES ? flow->backlog :
+							    WRITE_BYTES;
+		ssize_t sent = flow->acks_wanted ?
+			       tcp_send_with_report(flow, want) :
+			       send(flow->fd, payload, want, MSG_NOSIGNAL);
+
+		if (sent < 0) {
+			if (errno != EAGAIN && errno != EINTR)
+				tcp_fail(sender, flow, "send to", errno);
+			return;
+		}
+		flow->written += sent;
+		flow->backlog -= sent;
+		if ((size_t)sent < want)
+			return;
+	}
+	if (is_last) {
+		shutdown(flow->fd, SHUT_WR);
+		flow->state = FLOW_CLOSING;
+	}
+}
+
+/* The rate that the congestion control would let the application send at. */
+static int64_t tcp_allowed_bps(struct flow *flow, struct tcp_info *info)
+{
+	struct tcp_bbr_info cc_info;
+
+	if (!tcp_read_info(flow, info))
+		return 0;
+	if (tcp_read_cc_info(flow, &cc_info) && cc_rate_bps(&cc_info))
+		return cc_rate_bps(&cc_info);
+	return ~info->tcpi_pacing_rate ? 8 * info->tcpi_pacing_rate : 0;
+}
+
+/*
+ * How large the next chunk of an adaptive source is: what may be sent until the
+ * one after it, but for what waits already.
+ */
+static int64_t produced_adapt(struct sender *sender, struct flow *flow)
+{
+	const struct flow_config *config = flow->config;
+	struct tcp_info info;
+	int64_t allowed_bps, rate_bps, bytes, least;
+
+	allowed_bps = tcp_allowed_bps(flow, &info);
+	rate_bps = allowed_bps < config->rate_bps ? allowed_bps :
+						    config->rate_bps;
+	least = (__int128)config->size_bytes * config->floor_bps /
+		config->rate_bps;
+	bytes = (__int128)config->size_bytes * rate_bps / config->rate_bps -
+		flow->backlog - info.tcpi_notsent_bytes;
+	if (bytes < least)
+		bytes = least;
+	if (flow->frame_count == flow->frame_room) {
+		flow->frame_room = flow->frame_room ? 2 * flow->frame_room : 64;
+		flow->frames = checked_reallocarray(flow->frames,
+						    flow->frame_room,
+						    sizeof(*flow->frames));
+	}
+	flow->frames[flow->frame_count++] = (struct frame){
+		.t_ns = sender_now(sender),
+		.bytes = bytes,
+		.allowed_bps = allowed_bps,
+	};
+	return bytes;
+}
+
+/* After an on: the off that leads to the next. */
+static void produced_rest(struct sender *sender, struct flow *flow,
+			  int64_t from_ns)
+{
+	flow->on = false;
+	timer_push(sender, from_ns + span_length(flow, &flow->config->off),
+		   TIMER_TOGGLE, flow);
+}
+
+static void produced_next(struct sender *sender, struct flow *flow)
+{
+	int64_t next_ns = chunk_ns(flow, flow->phase_packets);
+
+	if (flow->size && !flow->remaining)
+		return;
+	if (!flow->phase_left && flow->config->on.ns) {
+		if (!flow->config->closed)
+			produced_rest(sender, flow, next_ns);
+		return;
+	}
+	if (next_ns < flow->stop_ns)
+		timer_push(sender, next_ns, TIMER_PACKET, flow);
+}
+
+static void produced_on_chunk(struct sender *sender, struct flow *flow)
+{
+	const struct flow_config *config = flow->config;
+	bool connected = flow->state == FLOW_SENDING;
+	int64_t bytes = config->size_bytes;
+
+	if (config->floor_bps)
+		bytes = connected ? produced_adapt(sender, flow) : 0;
+	if (flow->size && bytes > flow->remaining)
+		bytes = flow->remaining;
+	if (flow->size)
+		flow->remaining -= bytes;
+	flow->backlog += bytes;
+	flow->phase_packets++;
+	if (flow->phase_left)
+		flow->phase_left--;
+	flow->acks_wanted = config->closed && !flow->phase_left;
+	produced_next(sender, flow);
+	if (connected)
+		produced_push(sender, flow);
+}
+
+static void produced_turn_on(struct sender *sender, struct flow *flow,
+			     int64_t at_ns)
+{
+	const struct flow_config *config = flow->config;
+	uint64_t bits_ns = chunk_bits_ns(config);
+	int64_t on_ns;
+
+	flow->on = true;
+	flow->phase_ns = at_ns;
+	flow->phase_packets = 0;
+	flow->phase_left = 0;
+	if (config->on.ns) {
+		on_ns = span_length(flow, &config->on);
+		/* To the nearest whole number of chunks, but one at least. */
+		flow->phase_left = ((__uint128_t)on_ns * config->rate_bps +
+				    bits_ns / 2) / bits_ns;
+		flow->phase_left += !flow->phase_left;
+	}
+	timer_push(sender, at_ns, TIMER_PACKET, flow);
+}
+
+/* Is all of an on acknowledged, now that the error queue says something? */
+static void produced_on_report(struct sender *sender, struct flow *flow)
+{
+	char control[256];
+	struct msghdr message = {
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	int unacknowledged;
+
+	while (recvmsg(flow->fd, &message, MSG_ERRQUEUE) >= 0)
+		message.msg_controllen = sizeof(control);
+	if (!flow->acks_wanted || flow->backlog ||
+	    ioctl(flow->fd, SIOCOUTQ, &unacknowledged) || unacknowledged)
+		return;
+	flow->acks_wanted = false;
+	produced_rest(sender, flow, sender_now(sender));
+}
+
 /* Choose what the next page is, and so what its first connection carries. */
 static void http_choose_page(struct flow *flow)
 {
@@ -684,8 +948,11 @@ static void tcp_on_connected(struct sender *sender, struct flow *flow)
 			       &length))
 			flow->cc[0] = '\0';
 	}
-	flow->state = flow->on ? FLOW_SENDING : FLOW_SILENT;
-	if (flow->on)
+	flow->state = flow->on || (flow_is_produced(flow) && flow->started) ?
+		      FLOW_SENDING : FLOW_SILENT;
+	if (flow_is_produced(flow))
+		produced_push(sender, flow);
+	else if (flow->on)
 		tcp_pump(sender, flow);
 }
 
@@ -765,6 +1032,13 @@ static void tcp_on_event(struct sender *sender, struct flow *flow,
 		tcp_on_closing(sender, flow);
 		return;
 	}
+	if (events & EPOLLERR && flow->config->closed &&
+	    flow->state == FLOW_SENDING && !(events & EPOLLHUP)) {
+		produced_on_report(sender, flow);
+		events &= ~EPOLLERR;
+		if (!events)
+			return;
+	}
 	if (events & (EPOLLERR | EPOLLHUP)) {
 		tcp_fail(sender, flow, flow->state == FLOW_CONNECTING ?
 			 "connect to" : "send to", socket_error(flow->fd));
@@ -774,6 +1048,8 @@ static void tcp_on_event(struct sender *sender, struct flow *flow,
 		tcp_on_connected(sender, flow);
 	else if (events & EPOLLRDHUP)
 		tcp_fail(sender, flow, "closed early by", EPIPE);
+	else if (flow->state == FLOW_SENDING && flow_is_produced(flow))
+		produced_push(sender, flow);
 	else if (flow->state == FLOW_SENDING)
 		tcp_pump(sender, flow);
 }
@@ -786,6 +1062,10 @@ static void flow_turn_on(struct sender *sender, struct flow *flow,
 	flow->on = true;
 	if (flow->config->udp) {
 		udp_turn_on(sender, flow, at_ns);
+	} else if (flow_is_produced(flow)) {
+		if (flow->state == FLOW_SILENT)
+			flow->state = FLOW_SENDING;
+		produced_turn_on(sender, flow, at_ns);
 	} else if (flow->state == FLOW_SILENT) {
 		flow->state = FLOW_SENDING;
 		tcp_pump(sender, flow);
@@ -797,6 +1077,11 @@ static void flow_toggle(struct sender *sender, struct flow *flow,
 {
 	const struct flow_config *config = flow->config;
 
+	/* Chunks, not timers, end the on of these. */
+	if (flow_is_produced(flow)) {
+		produced_turn_on(sender, flow, at_ns);
+		return;
+	}
 	if (flow->on) {
 		flow->on = false;
 		flow->generation++;
@@ -815,10 +1100,16 @@ static void flow_toggle(struct sender *sender, struct flow *flow,
 /* start=, or the next transfer of a repeat= */
 static void flow_start(struct sender *sender, struct flow *flow, int64_t at_ns)
 {
-	if (flow->state != FLOW_WAITING)
+	bool early = flow->config->early && !flow->started;
+
+	if (flow->state != FLOW_WAITING && !early)
 		return;
+	flow->started = true;
 	if (flow->config->udp) {
 		udp_start(sender, flow);
+	} else if (early) {
+		if (flow->config->bytes)
+			tcp_begin_transfer(sender, flow);
 	} else {
 		if (flow->config->http)
 			http_begin_page(sender, flow);
@@ -829,7 +1120,7 @@ static void flow_start(struct sender *sender, struct flow *flow, int64_t at_ns)
 	if (flow->state == FLOW_DONE || flow->on)
 		return;
 	flow_turn_on(sender, flow, at_ns);
-	if (flow->config->on.ns)
+	if (flow->config->on.ns && !flow_is_produced(flow))
 		timer_push(sender,
 			   at_ns + span_length(flow, &flow->config->on),
 			   TIMER_TOGGLE, flow);
@@ -897,6 +1188,9 @@ static void run_timers(struct sender *sender, int64_t deadline_ns)
 		if (flow->state == FLOW_DONE)
 			continue;
 		switch (timer.kind) {
+		case TIMER_CONNECT:
+			tcp_connect(sender, flow);
+			break;
 		case TIMER_START:
 			flow_start(sender, flow, timer.at_ns);
 			break;
@@ -907,7 +1201,9 @@ static void run_timers(struct sender *sender, int64_t deadline_ns)
 			flow_toggle(sender, flow, timer.at_ns);
 			break;
 		case TIMER_PACKET:
-			if (timer.generation == flow->generation)
+			if (flow_is_produced(flow))
+				produced_on_chunk(sender, flow);
+			else if (timer.generation == flow->generation)
 				udp_on_packet(sender, flow, timer.at_ns);
 			break;
 		case TIMER_SAMPLE:
@@ -1013,6 +1309,11 @@ static void sender_schedule(struct sender *sender)
 		flow->start_ns = sender->epoch_ns + flow->config->start_ns;
 		flow->stop_ns = stop_ns == TIME_NEVER ? TIME_NEVER :
 				sender->epoch_ns + stop_ns;
+		if (flow->config->early && now_ns < flow->start_ns &&
+		    flow->start_ns < flow->stop_ns)
+			timer_push(sender, now_ns, TIMER_CONNECT, flow);
+		else
+			flow->started = flow->config->early;
 		if (flow->start_ns < flow->stop_ns)
 			timer_push(sender, flow->start_ns, TIMER_START, flow);
 		if (flow->stop_ns != TIME_NEVER)
@@ -1069,6 +1370,40 @@ static void report_samples(struct json *json, const struct sender *sender,
 	REPORT_COLUMN(json, flow, delivered);
 	REPORT_COLUMN(json, flow, delivered_ce);
 	REPORT_COLUMN(json, flow, ca_state);
+	if (sender->options->cc_info) {
+		REPORT_COLUMN(json, flow, cc_rate_bps);
+		REPORT_COLUMN(json, flow, cc_min_rtt_us);
+		REPORT_COLUMN(json, flow, cc_pacing_gain);
+		REPORT_COLUMN(json, flow, cc_cwnd_gain);
+	}
+	json_end(json, '}');
+}
+
+#define REPORT_FRAMES(to, from, name) do {				\
+	const struct flow *frames_of = (from);				\
+	struct json *frames_to = (to);					\
+	size_t row;							\
+									\
+	json_begin(frames_to, #name, '[');				\
+	for (row = 0; row < frames_of->frame_count; row++)		\
+		json_integer(frames_to, NULL,				\
+			     frames_of->frames[row].name);		\
+	json_end(frames_to, ']');					\
+} while (0)
+
+static void report_frames(struct json *json, const struct sender *sender,
+			  const struct flow *flow)
+{
+	size_t i;
+
+	json_begin(json, "frames", '{');
+	json_begin(json, "t_s", '[');
+	for (i = 0; i < flow->frame_count; i++)
+		json_seconds(json, NULL,
+			     since_epoch(sender, flow->frames[i].t_ns));
+	json_end(json, ']');
+	REPORT_FRAMES(json, flow, bytes);
+	REPORT_FRAMES(json, flow, allowed_bps);
 	json_end(json, '}');
 }
 
@@ -1143,6 +1478,8 @@ static void report_tcp(struct json *json, const struct sender *sender,
 		report_pages(json, sender, flow);
 	else
 		report_transfers(json, sender, flow);
+	if (flow->config->floor_bps)
+		report_frames(json, sender, flow);
 	report_samples(json, sender, flow);
 }
 
