@@ -5,7 +5,8 @@
  * Three system calls a sample, however many devices there are: read() of a
  * periodic absolute timer, one send() with a request per device, one
  * recvmmsg() for the answers. The clock is not read: sample times are the
- * timer's, and its count tells when ticks went by unused.
+ * timer's, and its count tells when ticks went by unused. With --classes it
+ * takes two more for each device: a dump of the classes of its qdisc.
  */
 #include <getopt.h>
 #include <linux/gen_stats.h>
@@ -26,11 +27,12 @@
 #define ANSWER_BYTES	8192		/* of one qdisc with its statistics */
 #define DUMP_BYTES	65536
 #define REPLY_TIMEOUT_S	5
+#define CLASSES_MAX	1024		/* of a device, that ever held a packet */
 
 static const char usage[] =
 "Usage: tollway-qsample --dev IFNAME [--dev ...] [--kind KIND] [--handle H:]\n"
-"                       --interval-us N --stop S [--start S] [--epoch-ns N]\n"
-"                       [--json FILE|-]\n";
+"                       [--classes] --interval-us N --stop S [--start S]\n"
+"                       [--epoch-ns N] [--json FILE|-]\n";
 
 struct statistics {
 	uint64_t packets, bytes;
@@ -43,6 +45,13 @@ struct sample {
 	struct statistics statistics;
 };
 
+/* One class of a qdisc, since it was first seen; no sample is a zero. */
+struct class {
+	uint32_t handle;
+	uint32_t *backlog_pkts;
+	uint32_t *drops;
+};
+
 struct device {
 	const char *name;
 	int ifindex;
@@ -53,6 +62,8 @@ struct device {
 	bool answered;
 	struct sample *samples;
 	size_t count;
+	struct class *classes;
+	unsigned int class_count;
 };
 
 struct request {
@@ -65,6 +76,7 @@ struct sampler {
 	unsigned int device_count;
 	const char *kind;
 	bool handle_given;
+	bool with_classes;
 	uint32_t handle;
 	int64_t interval_ns, start_ns, stop_ns, epoch_ns;
 	int netlink_fd;
@@ -345,6 +357,94 @@ static void take_answer(struct sampler *sampler,
 		fail(sampler, device, "the qdisc has no statistics", ENODATA);
 }
 
+/* Classes. */
+
+static struct class *find_class(const struct sampler *sampler,
+				struct device *device, uint32_t handle)
+{
+	struct class *class;
+	unsigned int i;
+
+	for (i = 0; i < device->class_count; i++)
+		if (device->classes[i].handle == handle)
+			return &device->classes[i];
+	if (device->class_count == CLASSES_MAX)
+		return NULL;
+	class = &device->classes[device->class_count++];
+	class->handle = handle;
+	class->backlog_pkts = checked_alloc(calloc(sampler->ticks,
+						   sizeof(uint32_t)));
+	class->drops = checked_alloc(calloc(sampler->ticks, sizeof(uint32_t)));
+	return class;
+}
+
+/* A class that holds nothing and never did is not worth its space. */
+static void take_class(const struct sampler *sampler, struct device *device,
+		       const struct nlmsghdr *header)
+{
+	const struct tcmsg *message = NLMSG_DATA(header);
+	struct gnet_stats_queue queue = { 0 };
+	const struct rtattr *nest;
+	struct class *class;
+
+	nest = find_attribute(TCA_RTA(message), TCA_PAYLOAD(header),
+			      TCA_STATS2);
+	if (!nest || !copy_attribute(nest, TCA_STATS_QUEUE, &queue,
+				     sizeof(queue)) ||
+	    (!queue.qlen && !queue.drops))
+		return;
+	class = find_class(sampler, device, message->tcm_handle);
+	if (!class)
+		return;
+	class->backlog_pkts[device->count - 1] = queue.qlen;
+	class->drops[device->count - 1] = queue.drops;
+}
+
+static void sample_classes(struct sampler *sampler, struct device *device)
+{
+	struct request request = {
+		.header = {
+			.nlmsg_len = sizeof(request),
+			.nlmsg_type = RTM_GETTCLASS,
+			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+		},
+		.message = {
+			.tcm_family = AF_UNSPEC,
+			.tcm_ifindex = device->ifindex,
+			.tcm_parent = device->handle,
+		},
+	};
+	static char answer[DUMP_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
+	bool done = false;
+
+	if (send(sampler->netlink_fd, &request, sizeof(request), 0) < 0) {
+		fail(sampler, device, "cannot ask for the classes", errno);
+		return;
+	}
+	while (!done) {
+		struct nlmsghdr *header = (struct nlmsghdr *)answer;
+		ssize_t received = recv(sampler->netlink_fd, answer,
+					sizeof(answer), 0);
+		int length = received;
+
+		if (received < 0 && errno == EINTR)
+			continue;
+		if (received <= 0) {
+			fail(sampler, device, "no answer about the classes",
+			     errno);
+			return;
+		}
+		for (; NLMSG_OK(header, length);
+		     header = NLMSG_NEXT(header, length)) {
+			if (header->nlmsg_type == NLMSG_DONE ||
+			    header->nlmsg_type == NLMSG_ERROR)
+				done = true;
+			else if (header->nlmsg_type == RTM_NEWTCLASS)
+				take_class(sampler, device, header);
+		}
+	}
+}
+
 static void sample_once(struct sampler *sampler,
 			const struct request *requests, uint64_t tick)
 {
@@ -387,6 +487,10 @@ static void sample_once(struct sampler *sampler,
 	for (i = 0; i < sampler->device_count; i++)
 		if (!sampler->devices[i].answered)
 			fail(sampler, &sampler->devices[i], "no answer", EPROTO);
+	for (i = 0; i < sampler->device_count; i++)
+		if (sampler->with_classes && sampler->devices[i].count &&
+		    !sampler->error)
+			sample_classes(sampler, &sampler->devices[i]);
 }
 
 static void arm_timer(const struct sampler *sampler)
@@ -447,6 +551,38 @@ static void sampler_run(struct sampler *sampler)
 	json_end(column_to, ']');					\
 } while (0)
 
+static void report_numbers(struct json *json, const char *name,
+			   const uint32_t *numbers, size_t count)
+{
+	size_t row;
+
+	json_begin(json, name, '[');
+	for (row = 0; row < count; row++)
+		json_integer(json, NULL, numbers[row]);
+	json_end(json, ']');
+}
+
+static void report_classes(struct json *json, const struct device *device)
+{
+	char handle[16];
+	unsigned int i;
+
+	json_begin(json, "classes", '{');
+	for (i = 0; i < device->class_count; i++) {
+		const struct class *class = &device->classes[i];
+
+		snprintf(handle, sizeof(handle), "%x:%x",
+			 TC_H_MAJ(class->handle) >> 16,
+			 TC_H_MIN(class->handle));
+		json_begin(json, handle, '{');
+		report_numbers(json, "backlog_pkts", class->backlog_pkts,
+			       device->count);
+		report_numbers(json, "drops", class->drops, device->count);
+		json_end(json, '}');
+	}
+	json_end(json, '}');
+}
+
 static void report_device(struct json *json, const struct sampler *sampler,
 			  const struct device *device)
 {
@@ -472,6 +608,8 @@ static void report_device(struct json *json, const struct sampler *sampler,
 	REPORT_COLUMN(json, device, overlimits);
 	if (is_sbrm(device))
 		REPORT_COLUMN(json, device, price_q32);
+	if (sampler->with_classes)
+		report_classes(json, device);
 	json_end(json, '}');
 }
 
@@ -542,6 +680,7 @@ static void parse_arguments(struct sampler *sampler, int argc, char **argv,
 		{ "dev", required_argument, NULL, 'd' },
 		{ "kind", required_argument, NULL, 'k' },
 		{ "handle", required_argument, NULL, 'H' },
+		{ "classes", no_argument, NULL, 'c' },
 		{ "interval-us", required_argument, NULL, 'i' },
 		{ "epoch-ns", required_argument, NULL, 'e' },
 		{ "start", required_argument, NULL, 's' },
@@ -567,6 +706,9 @@ static void parse_arguments(struct sampler *sampler, int argc, char **argv,
 		case 'H':
 			sampler->handle = parse_handle(optarg);
 			sampler->handle_given = true;
+			break;
+		case 'c':
+			sampler->with_classes = true;
 			break;
 		case 'i':
 			if (!parse_decimal(optarg, NSEC_PER_USEC, false,
@@ -633,6 +775,10 @@ int main(int argc, char **argv)
 
 		device->samples = checked_alloc(calloc(sampler.ticks,
 						       sizeof(struct sample)));
+		if (sampler.with_classes)
+			device->classes =
+				checked_alloc(calloc(CLASSES_MAX,
+						     sizeof(struct class)));
 	}
 	json_open(&json, json_path);
 	if (sampler.epoch_ns == TIME_UNSET)
