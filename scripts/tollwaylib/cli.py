@@ -146,8 +146,9 @@ def command_run(arguments, words):
                  experiment.naming(variant), out_dir / variant.name, variant)
                 for variant in experiments.variants(experiment, values)]
     else:
-        cc, aqm = ("sbrm" if word is None else word
-                   for word in (arguments.cc, arguments.aqm))
+        cc, aqm = (default if word is None else word for word, default in
+                   ((arguments.cc, experiment.cc),
+                    (arguments.aqm, experiment.aqm)))
         if not arguments.out:
             out_dir /= "-".join(word.replace("/", "_")
                                 for word in (cc, *aqm.split()))

@@ -20,6 +20,7 @@ PROGRAMS = (
     ("setarch", "the lab", "util-linux"),
     ("insmod", "the lab", "kmod"),
     ("tc", "the experiments", "iproute2"),
+    ("ethtool", "experiments with pairs", "ethtool"),
     ("mnexec", "the experiments", "mininet"),
     ("ifconfig", "Mininet", "net-tools"),
     ("ping", "calibration", "iputils-ping"),

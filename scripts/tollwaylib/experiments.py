@@ -2,90 +2,16 @@
 """The experiments: topology, flows, schedule, bounds. One description each,
 whatever place they run at. What the papers published is in data/."""
 
-from dataclasses import dataclass, field
-
+from . import experiments_pp
 from .errors import TollwayError
-from .settings import (COMMON, ECHOED, PRICED, SPECIAL, aqm_words, known_aqm,
-                       parse, sysctls)
+from .experiment import Experiment, Variant
+from .experiment import against as _against, bound as _bound
+from .settings import ECHOED, PRICED, aqm_words, known_aqm, parse, sysctls
 from .traffic import PRIORITIES
 
 
-# Parameters of the HTTP model's users.
-_USERS = {"off_s": (0.5, 0.0, 3600.0, "s between the pages of a user, mean")}
 # Seeds of users are this far apart from run to run.
 _SEEDS_APART = 10**6
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One run of an experiment that compares: its name, source and queue,
-    and what else is set. bounds: against other variants, see _against(). model:
-    the one that it belongs to, if the experiment has several."""
-    name: str
-    cc: str
-    aqm: str
-    settings: dict = field(default_factory=dict)
-    title: str = ""
-    bounds: tuple = ()
-    model: str = None
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """An experiment.
-
-    topology: class in topo.py. classes: [(path, weight)] in the order of the
-    flow numbers, each with `flows_per_class` flows, whose willingness to pay
-    is the parameter wtp times the weight. schedule: [(start s, factor)], by
-    which the number of flows is multiplied. defaults: parameters that differ
-    from settings.COMMON. presets: [(names, parameters)], published parameter
-    sets: one holds where all its names are the congestion control, the queue
-    or the scale or model of a run; the last that holds wins. bounds: [(names,
-    bounds)], what must hold where all the names are given, see traits(); see
-    results.py for the metrics. steady_state: compare with CP05 5.5. variants:
-    what is run where neither source nor queue is given, if it is a comparison.
-    """
-    name: str
-    title: str
-    reproduces: str
-    topology: str
-    classes: tuple
-    duration_s: float
-    schedule: tuple = ((0.0, 1),)
-    flows_per_class: int = 4
-    defaults: dict = field(default_factory=dict)
-    presets: tuple = ()
-    bounds: tuple = ()
-    steady_state: bool = False
-    variants: tuple = ()
-
-    def parameters(self):
-        """{name: (default, least, greatest, meaning)} of all that --set takes."""
-        known = dict(COMMON)
-        known["flows_per_class"] = (self.flows_per_class, 1, 1000,
-                                    "flows of each class and path")
-        for name, value in self.defaults.items():
-            known[name] = (value,) + {**COMMON, **SPECIAL, **_USERS}[name][1:]
-        return known
-
-    @property
-    def only_compares(self):
-        """Is there no run of it that is not one of its variants?"""
-        return "simulations" in self.defaults
-
-    def naming(self, variant):
-        """Settings that tell a variant of it from the others."""
-        return [f"simulations={variant.name.lstrip('0')}"] \
-            if self.only_compares else []
-
-
-def _bound(name, metric, operator, value):
-    return {"name": name, "metric": metric, "op": operator, "value": value}
-
-
-def _against(name, metric, operator, variant):
-    """A bound that is what another variant measured."""
-    return {"name": name, "metric": metric, "op": operator, "than": variant}
 
 
 _SBRM = ("sbrm+sbrm", "direct", "log")
@@ -386,6 +312,7 @@ EXPERIMENTS = {experiment.name: experiment for experiment in (
                        "steady_state.max_rate_error", "<=", 0.02),
                 _bound("mean queue against Table 5.5.1",
                        "steady_state.max_queue_error", "<=", 0.05))),)),
+    *experiments_pp.EXPERIMENTS,
 )}
 
 
@@ -424,6 +351,9 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
 
     variant: the Variant that is run, if it is one.
     """
+    if experiment.cases:
+        return experiments_pp.job(experiment, cc, aqm, values, duration_s,
+                                  seed, variant)
     priced = cc in PRICED
     least = min(weight for _, weight in experiment.classes)
     wtp_of = {weight: round(values["wtp"] * weight / least)

@@ -20,8 +20,9 @@ from mininet.log import setLogLevel
 from mininet.net import Mininet
 
 from . import topo as topologies
+from . import topo_pp as topologies_pp
 from .errors import TollwayError
-from .topo import address_of, configure_network, shell
+from .topo import address_of, configure_network, separate_sources, shell
 from .traffic import SINK_PORT, TRAFFIC
 
 # Between the building of the network and the first flow.
@@ -93,22 +94,43 @@ class Run:
         self.progress("building the network")
         setLogLevel("debug" if self.job.get("verbose") else "warning")
         name, keywords = self.job["topology"]
-        self.topo = getattr(topologies, name)(aqm=self.job["aqm"], **keywords)
+        self.topo = topology(name)(aqm=self.job["aqm"], **keywords)
         self.net = Mininet(topo=self.topo, controller=None, build=False,
                            autoSetMacs=False)
         self.net.build()
-        configure_network(self.net, self.parameters["initcwnd"])
-        sysctls = " ".join(f"{name}='{value}'" for name, value in
-                           self.job["sysctls"].items())
+        configure_network(self.net, self.parameters["initcwnd"],
+                          quickack=self.topo.pairs)
+        if self.topo.pairs:
+            separate_sources(self.net, self.topo)
+        self.set_sysctls(self.job["sysctls"])
+
+    def set_sysctls(self, sysctls):
+        """Set {name: value} in every host."""
+        words = " ".join(f"{name}='{value}'" for name, value in
+                         sysctls.items())
         for node in self.hosts():
-            if sysctls:
-                shell(node, f"sysctl -qw {sysctls}")
+            if words:
+                shell(node, f"sysctl -qw {words}")
+
+    def all_flows(self):
+        """Every flow of the run."""
+        return self.job["flows"]
+
+    def most_flows(self):
+        """How many flows there are at a time, at most."""
+        return len(self.job["flows"])
+
+    def mss_bytes(self):
+        """Data in a full packet."""
+        timestamps = self.job["sysctls"].get("net.ipv4.tcp_timestamps", 1)
+        return self.topo.mtu - (52 if timestamps else 40)
 
     def check_kernel(self):
         """Does this kernel know the congestion control and the queue?"""
         known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
         names = known.read_text().split()
-        for name in sorted({flow["cc"] for flow in self.job["flows"]}):
+        for name in sorted({flow["cc"] for flow in self.all_flows()
+                            if flow["cc"]}):
             if name not in names:
                 raise TollwayError(f"--cc {name}: this kernel has no such "
                                    f"congestion control, only "
@@ -182,7 +204,8 @@ class Run:
         return {name: self.finish(sink, GRACE_S)
                 for name, sink in sinks.items()}
 
-    def sender(self, path_name, lines, epoch_ns, duration_s, sample_ms):
+    def sender(self, path_name, lines, epoch_ns, duration_s, sample_ms,
+               cc_info=False):
         """Start the flows of a path, given as lines of a flow file."""
         source = self.topo.paths[path_name]["source"]
         flow_file = self.out_dir / f"flows-{source}.txt"
@@ -192,6 +215,7 @@ class Run:
                           "--epoch-ns", epoch_ns, "--duration", duration_s,
                           "--sample-ms", sample_ms,
                           "--unsent", self.share(UNSENT_BYTES),
+                          *(["--cc-info"] if cc_info else []),
                           *(["--rest-ms", MANY_REST_MS] if self.many else []))
 
     @property
@@ -202,7 +226,7 @@ class Run:
     def share(self, total_bytes):
         """One flow's part of a budget, 16 to 256 KiB."""
         return max(16 << 10, min(256 << 10,
-                                 total_bytes // len(self.job["flows"])))
+                                 total_bytes // self.most_flows()))
 
     def sink(self, host, epoch_ns, cc=None):
         """Start a sink with the congestion control of the flows: it is the
@@ -215,12 +239,13 @@ class Run:
             words += ["--cc", cc]
         return self.start(self.net[host], f"sink-{host}", *words)
 
-    def sampler(self, link, epoch_ns, stop_s, interval_us):
+    def sampler(self, link, epoch_ns, stop_s, interval_us, classes=False):
         """Start to sample the AQM of a priced link."""
         node, device = self.topo.priced[link]
         return self.start(self.net[node], f"queue-{link}", "tollway-qsample",
                           "--dev", device, "--handle", "10:", "--interval-us",
-                          interval_us, "--epoch-ns", epoch_ns, "--stop", stop_s)
+                          interval_us, "--epoch-ns", epoch_ns, "--stop", stop_s,
+                          *(["--classes"] if classes else []))
 
     def qdisc_stats(self, link):
         """Counters of a priced link's AQM: bytes, packets, drops, marks."""
@@ -276,7 +301,7 @@ class Run:
         intf = self.net[node].nameToIntf[device]
         intf.change_aqm("pfifo limit 20")
         size = self.topo.packet_bytes
-        payload = size - topologies.ETHERNET_HEADER_BYTES - 28
+        payload = self.topo.mtu - 28
         offered = described["capacity_bps"] * 5 // 4 * payload // size
         epoch_ns = time.monotonic_ns() + int(0.1e9)
         # Enough packets either way for what RATE_TOLERANCE asks.
@@ -378,7 +403,7 @@ class Run:
             if "pages" in final:
                 flow["pages"] = final.pop("pages")
             flow["final"] = final
-            flow["mss_bytes"] = self.topo.mtu - 52
+            flow["mss_bytes"] = self.mss_bytes()
         raw = {
             "schema": 1,
             "experiment": self.job["experiment"],
@@ -441,11 +466,11 @@ class Run:
         self.processes.append(process)
         return process, path
 
-    def digest(self, raw, tracers):
+    @staticmethod
+    def digest(raw, tracers, parts=("flows", "queues", "sinks", "seed")):
         """sha256 over all that was recorded: samples, counters, packets."""
         body = hashlib.sha256()
-        body.update(json.dumps({key: raw[key] for key in
-                                ("flows", "queues", "sinks", "seed")},
+        body.update(json.dumps({key: raw[key] for key in parts},
                                sort_keys=True).encode())
         for process, path in tracers:
             os.kill(process.pid, 0)
@@ -453,6 +478,23 @@ class Run:
             process.wait()
             body.update(path.read_bytes())
         return body.hexdigest()
+
+
+def topology(name):
+    """The class of a topology."""
+    for module in (topologies, topologies_pp):
+        if hasattr(module, name):
+            return getattr(module, name)
+    raise TollwayError(f"there is no topology {name}")
+
+
+def kind_of_run(job):
+    """The class that runs a job."""
+    if "cases" in job:
+        # Here, as it is made of what is in this file.
+        from .network_cases import CaseRun
+        return CaseRun
+    return Run
 
 
 def main(job_path):
@@ -467,7 +509,7 @@ def main(job_path):
         print(f"tollway: {text}", flush=True)
 
     try:
-        raw = Run(job, progress).run()
+        raw = kind_of_run(job)(job, progress).run()
         temporary = out_dir / "raw.json.new"
         temporary.write_text(json.dumps(raw))
         temporary.rename(out_dir / "raw.json")

@@ -38,7 +38,8 @@ class LabPlace:
             ["/usr/bin/python3", "-m", "tollwaylib.network",
              f"{OUT}/job.json"],
             folder, seed=job["seed"], core=core, wall_s=WALL_S,
-            virtual_s=job["parameters"]["duration_s"] + VIRTUAL_GRACE_S,
+            virtual_s=job.get("virtual_s", job["parameters"]["duration_s"])
+            + VIRTUAL_GRACE_S,
             on_line=on_line, memory_mb=MEMORY_MB
             if len(job["flows"]) <= FLOWS_IN_MEMORY else MANY_FLOWS_MB)
         if status:

@@ -29,6 +29,9 @@ def _sbrm(law, feedback=None):
     return words if feedback is None else f"{words} feedback {feedback}"
 
 
+# Congestion controls of tcp_pp, which are asked for no price.
+PACKET_PAIR = ("pp", "ppx")
+
 # tc words of the queues that are known by a name; {key} is a parameter.
 # price and rem4 alone are PC3, the law that CP05 uses throughout chapter 4
 # and 5.2; price-vqm is the "VQM n bit" of its Table 5.4.2.
@@ -48,6 +51,7 @@ AQMS = {
     "red": "red limit {red_limit_bytes} min {red_min_bytes} "
            "max {red_max_bytes} avpkt {packet_bytes} burst {red_burst} "
            "probability {red_probability:g} bandwidth {rate_mbit}mbit ecn{spare}",
+    "fq_rr": "fq_rr limit {buffer} service {service} overflow {overflow}",
 }
 ALIASES = {"rem": "rem-pc3"}
 
@@ -94,17 +98,34 @@ COMMON = {
     "slow_start": (1, 0, 1, "1: slow start"),
     "kappa_window": (0, 0, 1 << 24, "segments above which kappa falls, or 0"),
     "loss_cut": (1, 0, 1, "0: a loss does not cut the window"),
+    # sch_fq_rr, and fq_codel beside it
+    "buffer": (100, 2, 1000000, "packets of room in fq_rr"),
+    "service": ("rr", None, None, "of fq_rr: rr, drr or wfq"),
+    "overflow": ("drop-tail-of-longest", None, None,
+                 "of fq_rr: drop-last, drop-tail-of-longest or drop-longest"),
+    # tcp_pp
+    "setpoint": (0, 0, 1000000, "packets that pp queues; 0: it probes"),
+    "pp_estimator": ("fuzzy", None, None, "of pp: fuzzy, fixed or kalman"),
+    "law": ("continuous", None, None, "of pp: continuous or discrete"),
 }
 # Of one experiment or another.
 SPECIAL = {
     "scale": ("few", None, None, "few or many flows"),
     "model": ("greedy", None, None, "greedy flows, or http users"),
     "simulations": ("all", None, None, "numbers of Table 5.4.2, as 1,6,27"),
+    "row": ("wan", None, None, "of PP94 Table 3: lan, man or wan"),
+    "repeats": (1, 1, 1000, "runs of each case that has something random"),
+    "round_trips": (200.0, 1.0, 1e6, "how long a case is"),
 }
 CHOICES = {"source": ("direct", "aimd", "vegas"),
            "estimator": ("log", "raw", "history", "four-bit", "explicit"),
            "rtt": ("last", "min"), "scale": ("few", "many"),
-           "model": ("greedy", "http")}
+           "model": ("greedy", "http"),
+           "row": ("lan", "man", "wan"),
+           "service": ("rr", "drr", "wfq"),
+           "overflow": ("drop-last", "drop-tail-of-longest", "drop-longest"),
+           "pp_estimator": ("fuzzy", "fixed", "kalman"),
+           "law": ("continuous", "discrete")}
 # Written to the hosts only where they are not the module's defaults.
 _RARE = ("phi", "history", "rtt", "slow_start", "kappa_window", "loss_cut")
 
@@ -132,7 +153,7 @@ def parse(experiment, words, cc="sbrm", aqm="sbrm"):
         given[name] = _parse_value(name, text, *known[name][:3])
     values = {name: entry[0] for name, entry in known.items()}
     setting = {cc, known_aqm(aqm)} | {
-        given.get(name, values[name]) for name in ("scale", "model")
+        given.get(name, values[name]) for name in ("scale", "model", "row")
         if name in known}
     for names, preset in experiment.presets:
         if setting.issuperset(names):
@@ -209,3 +230,11 @@ def sysctls(cc, values, wtps):
                 settings[f"{base}.{name}"] = f"{values[name]:.6f}" \
                     if isinstance(values[name], float) else values[name]
     return settings
+
+
+def packet_pair_sysctls(values):
+    """{name: value} to set on every host of packet-pair sources."""
+    base = "net.ipv4.tcp_pp"
+    return {f"{base}.setpoint": values["setpoint"],
+            f"{base}.estimator": values["pp_estimator"],
+            f"{base}.law": values["law"]}

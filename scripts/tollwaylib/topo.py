@@ -33,6 +33,8 @@ DELAY_LIMIT_PKTS = 1000000
 # Far below any round trip; a packet of 1000 bytes at 400 Mb/s.
 BURST_S = 20e-6
 ETHERNET_HEADER_BYTES = 14
+# Queues whose flows are classes that a filter can choose.
+CLASSFUL = ("fq_rr", "fq_codel")
 
 
 def shell(node, *commands):
@@ -107,7 +109,8 @@ class TollwayIntf(Intf):
     """An interface that shapes, queues and delays as its link says."""
 
     def config(self, mtu=1500, rate_bps=None, delay_ms=None, aqm=None,
-               gso_max_segs=None, packet_bytes=None, **params):
+               gso_max_segs=None, packet_bytes=None, ip_only=False,
+               segments=False, **params):
         """Collect the commands that configure the interface.
 
         mtu: bytes of IP. rate_bps: bit/s on the wire, Ethernet header
@@ -115,9 +118,14 @@ class TollwayIntf(Intf):
         as "sbrm target 10"; needs rate_bps. gso_max_segs: segments the host
         may hand over in one packet; 1 switches segmentation off.
         packet_bytes: bytes of a full packet on the wire, the shaper's burst
-        at rates where burst_bytes() says so.
+        at rates where burst_bytes() says so. ip_only: the Ethernet header takes
+        no time. segments: it takes the super-packets of the host apart, so
+        that what TCP hands over at once leaves back to back, as packets.
         """
         commands = [f"ip link set dev {self.name} mtu {mtu} up"]
+        stab = f" stab overhead -{ETHERNET_HEADER_BYTES}" if ip_only else ""
+        if segments:
+            commands.append(f"ethtool -K {self.name} tso off gso on")
         if gso_max_segs is not None:
             commands.append(f"ip link set dev {self.name} "
                             f"gso_max_segs {gso_max_segs}")
@@ -131,22 +139,34 @@ class TollwayIntf(Intf):
                     f"tc qdisc replace dev {self.name} root handle 1: netem "
                     f"limit {DELAY_LIMIT_PKTS} delay {delay_ms}ms")
             commands += [
-                f"tc qdisc replace dev {self.name} {place} handle 2: "
+                f"tc qdisc replace dev {self.name} {place} handle 2:{stab} "
                 f"htb default 1",
                 f"tc class replace dev {self.name} parent 2: classid 2:1 htb "
                 f"rate {rate_bps}bit burst {burst} cburst {burst} "
                 f"quantum {burst}",
                 self.aqm_command(aqm)]
         elif rate_bps or delay_ms:
-            words = f"limit {DELAY_LIMIT_PKTS}"
-            if delay_ms:
-                words += f" delay {delay_ms}ms"
+            self.netem = f"limit {DELAY_LIMIT_PKTS}"
             if rate_bps:
-                words += f" rate {rate_bps}bit"
+                self.netem += f" rate {rate_bps}bit"
+            self.delay_ms = delay_ms or 0
             commands.append(f"tc qdisc replace dev {self.name} root "
-                            f"handle 1: netem {words}")
+                            f"handle 1:{stab} {self.netem_words()}")
         self.commands = commands
+        # Of tc, to be given again with each new AQM.
+        self.filters = []
         return super().config(up=None, **params)
+
+    def netem_words(self, impairment=""):
+        """What delays, as words of tc. impairment: more of it, such as
+        "loss 1%"; what follows the delay itself begins with a time."""
+        delay = f" delay {self.delay_ms:g}ms" if self.delay_ms else ""
+        return f"netem {self.netem}{delay} {impairment}".rstrip()
+
+    def impair(self, impairment):
+        """Give the delay another impairment, or none."""
+        shell(self.node, f"tc qdisc replace dev {self.name} root handle 1: "
+                         f"{self.netem_words(impairment)}")
 
     def aqm_command(self, aqm):
         """The tc command that makes `aqm` the leaf of the new shaper."""
@@ -154,8 +174,9 @@ class TollwayIntf(Intf):
 
     def change_aqm(self, aqm):
         """Put another kind of qdisc in the place of the leaf."""
+        filters = self.filters if aqm.split()[0] in CLASSFUL else []
         shell(self.node, f"tc qdisc del dev {self.name} parent 2:1",
-              self.aqm_command(aqm))
+              self.aqm_command(aqm), *filters)
 
 
 class TollwayLink(Link):
@@ -180,13 +201,19 @@ class PathTopo(Topo):
     to (source, sink, [names of priced links], rtt_ms).
     """
 
+    # Do hosts send pairs? Then what they hand over at once leaves at once,
+    # receivers acknowledge each segment, links count what IP counts, and each
+    # source has a class of its own in queues that have classes.
+    pairs = False
+
     def __init__(self, packet_bytes, aqm, edge_bps=10**9, gso_max_segs=1,
                  **params):
         self.packet_bytes = packet_bytes
         self.aqm = aqm
         self.edge_bps = edge_bps
-        self.gso_max_segs = gso_max_segs
-        self.mtu = packet_bytes - ETHERNET_HEADER_BYTES
+        self.gso_max_segs = None if self.pairs else gso_max_segs
+        self.header_bytes = 0 if self.pairs else ETHERNET_HEADER_BYTES
+        self.mtu = packet_bytes - self.header_bytes
         self.priced = {}
         self.links_described = {}
         self.paths = {}
@@ -205,7 +232,8 @@ class PathTopo(Topo):
             macs.append(f"02:00:00:00:{self.interfaces // 256:02x}:"
                         f"{self.interfaces % 256:02x}")
         self.addLink(first, second, cls=TollwayLink, mtu=self.mtu,
-                     addr1=macs[0], addr2=macs[1], **params)
+                     addr1=macs[0], addr2=macs[1], ip_only=self.pairs,
+                     **params)
 
     def endpoint(self, name, router, delay_ms, sends=True):
         """Add a host behind `router`, over a fat link.
@@ -221,8 +249,8 @@ class PathTopo(Topo):
             if not sends:
                 ways.reverse()
         self.veth(host, router, rate_bps=self.edge_bps,
-                  gso_max_segs=self.gso_max_segs, params1=ways[0],
-                  params2=ways[1], intfName1=f"{host}-{router}",
+                  gso_max_segs=self.gso_max_segs,
+                  params1=dict(ways[0], segments=self.pairs), params2=ways[1], intfName1=f"{host}-{router}",
                   intfName2=f"{router}-{host}")
         return host
 
@@ -367,14 +395,15 @@ class SteadyState(PathTopo):
                 self.path(f"{link}{number}", source, sink, [link], rtt_ms)
 
 
-def configure_network(net, initcwnd=1):
+def configure_network(net, initcwnd=1, quickack=False):
     """Configure every interface, give it an address, and every node its routes.
 
     net: built Mininet of a PathTopo. Each pair of interfaces that IP sees gets
     a /30 of 10.0.0.0/8. Routes are shortest paths; neighbours are permanent, so
     that no ARP packet meets a queue. initcwnd: segments a host may send at first
-    (CP05 4.3.1 starts with one).
+    (CP05 4.3.1 starts with one). quickack: hosts acknowledge every segment.
     """
+    host_route = f" initcwnd {initcwnd}" + (" quickack 1" if quickack else "")
     pairs = [(link.intf1, link.intf2) for link in net.links]
     subnets, commands = [], {}
     for node in net.values():
@@ -402,13 +431,28 @@ def configure_network(net, initcwnd=1):
             if hop is None:
                 continue
             gateway, device = hop
-            window = f" initcwnd {initcwnd}" if not isinstance(
-                node, Router) else ""
+            window = "" if isinstance(node, Router) else host_route
             script.append(f"ip route add {subnet} via {gateway} "
                           f"dev {device}{window}")
         # Batches: links first, then addresses and routes, then qdiscs.
-        script.sort(key=lambda command: command.startswith("tc "))
+        script.sort(key=lambda command: ("ip", "ethtool", "tc").index(
+            command.split()[0]))
         shell(node, *node.preparation, *script)
+
+
+def separate_sources(net, topo):
+    """Give each path a class of its own in every AQM that has classes: the
+    class of path number N, in either direction, is 10:N in hexadecimal."""
+    for name, device in topo.priced.values():
+        intf = net[name].nameToIntf[device]
+        intf.filters = [
+            f"tc filter add dev {device} parent 10: protocol ip prio 1 u32 "
+            f"match ip {way} {address_of(net[path['source']])}/32 "
+            f"classid 10:{number:x}"
+            for number, path in enumerate(topo.paths.values(), 1)
+            for way in ("src", "dst")]
+        if topo.aqm.split()[0] in CLASSFUL:
+            shell(net[name], *intf.filters)
 
 
 def address_of(node):

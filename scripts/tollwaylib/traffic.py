@@ -22,6 +22,18 @@ IPERF_INTERVAL_S = 0.5
 PRIORITIES = {2: 0x08, 4: 0x18, 6: 0x10}
 
 
+def flow_line(flow, address, port):
+    """The line of a flow file. flow: a dict with id, cc (None: no TCP),
+    start_s, stop_s, and maybe priority and words."""
+    words = [f"id={flow['id']} dst={address} port={port}"]
+    if flow["cc"]:
+        words.append(f"cc={flow['cc']}")
+    if "priority" in flow:
+        words.append(f"prio={flow['priority']}")
+    words.append(f"start={flow['start_s']:.6f} stop={flow['stop_s']:.6f}")
+    return " ".join(words + ([flow["words"]] if flow.get("words") else []))
+
+
 class TollwayTraffic:
     """tollway-traffic: one process for all flows of a host."""
 
@@ -43,10 +55,7 @@ class TollwayTraffic:
         for flow in self.flows:
             sink = address_of(self.run.net[flow["sink"]])
             lines.setdefault(flow["path"], []).append(
-                f"id={flow['id']} dst={sink} port={SINK_PORT} "
-                f"cc={flow['cc']} prio={flow['priority']} "
-                f"start={flow['start_s']:.6f} stop={flow['stop_s']:.6f} "
-                f"{flow.get('words', '')}".rstrip())
+                flow_line(flow, sink, SINK_PORT))
         self.senders = {
             path: self.run.sender(path, words, self.epoch_ns,
                                   parameters["duration_s"],

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A run of cases: flows from an idle network, again and again, in one boot."""
+
+import random
+import time
+
+from .errors import TollwayError
+from .network import GRACE_S, Run
+from .topo import address_of, shell
+from .traffic import SINK_PORT, flow_line
+
+# Between two cases: what the last one left in the network is gone by then.
+IDLE_S = 0.5
+# Columns of the samples that are kept, those that there are.
+COLUMNS = ("t_s", "bytes_acked", "cwnd", "srtt_us", "retransmits", "unacked",
+           "pacing_bps", "cc_rate_bps", "cc_min_rtt_us", "cc_pacing_gain",
+           "cc_cwnd_gain")
+
+
+class CaseRun(Run):
+    """Build the network, calibrate it, run the cases, collect the raw data."""
+
+    def all_flows(self):
+        return [flow for case in self.job["cases"] for flow in case["flows"]]
+
+    def most_flows(self):
+        return max(len(case["flows"]) for case in self.job["cases"])
+
+    def measure(self, calibration):
+        """Run the cases one after another."""
+        if self.job["traffic"] != "tollway":
+            raise TollwayError(f"--traffic {self.job['traffic']}: "
+                               f"{self.job['experiment']} needs tollway")
+        tracers = [self.tracer(link) for link in self.topo.priced] \
+            if self.job["trace"] else []
+        sinks = {name: self.sink(name, time.monotonic_ns()) for name in
+                 sorted({path["sink"] for path in self.topo.paths.values()})}
+        phases = random.Random(self.job["seed"])
+        cases = []
+        for number, case in enumerate(self.job["cases"], 1):
+            self.progress(f"case {number} of {len(self.job['cases'])}: "
+                          f"{case['name']}")
+            cases.append(self.measure_case(case, number, phases))
+        self.stop_sinks(sinks)
+        raw = {
+            "schema": 1, "experiment": self.job["experiment"],
+            "parameters": dict(self.parameters), "seed": self.job["seed"],
+            "links": self.topo.links_described, "paths": self.topo.paths,
+            "mss_bytes": self.mss_bytes(), "cases": cases,
+            "metrics": self.job["metrics"], "pictures": self.job["pictures"],
+            "bounds": self.job["bounds"], "calibration": calibration,
+            "provenance": {
+                "qdiscs": {node.name: shell(
+                    node, "tc -d qdisc show").splitlines()
+                    for node in self.net.values()},
+                "sysctls": self.job["sysctls"]},
+        }
+        raw["trace_sha256"] = self.digest(raw, tracers, ("cases", "seed"))
+        return raw
+
+    def measure_case(self, case, number, phases):
+        """Run one case; returns what is raw of it."""
+        self.prepare_case(case)
+        epoch_ns = time.monotonic_ns() + int(IDLE_S * 1e9)
+        # On a whole millisecond, as the kernel's ticks are.
+        epoch_ns -= epoch_ns % 10**6
+        jitter_s = self.parameters["start_jitter_s"]
+        flows = [dict(flow, start_s=flow["start_s"] +
+                      phases.uniform(0, jitter_s)) for flow in case["flows"]]
+        queues = {link: self.sampler(link, epoch_ns, case["duration_s"],
+                                     case["queue_us"], case["classes"])
+                  for link in self.topo.priced}
+        senders = {}
+        for flow in flows:
+            senders.setdefault(flow["path"], []).append(flow)
+        running = [self.sender(path, [self.line(flow) for flow in mine],
+                               epoch_ns, case["duration_s"],
+                               case["sample_ms"], case["cc_info"])
+                   for path, mine in senders.items()]
+        sent = {}
+        for sender in running:
+            report = self.finish(sender, case["duration_s"] + 60)
+            sent.update((flow["id"], flow) for flow in report["flows"])
+        sampled = {link: self.finish(queue, case["duration_s"] + GRACE_S)
+                   ["devices"][self.topo.priced[link][1]]
+                   for link, queue in queues.items()}
+        at_end = {link: self.qdisc_stats(link) for link in self.topo.priced}
+        for flow in flows:
+            final = dict(sent[flow["id"]])
+            samples = final.pop("samples", None)
+            if samples:
+                flow["samples"] = {key: samples[key] for key in COLUMNS
+                                   if key in samples}
+            flow["final"] = {key: value for key, value in final.items()
+                             if key in ("transfers", "frames", "bytes_acked",
+                                        "bytes_sent", "retransmits", "packets",
+                                        "bytes", "connected_s", "error")}
+        keep = ("name", "point", "x", "series", "rtt_s", "values",
+                "duration_s", "wires", "aqm")
+        del number
+        return {**{key: case[key] for key in keep}, "flows": flows,
+                "queues": {link: dict(sampled[link],
+                                      stats_at_end=at_end[link])
+                           for link in sampled}}
+
+    def prepare_case(self, case):
+        """A new AQM, the impairments and sysctls of the case."""
+        for link, (node, device) in self.topo.priced.items():
+            self.net[node].nameToIntf[device].change_aqm(case["aqm"])
+            wire = self.net[f"w{link}"] if f"w{link}" in self.net else None
+            wanted = case["wires"].get(link, "")
+            if wire and getattr(wire, "impairment", "") != wanted:
+                wire.intfList()[1].impair(wanted)
+                wire.impairment = wanted
+        wanted = {**self.job["sysctls"], **case["sysctls"]}
+        if getattr(self, "sysctls", self.job["sysctls"]) != wanted:
+            self.set_sysctls(wanted)
+        self.sysctls = wanted
+
+    def line(self, flow):
+        """The line of a flow file."""
+        sink = self.topo.paths[flow["path"]]["sink"]
+        return flow_line(flow, address_of(self.net[sink]), SINK_PORT)
