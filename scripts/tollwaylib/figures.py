@@ -23,10 +23,10 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 # Link algorithms that have a backlog to aim at (CP05 b0).
 _AIM_AT_TARGET = ("sbrm", "rem-pc2", "rem-pc3", "rem4-pc2", "rem4", "price-pc2",
                   "price", "price-sbrm")
-_THEORY = "#444444"
+THEORY = "#444444"
 _GRID = "#d9d9d9"
 _SHADE = "#f1f3f5"
-_STYLE = {
+STYLE = {
     "svg.hashsalt": "tollway",
     "font.family": "DejaVu Sans",
     "font.size": 11,
@@ -56,14 +56,14 @@ def rate_allocation(results, out):
     out: path without suffix. Returns [SVG path, PNG path].
     """
     whole = aggregate(results)
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(9, 4.6))
         _plot_flows(axes, whole)
         axes.set_title(f"Rate allocation: {combination(whole)}")
         axes.set_xlabel("flow")
         axes.set_ylabel("rate [packets/s]")
-        _legend_above(axes)
-        return _save(figure, out)
+        legend_above(axes)
+        return save(figure, out)
 
 
 def _plot_flows(axes, whole):
@@ -85,7 +85,7 @@ def _plot_flows(axes, whole):
                          linewidth=0)
         axes.text((at[0] + at[-1]) / 2, 0.985, f"path {path}", ha="center",
                   va="top", transform=axes.get_xaxis_transform(),
-                  color=_THEORY)
+                  color=THEORY)
         rates = [flows[place]["rate_pps"] for place in at]
         axes.errorbar(
             at, [rate["mean"] for rate in rates],
@@ -95,14 +95,14 @@ def _plot_flows(axes, whole):
             label=None if index else label)
     for place, flow in enumerate(flows):
         share = expected[flow["path"], flow["wtp"]]
-        axes.hlines(share, place - 0.5, place + 0.5, color=_THEORY,
+        axes.hlines(share, place - 0.5, place + 0.5, color=THEORY,
                     linewidth=1.4, zorder=2,
                     label=None if place else
                     "weighted proportionally fair share")
     top = max([*expected.values(),
                *(flow["rate_pps"]["mean"] + (flow["rate_pps"]["ci95"] or 0)
                  for flow in flows)])
-    _headroom(axes, top)
+    headroom(axes, top)
     axes.set_xlim(-0.5, len(flows) - 0.5)
     every = max(1, round(len(flows) / 12))
     axes.set_xticks(range(0, len(flows), every),
@@ -120,7 +120,7 @@ def windows(raw, out, flow_ids=(1, 5, 9)):
     if not chosen:
         raise TollwayError(f"none of the flows "
                            f"{', '.join(map(str, flow_ids))} is in the run")
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(9, 4.2))
         _shade_intervals(axes, raw)
         for index, flow in enumerate(chosen):
@@ -133,9 +133,9 @@ def windows(raw, out, flow_ids=(1, 5, 9)):
         axes.set_xlabel("time [s]")
         axes.set_ylabel("window [packets]")
         axes.set_xlim(0, raw["parameters"]["duration_s"])
-        _headroom(axes, max(max(flow["samples"]["cwnd"]) for flow in chosen))
-        _legend_above(axes)
-        return _save(figure, out)
+        headroom(axes, max(max(flow["samples"]["cwnd"]) for flow in chosen))
+        legend_above(axes)
+        return save(figure, out)
 
 
 def queues(raw, out):
@@ -151,7 +151,7 @@ def queues(raw, out):
     target = None
     if parameters.get("aqm") in _AIM_AT_TARGET:
         target = parameters.get("target")
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         figure, panels = plt.subplots(
             len(names), 1, figsize=(9, 1.2 + 2.3 * len(names)), sharex=True,
             squeeze=False)
@@ -166,16 +166,16 @@ def queues(raw, out):
             axes.axhline(mean, color="black", linewidth=1.3, linestyle="--",
                          label=f"mean after warm-up {mean:.1f}")
             if target is not None:
-                axes.axhline(target, color=_THEORY, linewidth=1.3,
+                axes.axhline(target, color=THEORY, linewidth=1.3,
                              linestyle=":", label=f"target {target:g}")
             axes.set_ylabel("backlog [packets]")
-            _headroom(axes, max(backlog.max(), target or 0))
+            headroom(axes, max(backlog.max(), target or 0))
             axes.set_xlim(0, parameters["duration_s"])
             if index == 0:
                 axes.set_title(f"Queues: {combination(raw)}")
-            _legend_above(axes)
+            legend_above(axes)
         panels[-1, 0].set_xlabel("time [s]")
-        return _save(figure, out)
+        return save(figure, out)
 
 
 def acknowledgements(raw, out, paths=("S3", "S5", "S6", "S1"), modulus=2000):
@@ -192,7 +192,7 @@ def acknowledgements(raw, out, paths=("S3", "S5", "S6", "S1"), modulus=2000):
     if not chosen:
         raise TollwayError("the run has none of the paths "
                            f"{', '.join(paths)}")
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         figure, panels = plt.subplots(
             len(chosen), 1, figsize=(9, 1.2 + 1.9 * len(chosen)), sharex=True,
             squeeze=False)
@@ -209,9 +209,9 @@ def acknowledgements(raw, out, paths=("S3", "S5", "S6", "S1"), modulus=2000):
             axes.set_xlim(0, raw["parameters"]["duration_s"])
         panels[0, 0].set_title(f"Acknowledged segments modulo {modulus}: "
                                f"{combination(raw)}")
-        _legend_above(panels[0, 0])
+        legend_above(panels[0, 0])
         panels[-1, 0].set_xlabel("time [s]")
-        return _save(figure, out)
+        return save(figure, out)
 
 
 def _sawtooth(times, values, modulus):
@@ -263,7 +263,7 @@ def price_tracking(raw, out, path="S1", step_s=0.5):
             if parameters["phi"] > 1 else flow["wtp"]
         estimate = np.divide(wtp * step_s, delivered, where=delivered > 0,
                              out=np.full(len(middles), np.nan))
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(9, 4.2))
         _shade_intervals(axes, raw)
         axes.plot(middles, actual, color=PALETTE[0], linewidth=1.4,
@@ -275,9 +275,9 @@ def price_tracking(raw, out, path="S1", step_s=0.5):
         axes.set_ylabel("price (base e)")
         axes.set_xlim(0, parameters["duration_s"])
         # One flow's marks are few: its noise may leave the picture.
-        _headroom(axes, 1.25 * np.nanmax(actual))
-        _legend_above(axes)
-        return _save(figure, out)
+        headroom(axes, 1.25 * np.nanmax(actual))
+        legend_above(axes)
+        return save(figure, out)
 
 
 def window_histograms(raw, out):
@@ -314,7 +314,7 @@ def _histograms(series, title, unit, out):
     # Wide bars where there would be hundreds of narrow ones.
     width = max(1, int(np.ceil((top + 1) / 100)))
     bins = np.arange(0, top + 2 * width, width) - 0.5
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         figure, panels = plt.subplots(
             len(series), 1, figsize=(9, 1.2 + 1.6 * len(series)), sharex=True,
             squeeze=False)
@@ -327,10 +327,10 @@ def _histograms(series, title, unit, out):
             axes.set_ylabel("samples [%]")
             axes.text(0.995, 0.95, f"{name}: mean {mean:.1f}, standard "
                       f"deviation {spread:.1f}", ha="right", va="top",
-                      transform=axes.transAxes, color=_THEORY)
+                      transform=axes.transAxes, color=THEORY)
         panels[0, 0].set_title(title)
         panels[-1, 0].set_xlabel(unit)
-        return _save(figure, out)
+        return save(figure, out)
 
 
 def price_laws(results, out):
@@ -349,20 +349,20 @@ def price_laws(results, out):
          [100 * mean_of(link["utilization"]) for link in links], 100),
         ("backlog of R3 [packets]",
          [mean_of(link["queue_mean_pkts"]) for link in links], None))
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         figure, panels = plt.subplots(3, 1, figsize=(9, 8), sharex=True)
         for axes, (label, values, ideal), colour in zip(panels, panels_of,
                                                         PALETTE):
             axes.bar(range(len(values)), values, color=colour)
             if ideal is not None:
-                axes.axhline(ideal, color=_THEORY, linewidth=1.2,
+                axes.axhline(ideal, color=THEORY, linewidth=1.2,
                              linestyle=":")
             axes.set_ylabel(label)
-            _headroom(axes, max(values))
+            headroom(axes, max(values))
         panels[0].set_title("Combinations of CP05 Table 5.4.2")
         panels[-1].set_xticks(range(len(labels)), labels)
         panels[-1].set_xlabel("simulation")
-        return _save(figure, out)
+        return save(figure, out)
 
 
 def _shade_intervals(axes, raw):
@@ -379,16 +379,16 @@ def _shade_intervals(axes, raw):
         if index % 2:
             axes.axvspan(start, stop, color=_SHADE, linewidth=0, zorder=0)
         axes.text((start + stop) / 2, 0.985, f"load ×{step['factor']:g}",
-                  ha="center", va="top", color=_THEORY, fontsize=9,
+                  ha="center", va="top", color=THEORY, fontsize=9,
                   transform=axes.get_xaxis_transform())
 
 
-def _headroom(axes, top):
+def headroom(axes, top):
     """Start the y axis at 0 and leave room for labels above the data."""
     axes.set_ylim(0, 1.12 * top if top > 0 else 1)
 
 
-def _legend_above(axes):
+def legend_above(axes):
     """Put the legend between the title and the axes, off the data."""
     axes.legend(loc="lower left", ncol=8, bbox_to_anchor=(0, 1),
                 borderaxespad=0.2, borderpad=0.2, columnspacing=1.6,
@@ -397,7 +397,7 @@ def _legend_above(axes):
         axes.set_title(axes.get_title("left"), pad=28)
 
 
-def _save(figure, out):
+def save(figure, out):
     """Write figure as out.svg and out.png and close it."""
     out = pathlib.Path(out)
     try:

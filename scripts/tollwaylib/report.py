@@ -11,7 +11,7 @@ import os
 import pathlib
 import re
 
-from . import figures, results, tables
+from . import case_figures, figures, results, tables
 from .errors import TollwayError
 
 LIMITATIONS = (
@@ -159,7 +159,8 @@ def _page(groups, directory):
     title = f"Tollway: {', '.join(experiments)}"
     parts = [f"<h1>{html.escape(title)}</h1>", _lead(groups),
              _summary(groups), _comparisons(groups, experiments),
-             _combinations(groups, directory)]
+             _combinations(groups, directory),
+             _case_curves(groups, experiments, directory)]
     names = set()
     for group in groups:
         parts.append(_section(group, directory, _name(group, names)))
@@ -223,6 +224,10 @@ def _comparisons(groups, experiments):
         if rivals:
             parts += map(tables.render_html, tables.variants_tables(rivals))
             continue
+        if len(wholes) > 1 and "cases" in wholes[0]:
+            parts += map(tables.render_html,
+                         tables.case_variants_tables(wholes))
+            continue
         if len(wholes) > 1 and _same_links(wholes):
             table = tables.comparison_table(wholes)
             parts.append(tables.render_html(table))
@@ -241,6 +246,25 @@ def _combinations(groups, directory):
         tables.render_html(tables.variants_table(wholes)),
         _figure(paths, "Each combination; dotted lines are a whole fair share "
                        "and a full link")))
+
+
+def _case_curves(groups, experiments, directory):
+    """What variants of an experiment of cases are compared by."""
+    parts = []
+    for experiment in experiments:
+        chosen = [group for group in groups
+                  if group.whole["experiment"] == experiment
+                  and "cases" in group.whole]
+        if len(chosen) < 2:
+            continue
+        for kind, key in chosen[0].raw["pictures"]:
+            if kind != "curve":
+                continue
+            paths = case_figures.curve(
+                [group.whole for group in chosen], key,
+                directory / "figures" / f"{experiment}-{key}")
+            parts.append(_figure(paths, f"{key} of each source and queue"))
+    return "\n".join(parts)
 
 
 def _same_links(wholes):
@@ -287,6 +311,9 @@ def _section(group, directory, name):
 def _figures(group, directory, name):
     folder = directory / "figures"
     first = f"seed {group.raw['seed']}"
+    if "cases" in group.whole:
+        yield from _case_pictures(group, folder / name)
+        return
     # Flows that came and went have no one rate to stand beside a share, nor
     # have users of pages.
     if "intervals" not in group.whole and "pages" not in group.whole:
@@ -305,6 +332,22 @@ def _figures(group, directory, name):
     for kind, draw, caption in _more_figures(group.raw):
         paths = draw(group.raw, folder / f"{name}-{kind}")
         yield _figure(paths, f"{caption}, {first}")
+
+
+def _case_pictures(group, base):
+    for kind, what in group.raw["pictures"]:
+        slug = re.sub(r"[^A-Za-z0-9]+", "-", f"{kind}-{what}").strip("-")
+        out = base.with_name(f"{base.name}-{slug}")
+        if kind == "curve":
+            paths = case_figures.curve([group.whole], what, out)
+            yield _figure(paths, f"{what} of each case")
+        elif any(case["name"] == what for case in group.raw["cases"]):
+            if kind == "class_queues" and not case_figures.has_classes(
+                    group.raw, what):
+                continue
+            paths = case_figures.PICTURES[kind](group.raw, what, out)
+            yield _figure(paths, f"{case_figures.CAPTIONS[kind]}: {what}, "
+                                 f"seed {group.raw['seed']}")
 
 
 def _more_figures(raw):

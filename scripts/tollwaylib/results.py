@@ -39,7 +39,7 @@ import statistics
 import numpy as np
 from scipy import stats
 
-from . import theory
+from . import cases, theory
 from .errors import TollwayError
 from .schema import (LARGEST_UTILIZATION, RAW_SCHEMA, RECOVERY, SCHEMA,
                      load_json, load_raw, validate, write_json_atomic,
@@ -58,7 +58,7 @@ NEAR_WINDOW_S = 2.0
 NEAR_BAND = 0.05
 # Samples come every 50-100 ms; a hole of a second would hide what happened.
 _LONGEST_GAP_S = 1.0
-_PUBLISHED = pathlib.Path(__file__).parent / "data" / "published_cp05.json"
+_DATA = pathlib.Path(__file__).parent / "data"
 _EPSILON = 1e-9
 
 
@@ -260,6 +260,17 @@ class _Queue:
         return self.utilization(sent.between(start, stop), stop - start)
 
 
+def _check_calibration(raw, bottlenecks):
+    calibration = _get(raw, "calibration", "raw")
+    for name in bottlenecks:
+        if name not in calibration:
+            raise TollwayError(f"link {name} was not calibrated")
+    for name, outcome in calibration.items():
+        if not isinstance(outcome, dict) or outcome.get("ok") is not True:
+            raise TollwayError(f"the calibration of link {name} failed, "
+                               f"so nothing measured over it counts")
+
+
 class _Run:
     """A raw result, checked, with the fair shares of any set of flows."""
 
@@ -282,7 +293,7 @@ class _Run:
                             if link.get("bottleneck")]
         if not self.bottlenecks:
             raise TollwayError("the raw result names no bottleneck link")
-        self._check_calibration()
+        _check_calibration(raw, self.bottlenecks)
         self.queues = {
             name: _Queue(queue, name, _get(self.links, name, "links"))
             for name, queue in _get(raw, "queues", "raw").items()}
@@ -295,16 +306,6 @@ class _Run:
         self.flows = [_Flow(flow, paths) for flow in _get(raw, "flows", "raw")]
         self._check_flows()
         self._shares = {}
-
-    def _check_calibration(self):
-        calibration = _get(self.raw, "calibration", "raw")
-        for name in self.bottlenecks:
-            if name not in calibration:
-                raise TollwayError(f"link {name} was not calibrated")
-        for name, outcome in calibration.items():
-            if not isinstance(outcome, dict) or outcome.get("ok") is not True:
-                raise TollwayError(f"the calibration of link {name} failed, "
-                                   f"so nothing measured over it counts")
 
     def _check_flows(self):
         if not self.flows:
@@ -351,6 +352,8 @@ def analyse(raw):
     raw: the content of raw.json. Returns a dict that passes validate().
     Raises TollwayError if any of it cannot be trusted.
     """
+    if isinstance(raw, dict) and "cases" in raw:
+        return _analyse_cases(raw)
     run = _Run(raw)
     flows, rates = _measure_flows(run)
     result = {
@@ -381,6 +384,45 @@ def analyse(raw):
         for bound in raw.get("bounds") or []]
     validate(result)
     return result
+
+
+def _analyse_cases(raw):
+    """The result of a run of cases: they and their metrics stand in the place
+    of links, flows and classes."""
+    if raw.get("schema") != RAW_SCHEMA:
+        raise TollwayError(f"the raw result has schema {raw.get('schema')!r}, "
+                           f"not {RAW_SCHEMA}")
+    links = _get(raw, "links", "raw")
+    _check_calibration(raw, links)
+    result = {
+        "schema": SCHEMA,
+        "experiment": _get(raw, "experiment", "raw"),
+        "parameters": _get(raw, "parameters", "raw"),
+        "seed": _get(raw, "seed", "raw"),
+        "capacity_bps": {name: link["capacity_bps"]
+                         for name, link in links.items()},
+        "columns": [{key: spec[key] for key in ("key", "title", "digits")}
+                    for spec in _get(raw, "metrics", "raw")],
+        "cases": cases.measure(raw),
+        "published": [],
+        "bounds": [],
+        "provenance": _get(raw, "provenance", "raw"),
+        "digest": _get(raw, "trace_sha256", "raw"),
+    }
+    result["published"] = compare_published(result)
+    result["bounds"] = [_judge_case(bound, result)
+                        for bound in raw.get("bounds") or []
+                        if cases.has_case(result, bound["case"])]
+    validate(result)
+    return result
+
+
+def _judge_case(bound, result):
+    limit = cases.limit_of(bound, result, mean_of)
+    # Where another case never came so far there is nothing to reach.
+    verdict = _judge({**bound, "value": 0.0 if limit is None else limit},
+                     cases.metric_of(result, bound["case"], bound["metric"]))
+    return {**verdict, "name": f"{bound['case']}: {bound['name']}"}
 
 
 def _measure_flows(run):
@@ -605,7 +647,14 @@ def _time_to_share(members, share, start, stop, window_s, band):
 
 @functools.lru_cache(maxsize=None)
 def _published():
-    return load_json(_PUBLISHED)
+    """Published numbers by experiment, and reasons, of all papers."""
+    found = {"experiments": {}, "reasons": []}
+    for path in sorted(_DATA.glob("published_*.json")):
+        data = load_json(path)
+        for name, parts in data["experiments"].items():
+            found["experiments"].setdefault(name, []).extend(parts)
+        found["reasons"] += data.get("reasons", [])
+    return found
 
 
 def compare_published(result):
@@ -619,14 +668,19 @@ def compare_published(result):
     """
     pair = [result["parameters"].get("cc"), result["parameters"].get("aqm")]
     found = [
-        (row, number, _lookup(result, number["metric"],
-                              part["setup"]["capacity_bps"]))
+        (row, number, part["setup"]["capacity_bps"])
         for part in _published()["experiments"].get(result["experiment"], ())
         if _is_setup(result, part["setup"])
         for row in part["rows"] if pair in row["pairs"]
         for number in row["numbers"]]
-    return [_compare(row, number, measured)
-            for row, number, measured in found if measured is not None]
+    if "cases" in result:
+        return [_compare(row, number, mean_of(cases.metric_of(
+            result, number["case"], number["metric"])))
+            for row, number, _ in found
+            if cases.has_case(result, number["case"])]
+    measured = [(row, number, _lookup(result, number["metric"], links))
+                for row, number, links in found]
+    return [_compare(*entry) for entry in measured if entry[2] is not None]
 
 
 def reasons(result, kind):
@@ -646,20 +700,22 @@ def reasons(result, kind):
 
 def _is_setup(result, setup):
     """Did the run have what the paper's had?"""
-    capacity = {name: link["capacity_bps"]
-                for name, link in result["links"].items()}
+    capacity = result.get("capacity_bps") or {
+        name: link["capacity_bps"] for name, link in result["links"].items()}
     edges = [step["start_s"] for step in result.get("intervals", ())]
     if edges:
         edges.append(result["intervals"][-1]["stop_s"])
     return (all(capacity.get(name) == value
                 for name, value in setup["capacity_bps"].items())
-            and len(result["flows"]) == setup["flows"]
+            and setup.get("flows") in (None, len(result.get("flows", ())))
             and setup.get("edges_s", edges) == edges
             and all(result["parameters"].get(name) == value
                     for name, value in setup.get("parameters", {}).items()))
 
 
 def _compare(row, number, measured):
+    if measured is None:
+        return _comparison(row, number, None, "differs")
     above = measured - number["value"]
     if number["better"] == "lower":
         above = -above
@@ -667,6 +723,10 @@ def _compare(row, number, measured):
         verdict = "agrees"
     else:
         verdict = "better" if above > 0 else "differs"
+    return _comparison(row, number, measured, verdict)
+
+
+def _comparison(row, number, measured, verdict):
     return {"name": f"{row['name']}: {number['name']}",
             "value": number["value"], "unit": number.get("unit", "%"),
             "paper": row["paper"], "measured": measured, "verdict": verdict}
@@ -951,6 +1011,8 @@ def aggregate(results):
     """
     _check_same(results)
     first = results[0]
+    if "cases" in first:
+        return _aggregate_cases(results)
     whole = {
         "schema": SCHEMA,
         "experiment": first["experiment"],
@@ -1004,6 +1066,37 @@ def aggregate(results):
     return whole
 
 
+def _aggregate_cases(results):
+    first = results[0]
+    whole = {
+        **{key: first[key] for key in ("schema", "experiment", "capacity_bps",
+                                       "columns", "provenance")},
+        "parameters": {key: value for key, value in
+                       first["parameters"].items() if key != "seed"},
+        "seeds": [result["seed"] for result in results],
+        "digests": [result["digest"] for result in results],
+        "cases": [
+            {**same[0], "metrics": {
+                key: _statistics([point["metrics"][key] for point in same])
+                for key in same[0]["metrics"]}}
+            for same in zip(*(result["cases"] for result in results))],
+        "published": [],
+        # The worst seed's: one that fails, if one does.
+        "bounds": [min(same, key=_margin) for same in
+                   zip(*(result["bounds"] for result in results))],
+    }
+    whole["published"] = compare_published(whole)
+    return whole
+
+
+def _margin(bound):
+    """How far a bound is from failing; failing ones are below 0."""
+    if bound["measured"] is None:
+        return -math.inf
+    over = bound["measured"] - bound["bound"]
+    return over if bound["op"] == ">=" else -over
+
+
 def _check_same(results):
     if not results:
         raise TollwayError("there are no results to put together")
@@ -1013,6 +1106,10 @@ def _check_same(results):
     def kind(result):
         parameters = {key: value for key, value in
                       result["parameters"].items() if key != "seed"}
+        if "cases" in result:
+            return (result["experiment"], parameters, result["capacity_bps"],
+                    [(point["name"], point["runs"])
+                     for point in result["cases"]])
         return (result["experiment"], parameters,
                 {name: link["capacity_bps"]
                  for name, link in result["links"].items()},

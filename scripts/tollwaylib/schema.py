@@ -191,7 +191,7 @@ _CLASS = {"path": _is_text, "wtp": _or_null(_is_positive),
           "error": _is_number, "spread": _at_least_zero}
 _PUBLISHED_ENTRY = {"name": _is_text, "value": _is_number, "unit": _is_text,
                     "paper": _is_text,
-                    "measured": _is_number,
+                    "measured": _or_null(_is_number),
                     "verdict": _one_of("agrees", "better", "differs")}
 _BOUND = {"name": _is_text, "metric": _is_text,
           "measured": _or_null(_is_number), "op": _one_of("<=", ">="),
@@ -235,22 +235,46 @@ _RESULT = {"schema": lambda value: value == SCHEMA, "experiment": _is_text,
            "digest": _is_digest}
 
 
+_CASE = {"name": _is_text, "x": _or_null(_is_number),
+         "series": _or_null(_is_text), "runs": _is_count,
+         "metrics": lambda value: isinstance(value, dict) and all(
+             _is_text(key) and (number is None or _is_number(number))
+             for key, number in value.items())}
+_COLUMN = {"key": _is_text, "title": _is_text, "digits": _is_count}
+
+
+def _validate_cases(result):
+    fields = {name: check for name, check in _RESULT.items()
+              if name not in ("links", "flows", "classes")}
+    _fields(result, "object", {**fields, "cases": _is_anything,
+                               "columns": _is_anything,
+                               "capacity_bps": _is_parameters})
+    _list(result["cases"], "cases", _CASE)
+    _list(result["columns"], "columns", _COLUMN)
+
+
 def validate(result):
     """Check a result against the schema: every field, and no other.
 
     `intervals` is there exactly when the run has a schedule, `steady_state`
     when it is compared with the model, `recovery` when the hosts' counters are
     known, `pages` when there are some; provenance may say more than it must.
+    Where a run has `cases`, these, their `columns` and `capacity_bps` stand in
+    the place of `links`, `flows` and `classes`.
     Raises TollwayError that names the first field that is wrong; returns None.
     """
-    fields = dict(_RESULT)
-    if isinstance(result, dict):
-        fields.update({name: _is_anything for name in
-                       ("intervals", "recovery", *_LISTS) if name in result})
-    _fields(result, "object", fields)
-    _links(result["links"], "links", _LINK)
-    _list(result["flows"], "flows", _FLOW)
-    _list(result["classes"], "classes", _CLASS)
+    if isinstance(result, dict) and "cases" in result:
+        _validate_cases(result)
+    else:
+        fields = dict(_RESULT)
+        if isinstance(result, dict):
+            fields.update({name: _is_anything for name in
+                           ("intervals", "recovery", *_LISTS)
+                           if name in result})
+        _fields(result, "object", fields)
+        _links(result["links"], "links", _LINK)
+        _list(result["flows"], "flows", _FLOW)
+        _list(result["classes"], "classes", _CLASS)
     _list(result["published"], "published", _PUBLISHED_ENTRY, empty=True)
     _list(result["bounds"], "bounds", _BOUND, empty=True, rivals=_RIVAL)
     required = {name: result["provenance"].get(name) for name in _PROVENANCE

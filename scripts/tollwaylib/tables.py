@@ -362,6 +362,10 @@ def variants_tables(results):
     """
     if "simulations" in results[0]["parameters"]:
         return [variants_table(results)]
+    if "cases" in results[0]:
+        return case_variants_tables(results) + [
+            table for result in results for table in
+            (published_table(result), bounds_table(result)) if table]
     judged = [[result["parameters"]["variant"], *_bound_cells(bound)]
               for result in results for bound in result["bounds"]]
     return [rivals_table(results)] + ([Table(
@@ -489,8 +493,77 @@ def recovery_table(result):
         notes=["of all senders over the whole run"])
 
 
+# --- cases -----------------------------------------------------------------
+
+# More cases than that are shown by series and x, a table for each metric.
+_LONG = 30
+
+
+def _metric_cell(point, column):
+    show = _percent if column["title"].endswith("[%]") else _number
+    return show(point["metrics"][column["key"]], column["digits"])
+
+
+def _is_known(result, column):
+    return any(mean_of(point["metrics"][column["key"]]) is not None
+               for point in result["cases"])
+
+
+def cases_tables(result):
+    """Each case's metrics: a row each, or where there are very many, a table
+    for each metric."""
+    columns = [column for column in result["columns"]
+               if _is_known(result, column)]
+    if len(result["cases"]) > _LONG:
+        return [_series_table(result, column) for column in columns]
+    rows = [[point["name"], str(point["runs"]),
+             *(_metric_cell(point, column) for column in columns)]
+            for point in result["cases"]]
+    return [Table(f"Cases: {combination(result)}",
+                  ["case", "runs", *(column["title"] for column in columns)],
+                  rows, notes=_seeds_note(result))]
+
+
+def _series_table(result, column):
+    points = {(point["series"], point["x"]): point
+              for point in result["cases"]}
+    at = sorted({x for _, x in points})
+    rows = [[series, *(_metric_cell(points[series, x], column)
+                       if (series, x) in points else _NONE for x in at)]
+            for series in dict.fromkeys(series for series, _ in points)]
+    return Table(f"{column['title']}: {combination(result)}",
+                 ["series", *(f"{x:g}" for x in at)], rows,
+                 notes=_seeds_note(result))
+
+
+def case_variants_tables(results):
+    """Variants of an experiment of cases beside one another: one table where
+    there is one case, else one for each metric."""
+    names = [point["name"] for point in results[0]["cases"]]
+    columns = [column for column in results[0]["columns"]
+               if any(_is_known(result, column) for result in results)]
+    if len(names) == 1:
+        rows = [[combination(result),
+                 *(_metric_cell(result["cases"][0], column)
+                   for column in columns)] for result in results]
+        return [Table(f"Variants compared: {names[0]}",
+                      ["source + queue",
+                       *(column["title"] for column in columns)], rows,
+                      notes=_seeds_note(results[0]))]
+    return [Table(
+        column["title"], ["case", *map(combination, results)],
+        [[name, *(_metric_cell(result["cases"][index], column)
+                  for result in results)]
+         for index, name in enumerate(names)],
+        notes=_seeds_note(results[0])) for column in columns]
+
+
 def result_tables(result):
     """All tables of one result or aggregate, those that apply."""
+    if "cases" in result:
+        tables = [*cases_tables(result), published_table(result),
+                  bounds_table(result)]
+        return [table for table in tables if table is not None]
     # Users of pages are no greedy flows: they have no fair share to compare.
     tables = [None if "pages" in result else classes_table(result),
               links_table(result), steady_state_table(result),
