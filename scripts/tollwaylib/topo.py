@@ -32,6 +32,9 @@ from .errors import TollwayError
 DELAY_LIMIT_PKTS = 1000000
 # Far below any round trip; a packet of 1000 bytes at 400 Mb/s.
 BURST_S = 20e-6
+# Where pairs are sent, a burst is this part of a packet: by so much the second
+# of a pair may be early, and so late may the timer be without loss of rate.
+PAIRED_BURST = 32
 ETHERNET_HEADER_BYTES = 14
 # Queues whose flows are classes that a filter can choose.
 CLASSFUL = ("fq_rr", "fq_codel")
@@ -130,8 +133,13 @@ class TollwayIntf(Intf):
             commands.append(f"ip link set dev {self.name} "
                             f"gso_max_segs {gso_max_segs}")
         if aqm is not None:
-            burst = burst_bytes(rate_bps, packet_bytes or
-                                mtu + ETHERNET_HEADER_BYTES)
+            packet = packet_bytes or mtu + ETHERNET_HEADER_BYTES
+            # HTB sends as soon as it has no debt: with a burst of a packet an
+            # idle link lets a pair go at once, which is no measure of anything.
+            burst = burst_bytes(rate_bps, packet)
+            quantum = burst
+            if ip_only:
+                burst = packet // PAIRED_BURST
             place = "root"
             if delay_ms:
                 place = "parent 1:1"
@@ -143,7 +151,7 @@ class TollwayIntf(Intf):
                 f"htb default 1",
                 f"tc class replace dev {self.name} parent 2: classid 2:1 htb "
                 f"rate {rate_bps}bit burst {burst} cburst {burst} "
-                f"quantum {burst}",
+                f"quantum {quantum}",
                 self.aqm_command(aqm)]
         elif rate_bps or delay_ms:
             self.netem = f"limit {DELAY_LIMIT_PKTS}"
