@@ -10,7 +10,7 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
-from tollwaylib import experiments, results, settings  # noqa: E402
+from tollwaylib import experiments, network, results, settings  # noqa: E402
 from tollwaylib import theory, topo  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 
@@ -25,7 +25,7 @@ def job(name, cc="sbrm", aqm="sbrm", words=(), duration_s=None):
 def built(name, **keywords):
     """The topology of an experiment, as its job asks for it."""
     kind, parameters = job(name, **keywords)["topology"]
-    return getattr(topo, kind)(aqm="sbrm", **parameters)
+    return network.topology(kind)(aqm="sbrm", **parameters)
 
 
 def active(flows, time):

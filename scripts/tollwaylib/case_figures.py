@@ -6,7 +6,7 @@ result and its name; out: path without suffix. All return [SVG path, PNG path].
 import matplotlib.pyplot as plt
 import numpy as np
 
-from .cases import CaseData
+from .cases import ESTIMATE_SCALE, CaseData
 from .errors import TollwayError
 from .figures import (PALETTE, STYLE, THEORY, headroom, legend_above, save)
 from .results import mean_of
@@ -75,6 +75,11 @@ def queue(raw, name, out):
         axes.plot(np.asarray(samples["t_s"]) / unit_s, samples["unacked"],
                   color=PALETTE[3], linewidth=0.9,
                   label=f"outstanding, source {flow['name']}")
+        if any(samples.get("cc_rate_bps", ())):
+            axes.plot(np.asarray(samples["t_s"]) / unit_s,
+                      np.asarray(samples["cc_pacing_gain"]) / ESTIMATE_SCALE,
+                      color=PALETTE[1], linewidth=0.9,
+                      label=f"estimate of source {flow['name']}")
         setpoint = {**raw["parameters"], **case["values"]}.get("setpoint")
         if setpoint:
             axes.axhline(setpoint, color=THEORY, linestyle=":",

@@ -273,7 +273,8 @@ def _goodput_each(data, words):
 
 def _advantage(data, words):
     """Goodput of a source of a role over an equal part of all goodput."""
-    mine, whole = _goodput_each(data, words), _goodput_share(data, {})
+    mine = _goodput_each(data, words)
+    whole = _goodput_share(data, {**words, "role": None})
     if not mine or not whole:
         return None
     return mine * len(data.flows()) / whole

@@ -36,6 +36,9 @@ BURST_S = 20e-6
 # of a pair may be early, and so late may the timer be without loss of rate.
 PAIRED_BURST = 32
 ETHERNET_HEADER_BYTES = 14
+# Characters that the shells of Mininet, which have a terminal, take at once: it
+# is 4095, of which quotes take some.
+LONGEST_LINE = 3400
 # Queues whose flows are classes that a filter can choose.
 CLASSFUL = ("fq_rr", "fq_codel")
 
@@ -47,6 +50,9 @@ def shell(node, *commands):
     of ip, or of tc, become one batch: a process is dear in the lab. Returns
     what they printed; raises TollwayError with the command that failed.
     """
+    if len(commands) > 1 and sum(map(len, commands)) > LONGEST_LINE:
+        half = len(commands) // 2
+        return shell(node, *commands[:half]) + shell(node, *commands[half:])
     for command in commands:
         debug(f"{node.name}# {command}\n")
     groups = []

@@ -1,0 +1,477 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Experiments of cases: descriptions against PP94 and MK94, metrics, bounds."""
+
+import copy
+import json
+import pathlib
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "scripts"))
+
+from tollwaylib import cases, experiments, network, report  # noqa: E402
+from tollwaylib import results, tables, theory  # noqa: E402
+from tollwaylib.errors import TollwayError  # noqa: E402
+
+NAMES = [name for name, experiment in experiments.EXPERIMENTS.items()
+         if experiment.cases]
+BENCHES = [f"pp-bench-{number}" for number in range(1, 10)]
+
+
+def job(name, cc="pp", aqm="fq_rr", words=(), duration_s=None, seed=1):
+    experiment = experiments.get(name)
+    values = experiments.parse_settings(experiment, words, cc, aqm)
+    return experiments.job(experiment, cc, aqm, values,
+                           duration_s or experiment.duration_s, seed)
+
+
+def case_of(made, name):
+    return next(case for case in made["cases"] if case["name"] == name)
+
+
+def optima_ms(made, role):
+    return [round(1000 * flow["optimal_s"], 1) for case in made["cases"]
+            for flow in case["flows"] if flow["role"] == role]
+
+
+# --- theory ------------------------------------------------------------------
+
+def test_max_min_fills_what_others_leave():
+    rates = theory.max_min_rates({"a": 9.0, "b": 100.0}, [
+        (1, ["a"], None), (2, ["a"], 1.0), (3, ["a", "b"], None),
+        (4, ["b"], None)])
+    assert rates == {1: 4.0, 2: 1.0, 3: 4.0, 4: pytest.approx(96.0)}
+
+
+def test_fluid_transfers_end_when_their_data_has_passed():
+    ends = theory.fluid_completions({"a": 10.0}, [
+        (1, 0.0, 100, ["a"], None), (2, 5.0, 20, ["a"], None),
+        ("udp", 100.0, None, ["a"], 1.0)])
+    # Alone until 5, halves until the second is done, alone again.
+    assert ends == {2: pytest.approx(9.0), 1: pytest.approx(12.0)}
+
+
+def test_a_transfer_that_gets_nothing_never_ends():
+    with pytest.raises(TollwayError, match="never ends"):
+        theory.fluid_completions({"a": 10.0}, [
+            (1, 0.0, 5, ["a"], 0.0)])
+
+
+def test_loads_become_silences():
+    # MK94 (6), for a load of one source of ten.
+    off_s = theory.off_for_load(0.05, 0.1, 0.05)
+    assert 0.1 / (0.1 + 0.05 + off_s) == pytest.approx(0.05)
+    with pytest.raises(TollwayError, match="cannot offer"):
+        theory.off_for_load(0.9, 0.1, 0.05)
+
+
+# --- scenarios against the papers --------------------------------------------
+
+@pytest.mark.parametrize("number, role, optima", [
+    (1, "primary", [1444]), (2, "primary", [1444]), (4, "short", [1844]),
+    (4, "long", [1882]), (5, "primary", [644]), (6, "forth", [1556]),
+    (6, "back", [1556]), (8, "primary", [1444])])
+def test_optima_are_those_of_the_tables(number, role, optima):
+    assert optima_ms(job(f"pp-bench-{number}"), role) == optima
+
+
+def test_optima_of_short_files_are_those_of_table_9():
+    made = job("pp-bench-3")
+    assert {case["x"]: optima_ms({"cases": [case]}, "primary")[0]
+            for case in made["cases"] if case["x"] in (4, 20, 200, 2000)} \
+        == {4: 44.4, 20: 46.0, 200: 64.0, 2000: 244.0}
+
+
+def test_optima_under_poisson_traffic_are_those_of_table_13():
+    made = job("pp-bench-7", words=["repeats=1"])
+    assert optima_ms(made, "primary") == [544.0, 710.7, 1044.0, 2044.0, 4044.0]
+    assert len(job("pp-bench-7")["cases"]) == 25
+
+
+def test_the_torture_test_leaves_room_for_table_15():
+    made = job("pp-bench-9")
+    assert optima_ms(made, "near") == [pytest.approx(1163.8, abs=0.1)]
+    topo = network.topology("Confluence")(
+        aqm="fq_rr", **made["topology"][1])
+    assert [path["rtt_ms"] for path in topo.paths.values()][:2] == [0.2, 20.2]
+
+
+@pytest.mark.parametrize("row, mbit, rtt_ms", [
+    ("lan", 400, 1), ("man", 40, 10), ("wan", 6.667, 60)])
+def test_rows_of_table_3_are_100_packets(row, mbit, rtt_ms):
+    made = job("pp-burst", words=[f"row={row}"])
+    shape = made["topology"][1]
+    assert shape["rate_bps"] == pytest.approx(mbit * 1e6, rel=1e-3)
+    assert shape["rate_bps"] * shape["rtts_ms"][0] / 1000 / 8 / 500 \
+        == pytest.approx(100, rel=1e-3)
+    assert shape["edge_bps"] == pytest.approx(10 * shape["rate_bps"], rel=1e-6)
+    # N - 1 sources start at 1000 time units.
+    case = case_of(made, "N = 10, limited")
+    assert len(case["flows"]) == 10
+    for flow in case["flows"][1:]:
+        assert flow["start_s"] == pytest.approx(10 * rtt_ms / 1000)
+    assert "limit 100 " in case["aqm"]
+    assert "limit 10000 " in case_of(made, "N = 10, unlimited")["aqm"]
+
+
+def test_168_runs_of_mk94():
+    made = job("pp-overload")
+    assert len(made["cases"]) == 168
+    assert len({case["name"] for case in made["cases"]}) == 168
+    for case in made["cases"]:
+        mixed = [flow["cc"] for flow in case["flows"]]
+        assert (mixed.count("pp"), mixed.count("ppx")) in (
+            (10, 0), (9, 1), (1, 9), (0, 10))
+        on, off = (float(word.split("exp:")[1]) for word in
+                   case["flows"][0]["words"].split()
+                   if word.startswith(("on=", "off=")))
+        assert 10 * on / (on + off + 0.05) == pytest.approx(case["x"],
+                                                            rel=1e-4)
+        assert "source=closed" in case["flows"][0]["words"]
+    assert {case["values"]["buffer"] for case in made["cases"]} \
+        == {101, 51, 25}
+    assert {case["values"]["overflow"] for case in made["cases"]} \
+        == {"drop-last", "drop-longest"}
+
+
+def test_sources_of_a_public_network_send_2000_packets():
+    made = job("pp-public")
+    assert len(made["cases"]) == 14
+    for case in made["cases"]:
+        assert len(case["flows"]) == 10
+        for flow in case["flows"]:
+            assert f"bytes={2000 * 460}" in flow["words"]
+            assert ("source=closed" in flow["words"]) \
+                == case["name"].startswith("closed")
+
+
+def test_seeds_change_what_is_random():
+    for name in ("pp-public", "pp-bench-7", "pp-overload"):
+        one, two = (job(name, seed=seed)["cases"][0]["flows"]
+                    for seed in (1, 2))
+        assert one[-1]["words"] != two[-1]["words"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_metric_has_a_kind(name):
+    made = job(name)
+    keys = {spec["key"] for spec in made["metrics"]}
+    assert len(keys) == len(made["metrics"])
+    assert {spec["kind"] for spec in made["metrics"]} <= set(cases.KINDS)
+    there = {case["point"] for case in made["cases"]}
+    for bound in made["bounds"]:
+        assert bound["case"] in there and bound["metric"] in keys
+        assert bound.get("of_case", bound["case"]) in there
+    for kind, what in made["pictures"]:
+        assert what in (keys if kind == "curve" else
+                        {case["name"] for case in made["cases"]})
+    json.dumps(made)
+
+
+def test_bounds_and_published_values_are_for_packet_pair_alone():
+    assert job("pp-base")["bounds"]
+    assert not job("pp-base", "cubic", "fq_codel")["bounds"]
+    assert job("pp-base", "cubic", "fq_codel")["aqm"] \
+        == "fq_codel limit 100"
+    for key in ("setpoint", "law", "estimator"):
+        assert f"net.ipv4.tcp_pp.{key}" in job("pp-base")["sysctls"]
+        assert f"net.ipv4.tcp_pp.{key}" \
+            not in job("pp-base", "cubic")["sysctls"]
+    assert case_of(job("pp-base"), "setpoint 20")["sysctls"] \
+        == {"net.ipv4.tcp_pp.setpoint": 20}
+
+
+@pytest.mark.parametrize("paper", ["pp94", "mk94"])
+def test_published_values_name_what_is_measured(paper):
+    data = results.load_json(HERE.parent / "scripts/tollwaylib/data" /
+                             f"published_{paper}.json")["experiments"]
+    for name, parts in data.items():
+        made = job(name)
+        keys = {spec["key"] for spec in made["metrics"]}
+        there = {case["point"] for case in made["cases"]}
+        topo = network.topology(made["topology"][0])(
+            aqm="fq_rr", **made["topology"][1])
+        for part in parts:
+            for link, rate in part["setup"]["capacity_bps"].items():
+                assert topo.links_described[link]["capacity_bps"] == rate
+            for key, value in part["setup"]["parameters"].items():
+                assert made["parameters"][key] == value
+            for row in part["rows"]:
+                for number in row["numbers"]:
+                    assert number["metric"] in keys
+                    assert number["case"] in there
+
+
+def test_bounds_of_issue_4_are_in_the_data():
+    data = results.load_json(HERE.parent / "scripts/tollwaylib/data"
+                             / "published_pp94.json")["experiments"]
+
+    def values(number):
+        return [entry["value"] for part in data[f"pp-bench-{number}"]
+                for row in part["rows"] for entry in row["numbers"]]
+    assert [values(number)[0] for number in (1, 2, 5, 6, 8)] \
+        == [0.091, 0.1073, 0.21, 0.078, 0.1676]
+    assert values(3) == [0.89, 1.0, 1.28, 0.35]
+    assert sum(len(values(number)) for number in range(1, 10)) == 19
+
+
+# --- from raw to results -----------------------------------------------------
+
+def raw(**changes):
+    """Two transfers of 100 packets over a link of 100 packets/s, by hand: the
+    first takes 2 s instead of 1.5, the other is never done."""
+    times = [index / 10 for index in range(41)]
+
+    def flow(number, end_s, acked):
+        return {"id": number, "name": str(number), "path": str(number),
+                "role": "one" if number == 1 else "two", "packets": 100,
+                "optimal_s": 1.5, "cc": "pp", "words": "", "start_s": 0.0,
+                "stop_s": 4.0,
+                "final": {"transfers": [{"start_s": 0.0, "end_s": end_s,
+                                         "bytes": 46000}],
+                          "retransmits": number, "bytes_sent": 46000 + 460,
+                          "error": None},
+                "samples": {"t_s": times, "bytes_acked": acked,
+                            "unacked": [3] * 41,
+                            "cc_rate_bps": [1] * 41,
+                            "cc_pacing_gain": [256 * number] * 41,
+                            "srtt_us": [0] * 41}}
+
+    done = [min(46000, 2300 * index) for index in range(41)]
+    half = [1000 * index for index in range(41)]
+    classes = {"10:1": {"backlog_pkts": [2] * 41, "drops": [0] * 40 + [4]},
+               "10:2": {"backlog_pkts": [1] * 20 + [9] * 21,
+                        "drops": [0] * 41}}
+    made = {
+        "schema": 1, "experiment": "pp-bench-1", "seed": 1,
+        "parameters": {"packet_bytes": 500, "warmup_s": 0.0, "cc": "pp",
+                       "aqm": "fq_rr", "duration_s": 4.0, "buffer": 440},
+        "links": {"R1": {"capacity_bps": 400000, "bottleneck": True}},
+        "paths": {"1": {"links": ["R1"]}, "2": {"links": ["R1"]}},
+        "mss_bytes": 460,
+        "cases": [{
+            "name": "a", "point": "a", "x": 1.0, "series": "s", "rtt_s": 0.5,
+            "duration_s": 4.0, "values": {}, "wires": {}, "aqm": "fq_rr",
+            "flows": [flow(1, 2.0, done), flow(2, None, half)],
+            "queues": {"R1": {
+                "t_s": times, "backlog_pkts": [3] * 20 + [11] * 21,
+                "bytes": [min(5000 * index, 100000) for index in range(41)],
+                "drops": [0] * 41, "classes": classes,
+                "stats_at_end": {"drops": 4, "bytes": 1, "packets": 1}}}}],
+        "metrics": [], "pictures": [], "bounds": [],
+        "calibration": {"R1": {"ok": True}},
+        "provenance": {"kernel": "k", "config_sha256": "c", "patches": [],
+                       "hz": 1000, "modules": {}, "sysctls": {},
+                       "qdiscs": {}, "tools": {}, "command": "x"},
+        "trace_sha256": "0" * 64}
+    made.update(changes)
+    return made
+
+
+def measured(kind, **words):
+    made = raw(metrics=[{"key": "m", "kind": kind, "title": "m", "digits": 1,
+                         "words": words}])
+    return results.analyse(made)["cases"][0]["metrics"]["m"]
+
+
+@pytest.mark.parametrize("kind, words, value", [
+    ("completion_ms", {"role": "one"}, 2000), ("optimal_ms", {"role": "one"},
+                                               1500),
+    ("slowdown", {"role": "one"}, 1 / 3),
+    ("completion_units", {"role": "one"}, 400),
+    ("completion_ms", {"role": "two"}, None), ("slowdown", {"role": "two"},
+                                               None),
+    ("last_s", {}, None), ("finished", {}, 1), ("retransmits", {}, 3),
+    ("retransmits", {"role": "two"}, 2), ("goodput_sent", {}, 1 - 3 / 200),
+    ("loss_part", {"role": "one"}, 1 / 101), ("drops", {}, 4),
+    ("loss_rate", {"role": "one"}, 10), ("losses_each", {}, 2),
+    ("retransmission_rate", {"role": "one"}, 2.5),
+    ("queue_min", {"link": "R1", "from_s": 2.5}, 11),
+    ("queue_max", {"link": "R1", "to_rtt": 3}, 3),
+    ("utilization", {"link": "R1", "to_s": 2.0}, 1.0),
+    ("utilization", {"link": "R1", "from_s": 2.0, "to_s": 3.0}, 0.0),
+    ("full_at", {"link": "R1", "units": 40, "level": 0.99}, 0.4),
+    ("goodput_share", {"role": "one", "to_s": 2.0}, 0.5),
+    ("goodput_each", {"role": "one", "to_s": 2.0}, 0.5),
+    ("advantage", {"role": "one", "to_s": 2.0},
+     2 * 0.5 / (0.5 + 10000 / 460 / 100)),
+    ("jain", {"to_s": 2.0}, theory.jain_index([50, 10000 / 460])),
+    # The first is gone before the end of this window.
+    ("jain", {"to_s": 3.0}, 1.0),
+    ("share_error", {"to_s": 2.0}, 1 - 2 / (1 + 2300 / 1000)),
+    ("class_mean", {"from_s": 2.5}, 5.5), ("class_peak", {"role": "two"}, 9),
+    ("class_jain", {"from_s": 2.5}, theory.jain_index([2, 9])),
+    ("estimate_error", {"from_s": 2.5}, 7)])
+def test_kinds_of_metrics(kind, words, value):
+    found = measured(kind, **words)
+    assert found == (value if value is None else pytest.approx(value))
+
+
+def test_kinds_that_do_not_exist_are_refused():
+    with pytest.raises(TollwayError, match="no metric 'sorcery'"):
+        measured("sorcery")
+
+
+def test_a_queue_without_classes_has_no_class_metrics():
+    made = raw(metrics=[
+        {"key": kind, "kind": kind, "title": kind, "digits": 1,
+         "words": {"role": "one"}} for kind in
+        ("class_mean", "class_peak", "losses_each", "estimate_error")])
+    del made["cases"][0]["queues"]["R1"]["classes"]
+    assert set(results.analyse(made)["cases"][0]["metrics"].values()) \
+        == {None}
+
+
+_MS = {"key": "completion_ms", "kind": "completion_ms", "title": "ms",
+       "digits": 1, "words": {"role": "one"}}
+_VAR = {"key": "v", "kind": "completion_variance", "title": "v", "digits": 1,
+        "words": {}}
+
+
+def repeated():
+    """Case a twice, of 2 and 2.1 s, and a case b of 1 s."""
+    made = raw(metrics=[_MS, _VAR])
+    again, other = copy.deepcopy(made["cases"] * 2)
+    again.update(name="a #2")
+    again["flows"][0]["final"]["transfers"][0]["end_s"] = 2.1
+    other = copy.deepcopy(other)
+    other.update(name="b", point="b", x=2.0)
+    other["flows"][0]["final"]["transfers"][0]["end_s"] = 1.0
+    made["cases"] += [again, other]
+    return made
+
+
+def test_repeats_are_one_case_with_their_mean():
+    first, second = results.analyse(repeated())["cases"]
+    assert (first["runs"], second["runs"]) == (2, 1)
+    assert first["metrics"]["completion_ms"] == pytest.approx(2050)
+    assert first["metrics"]["v"] == pytest.approx(5000)
+    assert second["metrics"]["v"] is None
+
+
+def bounded(operator, value, case="a", **more):
+    made = repeated()
+    made["bounds"] = [{"name": "n", "case": case, "metric": "completion_ms",
+                       "op": operator, "value": value, **more}]
+    return results.analyse(made)["bounds"][0]
+
+
+def test_bounds_of_cases():
+    assert bounded("<=", 2050.1)["verdict"] == "holds"
+    assert bounded("<=", 2049.9)["verdict"] == "fails"
+    assert bounded("<=", 0.5, case="b", of_case="a") == {
+        "name": "b: n", "metric": "completion_ms", "op": "<=",
+        "measured": pytest.approx(1000), "bound": pytest.approx(1025),
+        "verdict": "holds"}
+    assert bounded(">=", 0.5, case="b", of_case="a")["verdict"] == "fails"
+
+
+def test_a_case_that_did_not_end_fails_its_bound():
+    made = raw(metrics=[dict(_MS, words={"role": "two"})], bounds=[
+        {"name": "n", "case": "a", "metric": "completion_ms", "op": "<=",
+         "value": 1e9}])
+    assert results.analyse(made)["bounds"][0]["verdict"] == "fails"
+
+
+def published(slowdown_s):
+    """The verdict on benchmark 1 for a transfer of so many s."""
+    made = raw(metrics=[{"key": "slowdown", "kind": "slowdown",
+                         "title": "slowdown [%]", "digits": 1,
+                         "words": {"role": "one"}}])
+    made["links"]["R1"]["capacity_bps"] = 40000000
+    made["cases"][0]["point"] = "transfer"
+    made["cases"][0]["flows"][0]["final"]["transfers"][0]["end_s"] = slowdown_s
+    return results.analyse(made)["published"]
+
+
+def test_verdicts_on_published_values():
+    assert [entry["verdict"] for end_s in (1.5 * 1.091, 1.5 * 1.08, 1.5 * 1.1)
+            for entry in published(end_s)] == ["agrees", "better", "differs"]
+    # What was never done is no agreement.
+    assert published(None)[0]["verdict"] == "differs"
+    assert published(None)[0]["measured"] is None
+
+
+def test_a_failed_flow_is_no_measurement():
+    made = raw(metrics=[_MS])
+    made["cases"][0]["flows"][1]["final"]["error"] = "connect to x: refused"
+    assert results.analyse(made)
+    made["metrics"] = [{"key": "r", "kind": "retransmits", "title": "r",
+                        "digits": 0, "words": {}}]
+    with pytest.raises(TollwayError, match="flow 2 failed"):
+        results.analyse(made)
+
+
+def test_seeds_are_put_together():
+    one, two = repeated(), repeated()
+    two.update(seed=2, trace_sha256="1" * 64)
+    two["cases"][2]["flows"][0]["final"]["transfers"][0]["end_s"] = 1.2
+    two["bounds"] = one["bounds"] = [
+        {"name": "n", "case": "b", "metric": "completion_ms", "op": "<=",
+         "value": 1100}]
+    whole = results.aggregate([results.analyse(one), results.analyse(two)])
+    assert whole["cases"][1]["metrics"]["completion_ms"]["mean"] \
+        == pytest.approx(1100)
+    assert whole["bounds"][0]["verdict"] == "fails"
+    assert whole["bounds"][0]["measured"] == pytest.approx(1200)
+    text = tables.render_text(tables.cases_tables(whole)[0])
+    assert "1100.0 ±" in text
+
+
+def test_a_result_of_cases_is_checked():
+    result = results.analyse(repeated())
+    results.validate(result)
+    for path, value in ((("cases",), []), (("columns",), None),
+                        (("capacity_bps",), 3)):
+        broken = copy.deepcopy(result)
+        broken[path[0]] = value
+        with pytest.raises(TollwayError):
+            results.validate(broken)
+    broken = copy.deepcopy(result)
+    broken["cases"][0]["metrics"]["completion_ms"] = "fast"
+    with pytest.raises(TollwayError):
+        results.validate(broken)
+
+
+def test_tables_of_variants_stand_side_by_side():
+    one, two = results.analyse(repeated()), results.analyse(repeated())
+    two["parameters"] = dict(two["parameters"], cc="cubic")
+    shown = tables.case_variants_tables([one, two])
+    assert [table.title for table in shown] == ["ms", "v"]
+    assert shown[0].heads == ["case", "pp + fq_rr", "cubic + fq_rr"]
+    assert shown[0].rows[0] == ["a", "2050.0", "2050.0"]
+
+
+def test_a_report_of_cases(tmp_path):
+    for number, cc in enumerate(("pp", "cubic")):
+        made = repeated()
+        made["parameters"]["cc"] = cc
+        made["pictures"] = [
+            ["curve", "completion_ms"], ["queue", "a"], ["sequence", "a"],
+            ["class_queues", "a"], ["rates", "a"], ["utilization", "b"]]
+        folder = tmp_path / cc / "seed-1"
+        folder.mkdir(parents=True)
+        made["trace_sha256"] = str(number) * 64
+        results.write_json_atomic(folder / "raw.json", made)
+        results.write_json_atomic(folder / "result.json",
+                                  results.analyse(made))
+    page = report.write_report(tmp_path).read_text()
+    assert page.count("<figure>") == 13
+    assert "pp + fq_rr" in page and "cubic + fq_rr" in page
+
+
+@pytest.mark.parametrize("name", BENCHES)
+def test_rivals_run_the_same_scenario(name):
+    experiment = experiments.get(name)
+    names = [(variant.cc, variant.aqm) for variant in
+             experiments.variants(experiment, experiments.parse_settings(
+                 experiment, []))]
+    assert names == [("pp", "fq_rr"), ("cubic", "fq_rr"), ("bbr", "fq_rr"),
+                     ("reno", "fq_rr"), ("cubic", "fq_codel"),
+                     ("bbr", "fq_codel"), ("reno", "fq_codel")]
+    ours, theirs = job(name), job(name, "bbr", "fq_codel")
+    for one, other in zip(ours["cases"], theirs["cases"]):
+        assert [flow["words"] for flow in one["flows"]] \
+            == [flow["words"] for flow in other["flows"]]
