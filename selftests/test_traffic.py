@@ -286,6 +286,65 @@ def test_on_off_is_silent_during_off(namespace, tools, sink):
     assert 0 < levels[0] < levels[1] < levels[2]
 
 
+def test_applications_have_their_own_pace(namespace, tools, sink):
+    # 20 times 1000 bytes, 10 ms apart, and in fives with 50 ms between them.
+    base = "dst=127.0.0.1 port=5001 rate=800k size=1000 bytes=20000"
+    sent, _ = send(namespace, tools, f"id=1 {base}\n"
+                   f"id=2 {base} on=0.05 off=0.05\n"
+                   f"id=3 {base} on=0.05 off=0.05 source=closed\n"
+                   f"id=4 {base} overhead=1000\n")
+    sink.stop()
+    for flow, least_s in zip(sent["flows"], (0.19, 0.34, 0.31, 0.38)):
+        (transfer,) = flow["transfers"]
+        assert flow["bytes_acked"] == transfer["bytes"] == 20000
+        assert least_s <= transfer["end_s"] - transfer["start_s"] < LATE_S
+        assert flow["error"] is None
+
+
+def test_random_ons_are_whole_and_the_same_everywhere(namespace, tools, sink):
+    line = ("id={} dst=127.0.0.1 port=5001 rate=8m size=1000 bytes=30000 "
+            "on=exp:0.004 off=exp:0.001 seed=7 unsent=1m\n")
+    sent, _ = send(namespace, tools, line.format(1) + line.format(2),
+                   "--sample-ms", "0")
+    received = sink.stop()
+    for flow in sent["flows"]:
+        (connection,) = by_peer(received, flow)
+        assert connection["bytes"] == 30000
+
+
+def test_connections_that_are_there_early(namespace, tools, sink):
+    epoch_ns = time.monotonic_ns() + 300_000_000
+    sent, _ = send(namespace, tools,
+                   "id=1 dst=127.0.0.1 port=5001 bytes=5000 start=0.2 "
+                   "connect=early\n"
+                   "id=2 dst=127.0.0.1 port=5001 start=0.2 stop=0.4 "
+                   "connect=early\n", "--epoch-ns", str(epoch_ns))
+    sink.stop()
+    first, second = sent["flows"]
+    assert first["connected_s"] < 0 and second["connected_s"] < 0
+    (transfer,) = first["transfers"]
+    assert 0.2 <= transfer["start_s"] < transfer["end_s"] < LATE_S
+    assert transfer["bytes"] == 5000
+    assert second["bytes_acked"] > 0 and second["stop_s"] >= 0.4
+
+
+def test_adaptive_sources_tell_what_they_found(namespace, tools, sink):
+    sent, _ = send(namespace, tools,
+                   "id=1 dst=127.0.0.1 port=5001 cc=reno rate=8m size=10000 "
+                   "floor=800k\n", "--duration", "0.5", "--cc-info")
+    sink.stop()
+    (flow,) = sent["flows"]
+    frames = flow["frames"]
+    assert len(frames["t_s"]) == len(frames["bytes"]) > 10
+    for size, allowed in zip(frames["bytes"], frames["allowed_bps"]):
+        assert 1000 <= size <= 10000
+        assert size == 1000 or size <= 10000 * allowed / 8e6 + 1
+    # Nothing holds loopback back: it sends what it can.
+    assert max(frames["bytes"]) == 10000
+    # Reno has no such report.
+    assert set(flow["samples"]["cc_rate_bps"]) == {0}
+
+
 def test_many_flows_at_once(namespace, tools, sink):
     count = 400
     sent, _ = send(namespace, tools, "".join(
@@ -592,6 +651,18 @@ def test_udp_on_off(namespace, tools, sink):
     ("id=1 dst=127.0.0.1 port=5001 on=1 off=1 bytes=1", "on= and bytes= exclude"),
     ("id=1 dst=127.0.0.1 port=5001 on=exp: off=1", "on=exp::"),
     ("id=1 dst=127.0.0.1 port=5001 rate=1m", "size= is missing"),
+    ("id=1 dst=127.0.0.1 port=5001 size=100", "size= needs rate="),
+    ("id=1 dst=127.0.0.1 port=5001 rate=1m size=100 source=closed",
+     "source=closed needs on="),
+    ("id=1 dst=127.0.0.1 port=5001 rate=1m size=100 floor=2m",
+     "floor= is above rate="),
+    ("id=1 dst=127.0.0.1 port=5001 rate=1m size=100 pages=http",
+     "rate= and pages= exclude"),
+    ("id=1 dst=127.0.0.1 port=5001 bytes=9 repeat=2 connect=early",
+     "repeat= and connect=early exclude"),
+    ("id=1 dst=127.0.0.1 port=5001 bytes=9 connect=late", "connect=late:"),
+    ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1m connect=early",
+     "connect= is not for proto=udp"),
     ("id=1 dst=127.0.0.1 port=5001 proto=udp", "rate= is missing"),
     ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1m cc=reno",
      "cc= is not for proto=udp"),
