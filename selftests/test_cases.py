@@ -147,6 +147,14 @@ def test_sources_of_a_public_network_send_2000_packets():
                 == case["name"].startswith("closed")
 
 
+def test_some_cases_can_be_chosen():
+    made = job("pp-overload", words=["only=1+9 drop-last B=0.5"])
+    assert [case["x"] for case in made["cases"]] \
+        == [0.5, 0.75, 0.9, 1.0, 1.5, 2.0, 5.0]
+    with pytest.raises(TollwayError, match="no such case"):
+        job("pp-overload", words=["only=x"])
+
+
 def test_seeds_change_what_is_random():
     for name in ("pp-public", "pp-bench-7", "pp-overload"):
         one, two = (job(name, seed=seed)["cases"][0]["flows"]

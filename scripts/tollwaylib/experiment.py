@@ -90,6 +90,9 @@ class CaseExperiment(Experiment):
     metrics: tuple = ()
     pictures: tuple = ()
 
+    def parameters(self):
+        return {**super().parameters(), "only": SPECIAL["only"]}
+
 
 @dataclass(frozen=True)
 class Case:

@@ -12,6 +12,7 @@ PP94's figures are lost: what was worked back is said where it is used
 """
 
 from . import theory
+from .errors import TollwayError
 from .experiment import Case, CaseExperiment, Variant, case_bound, metric
 from .settings import (PACKET_PAIR, aqm_words, known_aqm, packet_pair_sysctls,
                        sysctls)
@@ -814,7 +815,11 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
     Arguments as for experiments.job(); duration_s: no case is longer.
     """
     cases = [_case_job(case, cc, aqm, values, duration_s, seed)
-             for case in experiment.cases(values)]
+             for case in experiment.cases(values)
+             if values["only"] in case.name]
+    if not cases:
+        raise TollwayError(f"--set only={values['only']}: {experiment.name} "
+                           f"has no such case")
     shape = experiment.shape(values)
     return {
         "experiment": experiment.name,

@@ -412,7 +412,9 @@ def _analyse_cases(raw):
     result["published"] = compare_published(result)
     result["bounds"] = [_judge_case(bound, result)
                         for bound in raw.get("bounds") or []
-                        if cases.has_case(result, bound["case"])]
+                        if cases.has_case(result, bound["case"]) and
+                        cases.has_case(result, bound.get("of_case",
+                                                         bound["case"]))]
     validate(result)
     return result
 

@@ -115,6 +115,7 @@ SPECIAL = {
     "simulations": ("all", None, None, "numbers of Table 5.4.2, as 1,6,27"),
     "row": ("wan", None, None, "of PP94 Table 3: lan, man or wan"),
     "repeats": (1, 1, 1000, "runs of each case that has something random"),
+    "only": ("", None, None, "run only cases whose names have this in them"),
     "round_trips": (200.0, 1.0, 1e6, "how long a case is"),
 }
 CHOICES = {"source": ("direct", "aimd", "vegas"),
