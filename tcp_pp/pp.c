@@ -145,8 +145,6 @@ static void pp_law_epoch(struct sock *sk, struct pp *ca, bool app_limited)
 				   pp_outstanding(sk), ca->epoch_rate ?: rate,
 				   rate, (u64)ca->rtt_us * NSEC_PER_USEC),
 		   app_limited);
-	ca->epoch_rate = rate;
-	ca->epoch_queue = ca->queue;
 }
 
 /* What a round trip delivers, for the rise: the most of any ACK. */
@@ -179,15 +177,15 @@ static void pp_setpoint(struct pp *ca, const struct pp_net *net)
 			ca->setpoint += PP_SETPOINT_STEP;
 		ca->setpoint = min(ca->setpoint, most);
 	}
-	ca->lowered = 0;
 }
 
 static void pp_loss(struct pp *ca, const struct pp_ack *ack)
 {
+	bool first = !ca->losses;
+
 	ca->losses = min_t(u32, ca->losses + ack->rs->losses, U8_MAX);
-	if (READ_ONCE(ack->net->setpoint) || ca->lowered)
+	if (READ_ONCE(ack->net->setpoint) || !first)
 		return;
-	ca->lowered = 1;
 	ca->rounds = 0;
 	ca->setpoint = max(ca->setpoint - ca->setpoint / 4, PP_SETPOINT_MIN);
 }
@@ -212,6 +210,10 @@ static void pp_round(struct sock *sk, struct pp *ca, const struct pp_ack *ack)
 		pp_grope(sk, ca);
 	else if (READ_ONCE(ack->net->law) == PP_LAW_DISCRETE)
 		pp_law_epoch(sk, ca, pp_is_app_limited(sk, ack->rs));
+	if (ca->estimate.service) {
+		ca->epoch_rate = pp_invert(ca->estimate.service);
+		ca->epoch_queue = ca->queue;
+	}
 }
 
 static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,

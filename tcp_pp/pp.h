@@ -25,7 +25,7 @@
  * struct pp - one connection, in inet_csk_ca()
  * @estimate: service time of the bottleneck
  * @mean_rate: mean of the rate at which to send, packets/s in Q16
- * @epoch_rate: discrete law: 1 / s_hat when the round trip began
+ * @epoch_rate: 1 / s_hat when the round trip began
  * @train: ACKs of the open train
  * @epoch_queue: discrete law: n_hat when the round trip began, Q8
  * @delay_us: propagation delay R, us; 0 before the first sample
@@ -38,20 +38,19 @@
  * @flight: most that a round trip delivered, in this one, Q8
  * @flight_last: the same of the one before
  * @acked_at: tcp_jiffies32 when the last ACK came
- * @low_us: least round-trip time in the rounds that @odd counts; with @shared
- *	that of the rounds before it
+ * @low_us: least in this round trip; while @fresh, in the one before @shared
  * @gso_segs: what sk_gso_max_segs was without us
  * @rounds: round trips since the setpoint was raised
- * @odd: round trips in a row that do not fit a queue of our own; with @shared
- *	those that do, or those since it began while @fresh
+ * @odd: round trips that do not fit a queue of our own, see PP_ODD_STEP; with
+ *	@shared those that do, or those since it began while @fresh
  * @hold: round trips until @delay_us may be raised again
  * @losses: segments lost in this round trip; saturates
  * @ready: init() has run
- * @lowered: the setpoint was lowered in this round trip
  * @rising: the adaptive rise holds the rate down
  * @draining: the rate is that of a queue which drains
  * @clean: what is sent next finds nothing of ours on the path
  * @empty: n_hat was small in this round trip
+ * @was_empty: the same of the one before
  * @paired: a sample came in this round trip
  * @narrow: with @shared: one that does not fit a queue of our own
  * @shared: the bottleneck does not keep flows apart: s_hat is what arrives
@@ -84,11 +83,11 @@ struct pp {
 	u8			hold;
 	u8			losses;
 	u16			ready:1,
-				lowered:1,
 				rising:1,
 				draining:1,
 				clean:1,
 				empty:1,
+				was_empty:1,
 				paired:1,
 				narrow:1,
 				shared:1,

@@ -20,14 +20,15 @@
  * shared queue, and the law keeps that at the setpoint, which starves nobody. As
  * soon as pairs tell the same as what arrives, for 16 round trips, it is over.
  *
- * A longer way: R is a minimum, so n_hat is too large by what the way grew, and
- * again less arrives than 1 / s_hat while n_hat says that packets wait. Here,
- * though, nobody's queue is there: when the connection sends less, for that
- * reason, the round-trip time does not fall. If it has not after eight round
- * trips, its minimum is the new R. In a shared queue that others keep full it
- * does not fall either, and the new R lets the connection hold its own there;
- * so this is done once in 255 round trips. A connection that was idle measures
- * R anew in any case.
+ * A longer way: R is a minimum, so n_hat is too large by what the way grew. Either
+ * n_hat falls to nothing at times, and the round-trip times that follow are not
+ * near R: then R is the least of those. Or it does not, and again less arrives
+ * than 1 / s_hat while n_hat says that packets wait. Here, though, nobody's queue
+ * is there: when the connection sends less, for that reason, the round-trip time
+ * does not fall. If it has not after eight round trips, its minimum is the new R.
+ * In a shared queue that others keep full it does not fall either, and the new R
+ * lets the connection hold its own there; so R is raised only once in 255 round
+ * trips. A connection that was idle measures R anew in any case.
  */
 
 #include "pp.h"
@@ -35,8 +36,14 @@
 /* ACKs of two segments or more in a row: they are delayed. */
 #define PP_DELAYED_ACKS		7
 
-/* Round trips in a row until a path is believed to be another one. */
-#define PP_ROUNDS_ODD		4
+/*
+ * A round trip that does not fit counts as 16, one that says nothing takes one
+ * back, one that fits all. At 64 the path is believed to be another one.
+ */
+#define PP_ODD_STEP		16
+#define PP_ODD_LIMIT		64
+
+/* Round trips in a row that end it, and those in which delays may fall. */
 #define PP_ROUNDS_FIT		16
 #define PP_ROUNDS_FALL		8
 
@@ -173,28 +180,58 @@ void pp_path_delay(const struct sock *sk, struct pp *ca,
 		ca->low_us = min(ca->low_us, ca->rtt_us);
 }
 
-/* Did this round trip look like one over a queue of our own? */
-static bool pp_path_fits(const struct sock *sk, const struct pp *ca)
+/* What a round trip says of a queue of our own. */
+enum pp_verdict {
+	PP_VERDICT_NONE,	/* nothing */
+	PP_VERDICT_OWN,		/* it is there, and R is right */
+	PP_VERDICT_SHARED,	/* less arrives than it would serve */
+	PP_VERDICT_LONGER,	/* it was empty, and round trips take longer */
+};
+
+static enum pp_verdict pp_path_verdict(const struct sock *sk,
+				       const struct pp *ca)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 took_us = (u32)tp->tcp_mstamp - ca->round_us;
 	u32 arrived = tp->delivered - ca->round_start;
+	u64 service = ca->estimate.service;
 	u64 busy_us, most_us;
 
-	if (ca->losses >= PP_LOSSES && ca->losses > arrived / 4 && ca->empty)
-		return false;
+	if (ca->empty && ca->losses >= PP_LOSSES && ca->losses > arrived / 4)
+		return PP_VERDICT_SHARED;
 
-	/* Are as many packets waiting as the round-trip time says? */
-	most_us = pp_law_rtt_ns(2 * (ca->queue + 4 * PP_PACKET), ca->delay_us,
-				ca->estimate.service);
-	most_us = div_u64(most_us, NSEC_PER_USEC) + ca->delay_us / 8;
-	if (ca->low_us != U32_MAX && ca->low_us > most_us)
-		return false;
+	/* What was low a round trip ago shows in the times of this one. */
+	if (ca->was_empty && ca->low_us != U32_MAX) {
+		most_us = div_u64(pp_law_rtt_ns(8 * PP_PACKET, ca->delay_us,
+						service), NSEC_PER_USEC);
+		if (ca->low_us > most_us + ca->delay_us / 8)
+			return PP_VERDICT_LONGER;
+		return PP_VERDICT_OWN;
+	}
+	if (ca->empty)
+		return PP_VERDICT_NONE;
 
-	/* Does as much arrive? Segments are below 2^24, service below 2^42. */
-	busy_us = div_u64(mul_u64_u32_shr(ca->estimate.service, arrived,
-					  PP_SERVICE_SHIFT), NSEC_PER_USEC);
-	return ca->empty || busy_us >= took_us - took_us / 8;
+	/*
+	 * While packets wait, as many arrive as are served, by the longer of the
+	 * service times then and now. Segments are below 2^24, those below 2^42.
+	 */
+	if (ca->epoch_rate)
+		service = max(service, pp_invert(ca->epoch_rate));
+	busy_us = div_u64(mul_u64_u32_shr(service, arrived, PP_SERVICE_SHIFT),
+			  NSEC_PER_USEC);
+	return busy_us < took_us - took_us / 8 ? PP_VERDICT_SHARED :
+						 PP_VERDICT_NONE;
+}
+
+/* Take the least round-trip time of late for R, if that was not long ago. */
+static bool pp_path_lengthen(const struct sock *sk, struct pp *ca)
+{
+	if (ca->hold)
+		return false;
+	ca->delay_us = ca->low_us;
+	ca->hold = U8_MAX;
+	pp_count(sock_net(sk), PP_COUNT_LONGER);
+	return true;
 }
 
 static void pp_path_share(const struct sock *sk, struct pp *ca)
@@ -202,29 +239,45 @@ static void pp_path_share(const struct sock *sk, struct pp *ca)
 	ca->shared = 1;
 	ca->fresh = !ca->hold;
 	ca->fell = 0;
-	ca->odd = 0;
 	pp_count(sock_net(sk), PP_COUNT_SHARED);
+}
+
+/* A round trip in a queue that is taken for our own. */
+static void pp_path_own(const struct sock *sk, struct pp *ca)
+{
+	enum pp_verdict verdict = pp_path_verdict(sk, ca);
+
+	if (verdict == PP_VERDICT_OWN) {
+		ca->odd = 0;
+	} else if (verdict == PP_VERDICT_NONE) {
+		if (ca->odd)
+			ca->odd--;
+	} else {
+		ca->odd += PP_ODD_STEP;
+		if (ca->odd >= PP_ODD_LIMIT) {
+			ca->odd = 0;
+			if (verdict == PP_VERDICT_SHARED ||
+			    !pp_path_lengthen(sk, ca))
+				pp_path_share(sk, ca);
+		}
+	}
 }
 
 /* A round trip in a queue that is taken for a shared one. */
 static void pp_path_shared(const struct sock *sk, struct pp *ca)
 {
-	if (ca->fresh && ++ca->odd >= PP_ROUNDS_FALL) {
+	if (ca->fresh) {
+		if (++ca->odd < PP_ROUNDS_FALL)
+			return;
 		ca->fresh = 0;
 		ca->odd = 0;
-		if (!ca->fell) {
-			ca->delay_us = ca->low_us;
-			ca->hold = U8_MAX;
+		if (!ca->fell && pp_path_lengthen(sk, ca))
 			ca->shared = 0;
-			pp_count(sock_net(sk), PP_COUNT_LONGER);
-		}
-	} else if (!ca->fresh) {
-		if (ca->narrow)
-			ca->odd = 0;
-		else if (ca->paired && ++ca->odd >= PP_ROUNDS_FIT)
-			ca->shared = 0;
-		if (!ca->shared)
-			ca->odd = 0;
+	} else if (ca->narrow) {
+		ca->odd = 0;
+	} else if (ca->paired && ++ca->odd >= PP_ROUNDS_FIT) {
+		ca->odd = 0;
+		ca->shared = 0;
 	}
 }
 
@@ -238,15 +291,15 @@ void pp_path_round(const struct sock *sk, struct pp *ca)
 	if (ca->hold)
 		ca->hold--;
 
-	if (ca->shared) {
+	if (ca->shared)
 		pp_path_shared(sk, ca);
-	} else if (!ca->estimate.service || pp_path_fits(sk, ca)) {
-		ca->odd = 0;
-		ca->low_us = U32_MAX;
-	} else if (++ca->odd >= PP_ROUNDS_ODD) {
-		pp_path_share(sk, ca);
-	}
+	else if (ca->estimate.service)
+		pp_path_own(sk, ca);
 
+	/* While the connection is watched, the one before is the measure. */
+	if (!ca->fresh || !ca->shared)
+		ca->low_us = U32_MAX;
+	ca->was_empty = ca->empty;
 	ca->empty = 0;
 	ca->paired = 0;
 	ca->narrow = 0;

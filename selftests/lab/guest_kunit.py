@@ -24,12 +24,17 @@ def ktap(text):
     return found, rest
 
 
-def check_fixp():
-    """tollway_fixp.h holds its bounds over the whole domain."""
+PP_CASES = {"pp_fuzzy_test", "pp_estimator_test", "pp_estimator_range_test",
+            "pp_law_test", "pp_rise_test", "pp_train_test"}
+
+
+def run_module(name, cases):
+    """Load a KUnit module: each of its cases must be there and hold."""
+    run("dmesg --clear")
     run(["insmod", "kunit.ko", *(["enable=1"] if "enable" in
                                  run("modinfo kunit.ko") else [])])
-    assert Path("fixp_kunit.ko").exists(), "the module was not built"
-    run("insmod fixp_kunit.ko")
+    assert Path(f"{name}.ko").exists(), "the module was not built"
+    run(f"insmod {name}.ko")
     text = run("dmesg")
     found, rest = ktap(text)
     for line in rest:
@@ -38,8 +43,18 @@ def check_fixp():
     bad = [name for name, ok in found.items() if not ok]
     assert not bad, f"{bad}:\n" + "\n".join(
         line for line in rest if line.strip())[:1500]
-    assert FIXP_CASES <= set(found), f"missing in the log: {text}"
-    run("rmmod fixp_kunit kunit")
+    assert cases <= set(found), f"missing in the log: {text}"
+    run(f"rmmod {name} kunit")
+
+
+def check_fixp():
+    """tollway_fixp.h holds its bounds over the whole domain."""
+    run_module("fixp_kunit", FIXP_CASES)
+
+
+def check_pp():
+    """The arithmetic of tcp_pp is PP94's."""
+    run_module("pp_kunit", PP_CASES)
 
 
 if __name__ == "__main__":
