@@ -17,8 +17,16 @@ COLUMNS = ("t_s", "bytes_acked", "cwnd", "srtt_us", "retransmits", "unacked",
            "cc_cwnd_gain")
 
 
+# The kernel's own values of what flows may have sysctls for.
+USUAL = {"net.ipv4.tcp_recovery": 1, "net.ipv4.tcp_early_retrans": 3}
+
+
 class CaseRun(Run):
     """Build the network, calibrate it, run the cases, collect the raw data."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.known_sysctls = {}
 
     def all_flows(self):
         return [flow for case in self.job["cases"] for flow in case["flows"]]
@@ -112,10 +120,21 @@ class CaseRun(Run):
             if wire and getattr(wire, "impairment", "") != wanted:
                 wire.intfList()[1].impair(wanted)
                 wire.impairment = wanted
-        wanted = {**self.job["sysctls"], **case["sysctls"]}
-        if getattr(self, "sysctls", self.job["sysctls"]) != wanted:
-            self.set_sysctls(wanted)
-        self.sysctls = wanted
+        own = {self.topo.paths[flow["path"]]["source"]: flow["sysctls"]
+               for flow in case["flows"]}
+        for host in self.hosts():
+            wanted = {**self.job["sysctls"], **case["sysctls"],
+                      **own.get(host.name, {})}
+            known = self.known_sysctls.setdefault(host.name,
+                                                  self.job["sysctls"])
+            words = [f"{name}='{value}'" for name, value in wanted.items()
+                     if known.get(name) != value]
+            # What a flow of an earlier case had set is as it was.
+            words += [f"{name}='{USUAL[name]}'" for name in known
+                      if name not in wanted]
+            if words:
+                shell(host, f"sysctl -qw {' '.join(words)}")
+            self.known_sysctls[host.name] = wanted
 
     def line(self, flow):
         """The line of a flow file."""
