@@ -173,7 +173,9 @@ def _two_ways():
     # Who asks often enough fills any link: a page has 65.5 kB, so that with
     # 6.6 s off 300 users ask for about 0.7 of it, whatever brings the pages.
     for load, rest, sbrm in (
-            ("full", {}, {}), ("part", {"off_s": 6.6}, {"wtp": 100})):
+            ("full", {}, {}),
+            ("part", {"off_s": 6.6},
+             {"wtp": 100, "kappa_young": 0.3, "target": 5})):
         yield Variant(f"reno-sbrm-{load}", "reno", "sbrm", rest, model="http")
         yield Variant(f"rm-sbrm-{load}", "rm", "sbrm", rest, model="http",
                       bounds=tuple(
