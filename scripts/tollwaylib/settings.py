@@ -62,7 +62,7 @@ COMMON = {
     "packet_bytes": (1000, 114, 9014, "bytes of a full packet on the wire"),
     "rate_mbit": (96.0, 0.1, 10000.0, "Mb/s of each bottleneck"),
     "edge_mbit": (1000.0, 0.0, 1000000.0,
-                  "Mb/s of the links to the hosts; 0: no end"),
+                  "Mb/s of the links to the hosts; 0: no limit"),
     "flow_sample_ms": (100, 10, 10000, "ms between samples of the flows"),
     "queue_sample_us": (10000, 100, 1000000, "us between samples of a queue"),
     "initcwnd": (1, 1, 1000, "segments a flow may send at first"),

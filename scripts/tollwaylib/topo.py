@@ -312,7 +312,8 @@ class DoubleBottleneck(PathTopo):
                 ("III", "r1", "r3", ("core1", "core2"))):
             number = len(self.paths) + 1
             source = self.endpoint(f"s{number}", first, edge_delay_ms)
-            sink = self.endpoint(f"d{number}", last, edge_delay_ms)
+            sink = self.endpoint(f"d{number}", last, edge_delay_ms,
+                                 sends=False)
             delay_ms = 2 * edge_delay_ms + sum(
                 self.links_described[link]["delay_ms"] for link in links)
             self.path(name, source, sink, links, 2 * delay_ms)
@@ -402,7 +403,7 @@ class SteadyState(PathTopo):
             second = self.router(f"{name}b")
             self.priced_link(link, first, second, int(rate_bps * factor),
                              delay_ms)
-            sink = self.endpoint(f"{name}s", second, edge_ms)
+            sink = self.endpoint(f"{name}s", second, edge_ms, sends=False)
             for number, rtt_ms in enumerate(rtts_ms, 1):
                 source = self.endpoint(f"{name}{number}", first,
                                        rtt_ms // 2 - delay_ms - edge_ms)
