@@ -35,6 +35,7 @@ class Reference:
         self.flows = collections.defaultdict(Flow)
         self.round = []
         self.clock = self.virtual = 0
+        self.emptied = set()    # by drops for the last packet
         self.events = self.own = 0
         self.last_drops = self.longest_drops = self.new = self.most = 0
 
@@ -44,6 +45,11 @@ class Reference:
     def backlog(self):
         """Bytes in all queues."""
         return sum(flow.size() for flow in self.flows.values())
+
+    def waits(self, size):
+        """Is there a packet of this size?"""
+        return any(size == one for flow in self.flows.values()
+                   for _, one in flow.packets)
 
     def busy(self):
         """Flows with packets."""
@@ -86,6 +92,7 @@ class Reference:
     def enqueue(self, name, number, size):
         """Numbers that are dropped for it, maybe its own."""
         dropped = []
+        self.emptied.clear()
         if self.service == DRR:
             self.quantum = max(self.quantum, size)
         while len(self) >= self.limit:
@@ -110,6 +117,7 @@ class Reference:
             self._changed(victim)
             if not flow.packets:
                 self._gone(victim)
+                self.emptied.add(victim)
         flow = self.flows[name]
         flow.packets.append((number, size))
         self._changed(name)
