@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The arithmetic of tcp_pp against PP94's equations in floating point
+ *
+ * The files under test know no socket, so they are compiled in here. The worst
+ * error met goes to the log.
+ */
+
+#include <kunit/test.h>
+#include <linux/module.h>
+
+#include "tcp_pp/pp_train.c"
+#include "tcp_pp/pp_estimator.c"
+#include "tcp_pp/pp_law.c"
+#include "pp_reference.h"
+
+/* Relative distance in 2^-20, of b at least one. */
+static u64 relative(u64 a, u64 b)
+{
+	u64 away = a > b ? a - b : b - a;
+
+	return fixp_mul_div(away, 1 << 20, max_t(u64, b, 1));
+}
+
+static void report_worst(struct kunit *test, u64 worst, u64 bound)
+{
+	kunit_info(test, "worst error: %llu of %llu permitted\n", worst, bound);
+}
+
+static void pp_fuzzy_test(struct kunit *test)
+{
+	u64 worst = 0;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(fuzzy_reference); i++) {
+		u32 x = fuzzy_reference[i].x;
+		u32 alpha = pp_fuzzy_alpha_of(x), beta = pp_fuzzy_beta_of(x);
+		u64 away = abs((s64)alpha - fuzzy_reference[i].alpha);
+
+		away = max_t(u64, away, abs((s64)beta - fuzzy_reference[i].beta));
+		/* The bound of pp_estimator.c, 2^-11 in Q16. */
+		KUNIT_EXPECT_LE_MSG(test, away, 32ULL, "x = %u", x);
+		worst = max(worst, away);
+	}
+	KUNIT_EXPECT_EQ(test, pp_fuzzy_alpha_of(U32_MAX), 0U);
+	KUNIT_EXPECT_EQ(test, pp_fuzzy_beta_of(U32_MAX), PP_ONE);
+	report_worst(test, worst, 32);
+}
+
+static void pp_estimator_test(struct kunit *test)
+{
+	/*
+	 * In 2^-20. fuzzy: an error of 2^-11 in alpha; kalman: the gain is in
+	 * Q16, of an eighth: steps of a factor of ten fade as its powers.
+	 */
+	static const u64 bounds[] = { 512, 32, 512 };
+	u32 estimator;
+
+	for (estimator = 0; estimator < ARRAY_SIZE(bounds); estimator++) {
+		struct pp_gains gains = {
+			.estimator = estimator,
+			.fixed = PP_ONE / 8,
+			.kalman = PP_ONE / 64,
+		};
+		struct pp_estimate est = {};
+		u64 worst = 0;
+		size_t i;
+
+		for (i = 0; i < ARRAY_SIZE(estimate_reference); i++) {
+			const u64 due[] = {
+				estimate_reference[i].fuzzy,
+				estimate_reference[i].fixed,
+				estimate_reference[i].kalman,
+			};
+			u64 away;
+
+			pp_estimate_sample(&est, &gains,
+					   estimate_reference[i].sample);
+			away = relative(est.service, due[estimator]);
+			KUNIT_EXPECT_LE_MSG(test, away, bounds[estimator],
+					    "estimator %u, sample %zu: %llu, %llu due",
+					    estimator, i, est.service,
+					    due[estimator]);
+			worst = max(worst, away);
+		}
+		report_worst(test, worst, bounds[estimator]);
+	}
+}
+
+static void pp_estimator_range_test(struct kunit *test)
+{
+	static const u64 samples[] = { 0, 1, PP_SERVICE_MAX, U64_MAX, 1 << 20 };
+	u32 estimator;
+	size_t i, j;
+
+	for (estimator = 0; estimator <= PP_ESTIMATOR_KALMAN; estimator++) {
+		struct pp_gains gains = { estimator, PP_ONE, 128 * PP_ONE };
+		struct pp_estimate est = {};
+
+		for (i = 0; i < ARRAY_SIZE(samples); i++)
+			for (j = 0; j < 100; j++) {
+				pp_estimate_sample(&est, &gains, samples[i]);
+				KUNIT_EXPECT_GE(test, est.service, PP_SERVICE_MIN);
+				KUNIT_EXPECT_LE(test, est.service, PP_SERVICE_MAX);
+			}
+		/* The fuzzy one ends slowly: its error goes as 1 / n. */
+		KUNIT_EXPECT_LE(test, relative(est.service, 1 << 20), 8192ULL);
+	}
+}
+
+static void pp_law_test(struct kunit *test)
+{
+	u64 worst = 0;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(law_reference); i++) {
+		const typeof(law_reference[0]) *due = &law_reference[i];
+		u32 n_hat = pp_law_queue(due->outstanding, due->delay_us,
+					 due->service);
+		u64 rtt_ns = pp_law_rtt_ns(due->queue, due->delay_us,
+					   due->service);
+		u64 rate = pp_law_continuous(due->setpoint, due->queue,
+					     due->delay_us, due->service);
+		u64 before = due->rate - due->rate / 10;
+		/* Sums cancel: the error is that of what is summed. */
+		u64 scale = max3(due->rate, due->continuous, due->discrete);
+		u64 away;
+
+		KUNIT_EXPECT_LE_MSG(test, abs((s64)n_hat - due->n_hat), 1LL,
+				    "row %zu: %u", i, n_hat);
+		if (rtt_ns > NSEC_PER_USEC)
+			KUNIT_EXPECT_LE_MSG(test, abs((s64)(rtt_ns - due->rtt_ns)),
+					    1LL + (s64)(due->rtt_ns >> 20),
+					    "row %zu: %llu", i, rtt_ns);
+
+		away = abs((s64)(rate - min_t(u64, due->continuous, PP_RATE_MAX)));
+		away = fixp_mul_div(away, 1 << 20, scale);
+		KUNIT_EXPECT_LE_MSG(test, away, 16ULL, "row %zu: %llu, %llu due",
+				    i, rate, due->continuous);
+		worst = max(worst, away);
+
+		rate = pp_law_discrete(due->setpoint, due->queue,
+				       due->outstanding, before, due->rate,
+				       due->rtt_ns);
+		scale = max(scale, pp_rate(due->queue + due->outstanding,
+					   due->rtt_ns));
+		away = abs((s64)(rate - min_t(u64, due->discrete, PP_RATE_MAX)));
+		away = fixp_mul_div(away, 1 << 20, scale);
+		KUNIT_EXPECT_LE_MSG(test, away, 64ULL, "row %zu: %llu, %llu due",
+				    i, rate, due->discrete);
+		worst = max(worst, away);
+	}
+	report_worst(test, worst, 64);
+}
+
+static void pp_rise_test(struct kunit *test)
+{
+	u64 service = 1200000ULL << PP_SERVICE_SHIFT;
+	u64 rate = pp_invert(service);
+
+	/* A fifth of the way while the queue is low, PP94 section 8. */
+	KUNIT_EXPECT_EQ(test, pp_law_rise(1000, 500, 0, U64_MAX), 600ULL);
+	KUNIT_EXPECT_EQ(test, pp_law_rise(1000, 500, 512, U64_MAX), 600ULL);
+	KUNIT_EXPECT_EQ(test, pp_law_rise(1000, 500, 513, U64_MAX), 1000ULL);
+	KUNIT_EXPECT_EQ(test, pp_law_rise(400, 500, 0, U64_MAX), 400ULL);
+	KUNIT_EXPECT_EQ(test, pp_law_rise(1000, 500, 0, 550), 550ULL);
+	KUNIT_EXPECT_EQ(test, pp_law_rise(1000, 500, 0, 10), 500ULL);
+	KUNIT_EXPECT_EQ(test, pp_law_mean(1000, 2000), 1250ULL);
+
+	/* 10 packets over a setpoint of 2: a pair in 8 service times. */
+	KUNIT_EXPECT_EQ(test, pp_law_drain(0, 2 * PP_PACKET, 10 * PP_PACKET,
+					   1000000, service),
+			div_u64(rate * 2, 8));
+	KUNIT_EXPECT_EQ(test, pp_law_drain(rate, 2 * PP_PACKET, 10 * PP_PACKET,
+					   1000000, service), rate);
+	/* Not above three times the setpoint: a pair in a round trip. */
+	KUNIT_EXPECT_LE(test,
+			relative(pp_law_drain(0, 4 * PP_PACKET, 10 * PP_PACKET,
+					      88000, service),
+				 20ULL << PP_RATE_SHIFT), 1ULL);
+}
+
+/* What a connection sees, ACK by ACK, with trains of @wanted segments. */
+struct pp_ack_row {
+	u32	stamp_us;
+	u32	now_ns;
+	u32	acked;
+	u64	sample_ns;
+};
+
+static void pp_train_rows(struct kunit *test, const struct pp_ack_row *rows,
+			  size_t count, u32 wanted)
+{
+	struct pp_train train = {};
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		KUNIT_EXPECT_EQ_MSG(test, pp_train_ack(&train, rows[i].stamp_us,
+						       rows[i].now_ns,
+						       rows[i].acked, wanted),
+				    rows[i].sample_ns << PP_SERVICE_SHIFT,
+				    "ACK %zu", i);
+}
+
+static void pp_train_test(struct kunit *test)
+{
+	static const struct pp_ack_row pairs[] = {
+		{ 1, 1000, 1, 0 }, { 1, 2200, 1, 1200 },
+		/* The low word of the time turns over. */
+		{ 2, U32_MAX - 99, 1, 0 }, { 2, 1100, 1, 1200 },
+		/* Delayed ACKs: one for a pair. */
+		{ 3, 5000, 2, 0 }, { 4, 7400, 2, 0 }, { 5, 9800, 2, 0 },
+	};
+	static const struct pp_ack_row losses[] = {
+		/* The first half is lost: the second alone is no sample. */
+		{ 1, 1000, 1, 0 }, { 2, 3400, 1, 0 }, { 2, 4600, 1, 1200 },
+		/* The second half is lost, and sent again by itself. */
+		{ 3, 5800, 1, 0 }, { 9, 90000, 1, 0 }, { 4, 91000, 1, 0 },
+		{ 4, 92200, 1, 1200 },
+		/* An ACK is lost: the next stands for two, of two pairs. */
+		{ 5, 93400, 1, 0 }, { 6, 95800, 2, 0 }, { 6, 97000, 1, 1200 },
+		/* A hole is filled: many were counted before. */
+		{ 7, 98200, 1, 0 }, { 6, 98300, 1, 0 }, { 7, 99400, 1, 0 },
+	};
+	static const struct pp_ack_row trains[] = {
+		{ 1, 1000, 1, 0 }, { 1, 2000, 1, 0 }, { 1, 3000, 1, 0 },
+		{ 1, 4600, 1, 1200 },
+		/* An ACK of two counts for two. */
+		{ 2, 9000, 1, 0 }, { 2, 11000, 2, 0 }, { 2, 12000, 1, 1000 },
+		/* A short train is a sample when the next begins. */
+		{ 3, 20000, 1, 0 }, { 3, 21000, 1, 0 }, { 4, 30000, 1, 1000 },
+		/* One of one segment is none. */
+		{ 5, 31000, 1, 0 },
+	};
+	static const struct pp_ack_row burst[] = {
+		/* Ten that nothing paced: nine samples. */
+		{ 1, 1000, 1, 0 }, { 1, 2000, 1, 1000 }, { 1, 3500, 1, 1500 },
+		{ 1, 5500, 2, 1000 },
+	};
+	struct pp_train train = {};
+
+	pp_train_rows(test, pairs, ARRAY_SIZE(pairs), 2);
+	pp_train_rows(test, losses, ARRAY_SIZE(losses), 2);
+	pp_train_rows(test, trains, ARRAY_SIZE(trains), 4);
+	pp_train_rows(test, burst, ARRAY_SIZE(burst), 2);
+
+	/* A retransmission in between: what follows is a new train. */
+	pp_train_ack(&train, 1, 1000, 1, 2);
+	pp_train_break(&train);
+	KUNIT_EXPECT_EQ(test, pp_train_gap(&train, 2000, 1), 0ULL);
+	KUNIT_EXPECT_EQ(test, pp_train_ack(&train, 1, 2000, 1, 2), 0ULL);
+	KUNIT_EXPECT_EQ(test, pp_train_gap(&train, 4400, 2),
+			1200ULL << PP_SERVICE_SHIFT);
+	KUNIT_EXPECT_EQ(test, pp_train_ack(&train, 1, 3200, 1, 2),
+			1200ULL << PP_SERVICE_SHIFT);
+}
+
+static struct kunit_case pp_cases[] = {
+	KUNIT_CASE(pp_fuzzy_test),
+	KUNIT_CASE(pp_estimator_test),
+	KUNIT_CASE(pp_estimator_range_test),
+	KUNIT_CASE(pp_law_test),
+	KUNIT_CASE(pp_rise_test),
+	KUNIT_CASE(pp_train_test),
+	{}
+};
+
+static struct kunit_suite pp_suite = {
+	.name = "tollway_pp",
+	.test_cases = pp_cases,
+};
+
+kunit_test_suite(pp_suite);
+
+MODULE_DESCRIPTION("KUnit tests of the arithmetic of tcp_pp");
+MODULE_LICENSE("GPL");
