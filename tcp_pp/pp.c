@@ -16,14 +16,35 @@
  * of packets that shall wait, so that the share is used whenever it grows.
  *
  *	   first pair of ACKs		n_hat > 2
- *	 +-------+	 +--------+		 +---------+
- *	 | start | ----> | rising | <----------> | the law |
- *	 +-------+	 +--------+		 +---------+
+ *	 +-------+	 +--------+ ----------> +---------+
+ *	 | start | ----> | rising |		| the law |
+ *	 +-------+	 +--------+ <---------- +---------+
+ *			      ^	    n_hat <= 2	     |
+ *			      +----------------------+
+ *				idle, or a timeout
  *
- * Source: S. Keshav, Packet-Pair Flow Control, 1994 (PP94). ppx is the
+ * Sources: S. Keshav, Packet-Pair Flow Control, 1994 (PP94). ppx is the
  * uncontrolled source of S. Morgan, S. Keshav, Packet-Pair Rate Control, 1994
  * (MK94): the same pairs and the same repair of losses at no rate at all, for
  * experiments.
+ *
+ * Notable differences from the paper:
+ * - a pair is one packet of two segments, which share their time of
+ *   transmission: by it ACKs are known as those of a pair, pp_train.c;
+ * - the soft timeout (the first hole again after two round trips without
+ *   progress) and the single timer of 1.5 round trips became what Linux has:
+ *   SACK and RACK find each lost segment and lost retransmissions, TLP asks
+ *   after a quiet time, the retransmission timer with its backoff comes last;
+ * - what is retransmitted is paced like anything else, and S leaves out what is
+ *   known to be lost, as PP94 section 6 wants it;
+ * - after a timeout or an idle time the mean rate is forgotten and the rate
+ *   rises again; PP94 keeps it;
+ * - while next to nothing waits, the rate and what is believed of a sample are
+ *   bounded by what arrived, see pp_path_bound();
+ * - single packets leave at once, or when Nagle lets them, and are no samples:
+ *   no timer of 100 ms;
+ * - the stack does not pace the first ten segments of a connection;
+ * - delayed ACKs, shared queues and longer paths are noticed, pp_path.c.
  *
  * Pair it with a queue that serves flows in turn: sch_fq_rr, fq_codel, sfq; and
  * with a receiver that acknowledges every segment (ip route ... quickack 1).
@@ -42,7 +63,7 @@
 #define PP_SETPOINT_ROUNDS	2
 
 /* Window of ppx, segments: no bound but the receiver's. */
-#define PPX_CWND		(1U << 20)
+#define PPX_CWND		1048576U
 
 /* Packets not known to have left or to be lost, Q8. */
 static u32 pp_outstanding(const struct sock *sk)
@@ -221,7 +242,7 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct pp *ca = inet_csk_ca(sk);
-	struct pp_ack ack = {
+	struct pp_ack news = {
 		.net	= pp_net(sock_net(sk)),
 		.rs	= rs,
 		.acked	= tp->delivered - ca->delivered,
@@ -236,23 +257,23 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 
 	ca->delivered = tp->delivered;
 	if (rs->losses > 0)
-		pp_loss(ca, &ack);
-	if (!ack.acked)
+		pp_loss(ca, &news);
+	if (!news.acked)
 		return;
 
 	/* What waited until a process let go of the socket came earlier. */
-	ack.timed = rs->rtt_us >= 0 && !rs->is_retrans;
+	news.timed = rs->rtt_us >= 0 && !rs->is_retrans;
 	if (sock_owned_by_user_nocheck(sk)) {
-		ack.timed = false;
+		news.timed = false;
 		pp_count(sock_net(sk), PP_COUNT_BACKLOG);
 	}
 
 	ca->acked_at = tcp_jiffies32;
-	pp_path_delay(sk, ca, &ack);
+	pp_path_delay(sk, ca, &news);
 	pp_flight(ca, rs);
-	sample = pp_path_sample(sk, ca, &ack);
+	sample = pp_path_sample(sk, ca, &news);
 	if (sample)
-		pp_estimate_sample(&ca->estimate, &ack.net->gains, sample);
+		pp_estimate_sample(&ca->estimate, &news.net->gains, sample);
 	if (ca->estimate.service) {
 		ca->queue = pp_law_queue(pp_outstanding(sk), ca->delay_us,
 					 ca->estimate.service);
@@ -261,13 +282,13 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 		else
 			ca->settled = 1;
 		if (sample &&
-		    (first || READ_ONCE(ack.net->law) == PP_LAW_CONTINUOUS))
+		    (first || READ_ONCE(news.net->law) == PP_LAW_CONTINUOUS))
 			pp_law_now(sk, ca, pp_is_app_limited(sk, rs));
 		pp_window(sk, ca);
 	}
 
 	if (!before(rs->prior_delivered, ca->round_start))
-		pp_round(sk, ca, &ack);
+		pp_round(sk, ca, &news);
 }
 
 /* Losses are no affair of the rate, PP94 section 6. */

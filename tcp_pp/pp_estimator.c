@@ -25,7 +25,6 @@
 #include "pp_model.h"
 #include "pp_fuzzy.h"
 
-
 /* Linear between the entries of a table; @x in Q16, at most 1.0. */
 static u32 pp_fuzzy(const u32 *table, u32 x)
 {

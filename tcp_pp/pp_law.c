@@ -15,9 +15,9 @@
 #include "pp_model.h"
 #include "tollway_fixp.h"
 
-/* J is 1.5 round-trip times below the setpoint and 0.8 above: PP94 Table 2. */
-#define PP_ATTACK_UP(rtt)	((rtt) + (rtt) / 2)
-#define PP_ATTACK_DOWN(rtt)	((rtt) - (rtt) / 5)
+/* J in tenths of a round-trip time, below and above the setpoint: Table 2. */
+#define PP_ATTACK_UP	15
+#define PP_ATTACK_DOWN	8
 
 /**
  * pp_law_queue() - packets of the flow that wait at the bottleneck
@@ -75,11 +75,14 @@ u64 pp_law_continuous(u32 setpoint, u32 queue, u32 delay_us, u64 service)
 	u64 rate = pp_invert(service);
 	u64 change;
 
-	if (queue <= setpoint)
-		return min(rate + pp_rate(setpoint - queue,
-					  PP_ATTACK_UP(rtt_ns)), PP_RATE_MAX);
+	/* At most 2^57 ns by 15. */
+	if (queue <= setpoint) {
+		change = pp_rate(setpoint - queue,
+				 div_u64(rtt_ns * PP_ATTACK_UP, 10));
+		return min_t(u64, rate + change, PP_RATE_MAX);
+	}
 
-	change = pp_rate(queue - setpoint, PP_ATTACK_DOWN(rtt_ns));
+	change = pp_rate(queue - setpoint, div_u64(rtt_ns * PP_ATTACK_DOWN, 10));
 	return rate > change ? rate - change : 0;
 }
 

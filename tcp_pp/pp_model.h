@@ -7,6 +7,7 @@
 #ifndef _PP_MODEL_H
 #define _PP_MODEL_H
 
+#include <linux/bits.h>
 #include <linux/kernel.h>
 #include <linux/math64.h>
 #include <linux/time64.h>
@@ -18,22 +19,22 @@
  * million).
  */
 #define PP_SERVICE_SHIFT	10
-#define PP_SERVICE_MIN		(1ULL << PP_SERVICE_SHIFT)
-#define PP_SERVICE_MAX		(1ULL << (32 + PP_SERVICE_SHIFT))
+#define PP_SERVICE_MIN		1024ULL
+#define PP_SERVICE_MAX		BIT_ULL(32 + PP_SERVICE_SHIFT)
 #define PP_RATE_SHIFT		16
-#define PP_RATE_MAX		(1ULL << 46)
+#define PP_RATE_MAX		BIT_ULL(46)
 #define PP_PACKET_SHIFT		8
-#define PP_PACKET		(1U << PP_PACKET_SHIFT)
+#define PP_PACKET		256U
 #define PP_PACKETS_MAX		(U32_MAX >> PP_PACKET_SHIFT)
 
 /* A queue of next to nothing, PP94 section 5. */
 #define PP_QUEUE_LOW		(2 * PP_PACKET)
 
 /* Weights and errors are Q16. */
-#define PP_ONE			(1U << 16)
+#define PP_ONE			65536U
 
 /* Round-trip times end at 16 s. */
-#define PP_RTT_MAX_US		(1U << 24)
+#define PP_RTT_MAX_US		16777216U
 
 /**
  * enum pp_estimator - what becomes of the samples of the service time

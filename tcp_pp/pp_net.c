@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What tcp_pp keeps for each network namespace: settings, in
- * net.ipv4.tcp_pp.*, and counters, in /proc/net/tcp_pp. Never module parameters: all hosts of an emulated network
- * share one module.
+ * net.ipv4.tcp_pp.*, and counters, in /proc/net/tcp_pp. Never module
+ * parameters: all hosts of an emulated network share one module.
  */
 
 #include <linux/proc_fs.h>
