@@ -39,8 +39,10 @@
  *   known to be lost, as PP94 section 6 wants it;
  * - after a timeout or an idle time the mean rate is forgotten and the rate
  *   rises again; PP94 keeps it;
- * - while next to nothing waits, the rate and what is believed of a sample are
- *   bounded by what arrived, see pp_path_bound();
+ * - while next to nothing waits, a pair that seems to come from a full token
+ *   bucket is not believed, see pp_path_credible();
+ * - n_hat takes the mean of S over a train: at the second ACK of a pair, when
+ *   PP94 reads it, it is at its least;
  * - single packets leave at once, or when Nagle lets them, and are no samples:
  *   no timer of 100 ms;
  * - the stack does not pace the first ten segments of a connection;
@@ -70,6 +72,19 @@ static u32 pp_outstanding(const struct sock *sk)
 {
 	return min_t(u32, tcp_packets_in_flight(tcp_sk(sk)), PP_PACKETS_MAX) <<
 	       PP_PACKET_SHIFT;
+}
+
+/*
+ * S for n_hat. When an ACK comes that brings a sample, a whole train has just
+ * left, and S is the least it is until the next one is acknowledged: its mean is
+ * half a train more.
+ */
+static u32 pp_outstanding_mean(const struct sock *sk)
+{
+	u32 train = READ_ONCE(pp_net(sock_net(sk))->train);
+	u32 now = pp_outstanding(sk);
+
+	return now + min(now, train * PP_PACKET / 2);
 }
 
 /*
@@ -223,11 +238,14 @@ static void pp_grope(struct sock *sk, const struct pp *ca)
 
 static void pp_round(struct sock *sk, struct pp *ca, const struct pp_ack *ack)
 {
+	/* The first ACK ends a round trip in which nothing else arrived. */
+	bool first = tcp_sk(sk)->delivered - ca->round_start < 2;
+
 	ca->flight_last = ca->flight;
 	ca->flight = 0;
 	pp_setpoint(ca, ack->net);
 	pp_path_round(sk, ca);
-	if (!ca->estimate.service)
+	if (!ca->estimate.service && !first)
 		pp_grope(sk, ca);
 	else if (READ_ONCE(ack->net->law) == PP_LAW_DISCRETE)
 		pp_law_epoch(sk, ca, pp_is_app_limited(sk, ack->rs));
@@ -275,7 +293,7 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	if (sample)
 		pp_estimate_sample(&ca->estimate, &news.net->gains, sample);
 	if (ca->estimate.service) {
-		ca->queue = pp_law_queue(pp_outstanding(sk), ca->delay_us,
+		ca->queue = pp_law_queue(pp_outstanding_mean(sk), ca->delay_us,
 					 ca->estimate.service);
 		if (pp_is_low(ca))
 			ca->empty = 1;

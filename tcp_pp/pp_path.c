@@ -91,23 +91,31 @@ static u64 pp_path_seen(const struct pp *ca)
  * pp_path_bound() - most that the rate may be while the queue is low
  * @ca: connection
  *
- * A token bucket that is full lets a pair pass as one, and its rate would seem
- * to be that of the link before it. So the rate becomes no more than four times
- * what has been seen to arrive, and twice where the share is known.
+ * Whatever the first pair says: the rule of PP94, a fifth of the way, stays
+ * below this where a path holds 300 times what was sent at first.
  *
  * Return: rate, packets/s in Q16.
  */
 u64 pp_path_bound(const struct pp *ca)
 {
-	return pp_path_seen(ca) * (ca->settled ? 2 : 4);
+	return pp_path_seen(ca) * 64;
 }
 
-/* For the same reason a sample is no shorter than half of that. */
+/*
+ * A token bucket that is full lets a pair pass as one: its ACKs tell the link
+ * before it. Where nothing waits, a sample of less than a 32nd of the estimate is
+ * taken for that (shares do not grow so fast but where 32 flows leave at once),
+ * and tells no more than eight times what arrived, four where packets have been
+ * waiting.
+ */
 static u64 pp_path_credible(const struct pp *ca, u64 sample)
 {
-	if (!sample || !pp_is_low(ca) || !ca->estimate.service)
+	u64 most;
+
+	if (!sample || !pp_is_low(ca) || sample >= ca->estimate.service / 32)
 		return sample;
-	return max(sample, pp_invert(2 * pp_path_bound(ca)));
+	most = pp_path_seen(ca) * (ca->settled ? 4 : 8);
+	return max(sample, pp_invert(most));
 }
 
 /**
