@@ -94,10 +94,11 @@ install: install-modules install-tools ## modules, tools, tollway and manual pag
 # By hand, not by a dependency on modules: DKMS builds its own.
 install-modules: ## the modules: with DKMS where it is, else into /lib/modules/VERSION/updates
 ifneq ($(DKMS),)
-	install -d $(DKMS_SOURCE)/scripts
-	cp -R dkms.conf LICENSE include $(MODULES) $(DKMS_SOURCE)
-	install -m 755 scripts/build-modules.sh $(DKMS_SOURCE)/scripts
-	$(DKMS) install --force tollway/$(VERSION)
+	@[ -n "$(KRELEASE)" ] || $(call fail,there is no kernel to build for \
+		in $(KDIR): install the package linux-headers-$(shell uname -r) or set KDIR)
+	@$(MAKE) install-dkms-source
+	$(DKMS) install --force tollway/$(VERSION) -k $(KRELEASE) \
+		--kernelsourcedir "$(KDIR)"
 else
 	@$(MAKE) modules
 	install -d "$(DESTDIR)$(MODDIR)"
@@ -106,6 +107,13 @@ ifeq ($(DESTDIR),)
 	PATH=$$PATH:/usr/sbin:/sbin depmod $(KRELEASE)
 endif
 endif
+
+install-dkms-source: ## the sources of the modules, to where DKMS looks for them
+	rm -rf "$(DESTDIR)$(DKMS_SOURCE)"
+	install -d "$(DESTDIR)$(DKMS_SOURCE)"
+	tar -c --exclude=__pycache__ dkms.conf include $(MODULES) \
+		scripts/build-modules.sh | \
+		tar -x --no-same-owner -C "$(DESTDIR)$(DKMS_SOURCE)"
 
 install-tools: tools ## the tools, the plugin of tc, tollway and manual pages
 	@$(MAKE) -s -C tools install O="$(O)/tools" DESTDIR="$(DESTDIR)" \
@@ -117,8 +125,9 @@ install-tools: tools ## the tools, the plugin of tc, tollway and manual pages
 # The lab builds modules and tools out of what lies beside the command.
 	rm -rf "$(DESTDIR)$(PREFIX)/lib/tollway"
 	install -d "$(DESTDIR)$(PREFIX)/lib/tollway" "$(DESTDIR)$(PREFIX)/bin"
-	tar -c --exclude=__pycache__ --exclude='*.o' include $(MODULES) scripts \
-		tools $(wildcard selftests/kunit) LICENSE | \
+	tar -c --exclude=__pycache__ --exclude='*.o' --exclude=tools/debian \
+		include $(MODULES) scripts tools $(wildcard selftests/kunit) \
+		LICENSE | \
 		tar -x --no-same-owner -C "$(DESTDIR)$(PREFIX)/lib/tollway"
 	ln -sf ../lib/tollway/scripts/tollway "$(DESTDIR)$(PREFIX)/bin/tollway"
 
@@ -139,8 +148,22 @@ ifeq ($(DESTDIR),)
 endif
 endif
 
+# dpkg-buildpackage wants its debian/ at the top of a tree named after it.
+deb: dependencies-deb ## the Debian packages tollway-dkms and tollway-tools, into $O/deb
+	rm -rf "$(O)/deb"
+	install -d "$(O)/deb/tollway-$(VERSION)"
+	tar -c --exclude=__pycache__ --exclude='*.o' --exclude=tools/debian \
+		Makefile dkms.conf include $(MODULES) scripts tools \
+		$(wildcard selftests/kunit) LICENSE | \
+		tar -x --no-same-owner -C "$(O)/deb/tollway-$(VERSION)"
+	cp -R tools/debian "$(O)/deb/tollway-$(VERSION)"
+	cd "$(O)/deb/tollway-$(VERSION)" && \
+		$(plainly) dpkg-buildpackage --build=binary --no-sign
+	rm -rf "$(O)/deb/tollway-$(VERSION)"
+	@ls "$(O)"/deb/*.deb
+
 clean: ## what was built here; the cache of the lab stays
-	rm -rf "$(O)/modules" "$(O)/tools" build/pytest
+	rm -rf "$(O)/modules" "$(O)/tools" "$(O)/deb" build/pytest
 	find scripts selftests -name __pycache__ -exec rm -rf {} +
 
 dependencies: ## what the demo needs of the distribution; nothing where it is there
@@ -149,6 +172,9 @@ dependencies: ## what the demo needs of the distribution; nothing where it is th
 dependencies-check: ## the same for the tests
 	@scripts/install-dependencies check
 
+dependencies-deb: ## the same for make deb
+	@scripts/install-dependencies deb
+
 .PHONY: help demo check check-full bench lab modules tools install \
-	install-modules install-tools uninstall clean dependencies \
-	dependencies-check
+	install-modules install-dkms-source install-tools uninstall deb clean \
+	dependencies dependencies-check dependencies-deb

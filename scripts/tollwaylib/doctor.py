@@ -4,6 +4,7 @@
 import importlib.util
 import os
 import shutil
+import sys
 
 from .errors import TollwayError
 from .labkernel import find_source
@@ -60,3 +61,12 @@ def main():
     if missing:
         print("scripts/install-dependencies installs all of these on Debian.")
     return 1 if missing else 0
+
+
+def alone(name):
+    """Entry point where a Python module is missing that the rest needs."""
+    if sys.argv[1:2] == ["doctor"]:
+        return main()
+    print(f"tollway: there is no Python module {name} for {sys.executable}: "
+          "tollway doctor says how to get it", file=sys.stderr)
+    return 2

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The Debian packages of `make deb`: what is in them, and that lintian is
+silent. That they install on a clean system and leave it so is for
+selftests/clean-system, which needs root and a network."""
+
+import re
+import subprocess
+
+import pytest
+from test_house import TOP, VERSION, sh
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory):
+    """{name: path} of the packages, built away from the checkout."""
+    out = tmp_path_factory.mktemp("deb")
+    done = sh("make", "deb", f"O={out}")
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return {path.name.partition("_")[0]: path
+            for path in (out / "deb").glob("*.deb")}
+
+
+def contents(package):
+    """Names of the files in a package."""
+    listed = subprocess.run(["dpkg-deb", "--contents", package], text=True,
+                            check=True, capture_output=True).stdout
+    return {line.split()[5].removeprefix(".") for line in listed.splitlines()}
+
+
+def test_packages(packages):
+    assert set(packages) == {"tollway-dkms", "tollway-tools"}
+    for path in packages.values():
+        assert f"_{VERSION}_" in path.name
+
+
+def test_sources_of_the_modules(packages):
+    """All that the modules are built of, and what says how."""
+    files = contents(packages["tollway-dkms"])
+    source = f"/usr/src/tollway-{VERSION}"
+    tracked = sh("git", "ls-files", "include", "sch_*", "tcp_*")
+    names = tracked.stdout.split() if tracked.returncode == 0 else []
+    for name in [*names, "dkms.conf", "scripts/build-modules.sh"]:
+        assert f"{source}/{name}" in files
+    assert not [name for name in files if name.endswith((".o", ".ko"))]
+
+
+def test_tools(packages):
+    files = contents(packages["tollway-tools"])
+    for name in ("tollway", "tollway-traffic", "tollway-qsample"):
+        assert f"/usr/bin/{name}" in files
+    for page in (TOP / "tools/man").glob("*.[1-8]"):
+        assert f"/usr/share/man/man{page.suffix[1:]}/{page.name}.gz" in files
+    for plugin in (TOP / "tools").glob("q_*.c"):
+        assert [name for name in files
+                if name.endswith(f"/tc/{plugin.stem}.so")], plugin
+    # Nothing of the packaging, of the tests, or that was built.
+    assert not [name for name in files if re.search(
+        r"/debian/|/selftests/(?!kunit/|$)|__pycache__|\.o$|patience\.so", name)]
+
+
+def test_lintian_is_silent(packages):
+    changes = next(packages["tollway-dkms"].parent.glob("*.changes"))
+    done = sh("lintian", "--allow-root", "--display-info", "--pedantic",
+              changes)
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout
