@@ -112,7 +112,9 @@ def parser():
                                 help="limit in seconds of virtual time")
             action.add_argument("argv", nargs=argparse.REMAINDER,
                                 metavar="COMMAND")
-    commands.add_parser("doctor", help="what is missing on this machine")
+    doctor.add_options(commands.add_parser(
+        "doctor", help="what is missing on this machine; with --peer, does ECN "
+        "work from end to end?"))
     return top
 
 
@@ -243,7 +245,7 @@ def main(words=None):
             return EXIT_HOLDS
         if arguments.command == "lab":
             return command_lab(arguments)
-        return doctor.main()
+        return doctor.main(arguments)
     except KeyboardInterrupt:
         print("tollway: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED

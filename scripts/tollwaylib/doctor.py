@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`tollway doctor`: what is missing on this machine, and how to get it."""
+"""`tollway doctor`: what is missing on this machine, and how to get it; with
+--peer, whether congestion notification works from end to end (live.py).
 
+Nothing here needs more than Python itself."""
+
+import argparse
 import importlib.util
 import os
 import shutil
 import sys
+from pathlib import Path
 
+from . import live
 from .errors import TollwayError
 from .labkernel import find_source
 
@@ -51,22 +57,66 @@ def findings():
     return found
 
 
-def main():
-    """Print the findings; 0 if nothing is missing, else 1."""
-    missing = 0
-    for what, there, remedy in findings():
-        print(f"{'ok     ' if there else 'missing'} {what}"
-              + ("" if there else f": {remedy}"))
-        missing += not there
-    if missing:
-        print("scripts/install-dependencies installs all of these on Debian.")
-    return 1 if missing else 0
+def machine():
+    """[live.Finding] of findings()."""
+    return [live.Finding("machine", "ok" if there else "missing", what,
+                         "" if there else remedy)
+            for what, there, remedy in findings()]
 
 
-def alone(name):
-    """Entry point where a Python module is missing that the rest needs."""
-    if sys.argv[1:2] == ["doctor"]:
-        return main()
-    print(f"tollway: there is no Python module {name} for {sys.executable}: "
-          "tollway doctor says how to get it", file=sys.stderr)
+def add_options(parser):
+    """The options of the command."""
+    parser.add_argument(
+        "--peer", metavar="HOST[:PORT]", help="look at the connections to "
+        "this host instead, and at the path: is ECN negotiated, are marks "
+        "made, kept and echoed, are the modules there?")
+    parser.add_argument("--seconds", type=float, default=5, metavar="S",
+                        help="how long to look at the traffic (default: 5)")
+    parser.add_argument("--json", metavar="FILE", dest="as_json",
+                        help="write what was found there; - prints it instead "
+                        "of the text")
+
+
+def main(arguments):
+    """Print what is found; 0 if all is well, else 1."""
+    if not 0 < arguments.seconds <= 3600:
+        raise TollwayError(f"--seconds {arguments.seconds:g}: it must be "
+                           "above 0, and at most 3600")
+    if arguments.peer:
+        seen = live.observe(arguments.peer, arguments.seconds)
+        found = live.judge(seen)
+        text = live.text_of(found)
+    else:
+        seen, found = {"schema": live.SCHEMA}, machine()
+        text = "\n".join(f"{one.verdict:8}{one.text}" +
+                         (f": {one.remedy}" if one.remedy else "")
+                         for one in found)
+        if not live.well(found):
+            text += ("\nscripts/install-dependencies installs all of these "
+                     "on Debian.")
+    if arguments.as_json != "-":
+        print(text)
+    if arguments.as_json == "-":
+        print(live.json_of(seen, found))
+    elif arguments.as_json:
+        Path(arguments.as_json).write_text(live.json_of(seen, found) + "\n")
+    return 0 if live.well(found) else 1
+
+
+def entry():
+    """Entry point of the command; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="tollway doctor", description="What is missing on this machine, "
+        "and how to get it; with --peer, whether ECN works from end to end.")
+    add_options(parser)
+    try:
+        return main(parser.parse_args(sys.argv[2:]))
+    except KeyboardInterrupt:
+        print("tollway: interrupted", file=sys.stderr)
+        return 130
+    except TollwayError as error:
+        print(f"tollway: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"tollway: {error.filename or ''}: {error.strerror}",
+              file=sys.stderr)
     return 2

@@ -262,8 +262,8 @@ def patch_word(packet, offset, value):
 def meddle(how, left, right):
     """What some boxes do to what they forward.
 
-    bleach: CE becomes ECT(0). count, scramble: the identification becomes a
-    counter, or a random number.
+    bleach: CE becomes ECT(0). clear: all becomes Not-ECT. count, scramble: the
+    identification becomes a counter, or a random number.
     """
     receive, send = join(left, right)
     random_numbers, number = random.Random(1), 0
@@ -272,6 +272,9 @@ def meddle(how, left, right):
         if how == "bleach" and packet[1] & 3 == 3:
             first, = struct.unpack_from(">H", packet, 0)
             patch_word(packet, 0, first ^ 1)
+        if how == "clear" and packet[1] & 3:
+            first, = struct.unpack_from(">H", packet, 0)
+            patch_word(packet, 0, first & ~3)
         if how == "count":
             number = (number + 1) % 65536
             patch_word(packet, 4, number)
