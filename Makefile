@@ -16,7 +16,9 @@ RESULTS ?= $(CACHE)/results
 # The kernel to build modules for, and words for its make, such as ARCH=um.
 KDIR ?= /lib/modules/$(shell uname -r)/build
 KBUILD_ARGS ?=
-KRELEASE = $(shell cat $(KDIR)/include/config/kernel.release 2> /dev/null)
+# Not kernel.release, which lacks the ABI's number in headers of Debian.
+KRELEASE = $(shell sed -n 's/.* UTS_RELEASE "\(.*\)"/\1/p' \
+		"$(KDIR)/include/generated/utsrelease.h" 2> /dev/null)
 MODULES := sch_fq_rr sch_sbrm tcp_pp tcp_sbrm
 KO := $(foreach module,$(MODULES),$(O)/modules/$(module)/$(module).ko)
 
@@ -96,7 +98,7 @@ install-modules: ## the modules: with DKMS where it is, else into /lib/modules/V
 ifneq ($(DKMS),)
 	@[ -n "$(KRELEASE)" ] || $(call fail,there is no kernel to build for \
 		in $(KDIR): install the package linux-headers-$(shell uname -r) or set KDIR)
-	@$(MAKE) install-dkms-source
+	@$(MAKE) dkms-source
 	$(DKMS) install --force tollway/$(VERSION) -k $(KRELEASE) \
 		--kernelsourcedir "$(KDIR)"
 else
@@ -108,7 +110,7 @@ ifeq ($(DESTDIR),)
 endif
 endif
 
-install-dkms-source: ## the sources of the modules, to where DKMS looks for them
+dkms-source: ## the sources of the modules, to where DKMS looks for them
 	rm -rf "$(DESTDIR)$(DKMS_SOURCE)"
 	install -d "$(DESTDIR)$(DKMS_SOURCE)"
 	tar -c --exclude=__pycache__ dkms.conf include $(MODULES) \
@@ -136,6 +138,8 @@ uninstall: ## take away what make install put there
 	cd "$(DESTDIR)$(PREFIX)/bin" 2> /dev/null && \
 		rm -f tollway tollway-traffic tollway-qsample || true
 	rm -f $(foreach page,$(PAGES),"$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(page)")
+	rmdir $(foreach section,$(sort $(suffix $(PAGES))),"$(DESTDIR)$(MANDIR)/man$(subst .,,$(section))") \
+		2> /dev/null || true
 	rm -f $(patsubst tools/%.c,"$(DESTDIR)$(TC_LIB_DIR)/%.so",$(wildcard tools/q_*.c))
 ifneq ($(DKMS),)
 	-$(DKMS) remove tollway/$(VERSION) --all
@@ -143,6 +147,7 @@ ifneq ($(DKMS),)
 endif
 ifneq ($(KRELEASE),)
 	rm -f $(foreach module,$(MODULES),"$(DESTDIR)$(MODDIR)/$(module).ko")
+	rmdir "$(DESTDIR)$(MODDIR)" 2> /dev/null || true
 ifeq ($(DESTDIR),)
 	PATH=$$PATH:/usr/sbin:/sbin depmod $(KRELEASE)
 endif
@@ -176,5 +181,5 @@ dependencies-deb: ## the same for make deb
 	@scripts/install-dependencies deb
 
 .PHONY: help demo check check-full bench lab modules tools install \
-	install-modules install-dkms-source install-tools uninstall deb clean \
+	install-modules dkms-source install-tools uninstall deb clean \
 	dependencies dependencies-check dependencies-deb
