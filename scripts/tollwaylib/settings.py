@@ -107,6 +107,7 @@ COMMON = {
     "setpoint": (0, 0, 1000000, "packets that pp queues; 0: it probes"),
     "pp_estimator": ("fuzzy", None, None, "of pp: fuzzy, fixed or kalman"),
     "law": ("continuous", None, None, "of pp: continuous or discrete"),
+    "initial": (0, 0, 1000, "packets of pp before it knows a rate; 0: as TCP"),
 }
 # Of one experiment or another.
 SPECIAL = {
@@ -238,4 +239,5 @@ def packet_pair_sysctls(values):
     base = "net.ipv4.tcp_pp"
     return {f"{base}.setpoint": values["setpoint"],
             f"{base}.estimator": values["pp_estimator"],
-            f"{base}.law": values["law"]}
+            f"{base}.law": values["law"],
+            f"{base}.initial": values["initial"]}
