@@ -58,6 +58,7 @@ help: ## this text (also what plain `make` does)
 # RESULTS=DIR        where make demo writes [results in the cache]
 # TESTS=WORDS        what make check runs, words for pytest [selftests]
 # TOLLWAY_CACHE=DIR  built kernels, modules and tools [~/.cache/tollway]
+# KERNELS=WORDS      what make matrix builds for, such as "6.1 newest" [all]
 # KERNEL_SRC=DIR     kernel source of the lab [package linux-source]
 
 demo: dependencies ## install what is missing, reproduce CP05 4.3.1, name the report
@@ -75,6 +76,9 @@ check-full: dependencies-check ## every test with its long form (10 seeds), then
 bench: dependencies ## wall time of the main experiment, beside ns-3 where that is installed
 	@[ -x scripts/bench ] || $(call fail,there is no scripts/bench yet)
 	$(plainly) scripts/bench
+
+matrix: dependencies-check ## build the modules for 5.10, 6.1, 6.12 and the newest kernel, with gcc and clang
+	$(plainly) scripts/matrix $(KERNELS)
 
 lab: dependencies ## build the lab's kernel, modules and tools
 	$(plainly) scripts/tollway lab build
@@ -180,6 +184,6 @@ dependencies-check: ## the same for the tests
 dependencies-deb: ## the same for make deb
 	@scripts/install-dependencies deb
 
-.PHONY: help demo check check-full bench lab modules tools install \
-	install-modules dkms-source install-tools uninstall deb clean \
+.PHONY: help demo check check-full bench matrix lab modules tools \
+	install install-modules dkms-source install-tools uninstall deb clean \
 	dependencies dependencies-check dependencies-deb
