@@ -466,8 +466,10 @@ def check_probing():
         pump(flows, 0.05)
         found.append([pp_info(one).setpoint for one in flows])
     means = [sum(one[i] for one in found) / len(found) for i in range(4)]
-    rates = goodputs(flows, 0, 5)
-    note(f"mean setpoints {means}, at most {max(map(max, found))}, "
+    # Long enough for what a hole holds back, a round trip, not to count.
+    rates = goodputs(flows, 0, 20)
+    note(f"{[round(one / FULL_BPS * 4, 4) for one in rates]} of the shares, "
+         f"mean setpoints {means}, at most {max(map(max, found))}, "
          f"{path.stats().drops} dropped of {path.stats().packets}")
     assert all(near(one, sum(means) / 4, 0.35) for one in means)
     assert 60 < sum(means) < 105
