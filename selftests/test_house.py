@@ -177,11 +177,12 @@ def test_not_debian(bare):
     one_sentence(bare[0], "not Debian")
 
 
-def test_every_sysctl_is_in_the_manual():
-    source = (TOP / "tcp_sbrm/sbrm_net.c").read_text()
+@pytest.mark.parametrize("module", ["sbrm", "pp"])
+def test_every_sysctl_is_in_the_manual(module):
+    source = (TOP / f"tcp_{module}/{module}_net.c").read_text()
     names = re.findall(r'\.procname\s*= "(\w+)"', source)
     assert names
-    text = page("tcp_sbrm.7")
+    text = page(f"tcp_{module}.7")
     for name in names:
         assert re.search(rf"^\.TP\n\.BR? {name}\b", text, re.M), name
 
