@@ -195,6 +195,57 @@ def test_experiments_reach_their_bounds(words, bounds, tmp_path, no_traces):
     assert (tmp_path / "index.html").is_file()
 
 
+# --- cases -------------------------------------------------------------------
+
+@pytest.mark.parametrize("words, cases, bounds", [
+    (("pp-base",), 1, 4),
+    (("pp-bench-3", "--set", "only=20 packets"), 1, 0),
+    (("pp-burst", "--set", "only=N = 3, ", "--duration", "4"), 2, 0)])
+def test_cases_reach_their_bounds(words, cases, bounds, tmp_path, no_traces):
+    done = tollway("run", *words, "--cc", "pp", "--json", "-", "--out",
+                   tmp_path)
+    assert done.returncode in (0, 1), done.stderr
+    result = json.loads(done.stdout)
+    assert len(result["cases"]) == cases
+    assert len(result["bounds"]) == bounds
+    assert not [bound for bound in result["bounds"]
+                if bound["verdict"] == "fails"]
+    for point in result["cases"]:
+        # Everything was done, and each source has a queue of its own.
+        assert point["metrics"].get("completion_tu", 1) is not None
+        assert point["metrics"].get("completion_ms", 1) is not None
+        assert point["metrics"].get("peak", 1) > 0
+    assert (tmp_path / "index.html").is_file()
+
+
+def test_cases_of_another_source_have_no_classes_to_look_at(tmp_path):
+    done = tollway("run", "pp-bench-3", "--cc", "reno", "--aqm",
+                   "pfifo limit 100", "--set", "only=20 packets", "--json",
+                   "-", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["cases"][0]["metrics"]["completion_ms"] > 44
+    assert result["published"] == result["bounds"] == []
+
+
+def test_cases_have_equal_digests(tmp_path):
+    digests = []
+    for place in ("one", "two"):
+        done = tollway("run", "pp-bench-3", "--cc", "pp", "--set",
+                       "only=4 packets", "--trace", "hash", "--json", "-",
+                       "--out", tmp_path / place)
+        assert done.returncode in (0, 1), done.stderr
+        digests.append(json.loads(done.stdout)["digest"])
+    assert digests[0] == digests[1]
+
+
+def test_cases_need_our_traffic(tmp_path):
+    done = tollway("run", "pp-base", "--cc", "reno", "--traffic", "iperf3",
+                   "--out", tmp_path)
+    assert done.returncode == 2
+    assert "pp-base needs tollway" in last_line(done)
+
+
 # --- other traffic ---------------------------------------------------------
 
 # A flow that starts six round trips later is behind for some seconds. Who loses

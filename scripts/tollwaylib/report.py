@@ -25,8 +25,12 @@ LIMITATIONS = (
     "is listed under its provenance, and TCP, qdiscs and timers carry none.",
     "Repeats with one seed are identical, bit for bit; only different seeds, "
     "which also shift start times, say anything about spread.",
-    "Published values come from ns-2 simulations: agreement means agreement "
-    "of the algorithms, with another TCP and another definition of start-up.",
+    "Published values come from simulations with ns-2 (CP05) or REAL (PP94, "
+    "MK94): agreement means agreement of the algorithms, with another TCP and "
+    "another definition of start-up.",
+    "Where pairs are sent, connections are made before their data is there, so "
+    "that completion times have no handshake in them, and a link counts what "
+    "IP counts.",
 )
 
 _CSS = """

@@ -421,9 +421,11 @@ def _analyse_cases(raw):
 
 def _judge_case(bound, result):
     limit = cases.limit_of(bound, result, mean_of)
-    # Where another case never came so far there is nothing to reach.
-    verdict = _judge({**bound, "value": 0.0 if limit is None else limit},
-                     cases.metric_of(result, bound["case"], bound["metric"]))
+    measured = cases.metric_of(result, bound["case"], bound["metric"])
+    if limit is None:
+        # What another case never reached is no match for what was reached.
+        limit = 0.0 if measured is None else measured
+    verdict = _judge({**bound, "value": limit}, measured)
     return {**verdict, "name": f"{bound['case']}: {bound['name']}"}
 
 
