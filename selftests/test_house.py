@@ -189,7 +189,7 @@ def test_every_sysctl_is_in_the_manual(module):
 
 def test_every_option_and_parameter_is_in_the_manual():
     text = page("tollway.1")
-    for command in ("run", "report", "lab"):
+    for command in ("run", "report", "lab", "doctor"):
         done = sh("scripts/tollway", command, "--help")
         assert done.returncode == 0
         options = re.findall(r"(?<!\w)--[a-z][a-z-]+", done.stdout)

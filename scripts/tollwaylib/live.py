@@ -407,8 +407,8 @@ def judge_path(seen):
     if heard and heard[-1]["end"]:
         yield Finding("path", "ok",
                       "probes with CE and ECT(0) come to "
-                      f"{seen['address']} as they were sent, over "
-                      f"{heard[-1]['hop'] - 1} routers")
+                      f"{seen['address']} as they were sent (hops: "
+                      f"{heard[-1]['hop']})")
     elif heard:
         yield Finding("path", "unknown",
                       f"CE is kept up to {heard[-1]['address']} (hop "

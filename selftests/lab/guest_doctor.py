@@ -78,7 +78,7 @@ def check_healthy_path():
         Doctor(path.r1, PEER))
     expect(sender, modules="ok", cc="ok", ecn="ok", marks="ok", path="ok")
     assert "marks come back one by one" in sender["marks"][1]
-    assert "over 2 routers" in sender["path"][1]
+    assert "(hops: 3)" in sender["path"][1]
     expect(receiver, cc="ok", marks="ok")
     assert "marks arrive" in receiver["marks"][1]
     expect(router, queue="ok", connections="note")
@@ -279,7 +279,7 @@ def check_ipv6():
     sender, receiver = examined([flow], Doctor(path.s, "fd00:2::2"),
                                 Doctor(path.d, "fd00:0::1"))
     expect(sender, ecn="ok", marks="ok", path="ok")
-    assert "over 2 routers" in sender["path"][1]
+    assert "(hops: 3)" in sender["path"][1]
     expect(receiver, marks="ok")
 
 
