@@ -32,6 +32,12 @@ TOOLS = ("make", "sparse", "clang", "coreutils", "dash", "sed", "grep",
          "diffutils", "findutils", "mawk", "python3")
 SOURCES = ("include", "sch_sbrm", "sch_fq_rr", "tcp_sbrm", "tcp_pp",
            "selftests/kunit")
+# Kbuild has asked this since 7.1 whether the checker knows today's C; Debian's
+# packages leave it out, and without it nothing is checked.
+CHECKER_VALID = """#!/bin/sh
+echo 'typedef __typeof_unqual__(const int) t;' > /tmp/checker.c
+"$@" /tmp/checker.c 2>&1 | grep -q error || echo 1
+"""
 SRC, OUT = "/run/tollway/src", "/run/tollway/out"
 
 
@@ -53,6 +59,17 @@ def suite_of(kernel):
             return Suite(name, releases), series, count
     raise TollwayError(f"there is no kernel {kernel} in the matrix: take one of "
                        + ", ".join(row[0] for row in KERNELS))
+
+
+def mend_headers(root, release):
+    """Put in place what a header package lacks for a checker to run."""
+    common = root / "usr/src" / ("linux-headers-" + re.sub(
+        "-[a-z0-9]+$", "-common", release))
+    script = common / "scripts/checker-valid.sh"
+    if not script.exists() and "checker-valid.sh" in \
+            (common / "Makefile").read_text():
+        script.write_text(CHECKER_VALID)
+        script.chmod(0o755)
 
 
 def as_clang(root, kdir):
@@ -169,6 +186,7 @@ def build(suite, root, versions, release, compiler):
         out.mkdir(parents=True)
         started = time.monotonic()
         log = out / "build.log"
+        mend_headers(root, release)
         with open(log, "w", encoding="utf-8") as output:
             done = run_in(root, {TOP: SRC, out: OUT},
                           [f"{SRC}/scripts/build-modules.sh", kdir, OUT, "W=1",

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`make matrix`: what is a finding, which packages, and whose lists.
+
+The builds themselves need packages of other suites: test_build_for_the_newest
+has one of them, make matrix all.
+"""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tollwaylib import labkernel, matrix, suites
+from tollwaylib.errors import TollwayError
+
+OUT = matrix.OUT
+
+
+@pytest.mark.parametrize("compiler, line, ours", [
+    ("gcc", f"{OUT}/tcp_pp/pp.c:3:1: warning: unused variable", True),
+    ("gcc", f"{OUT}/tcp_pp/pp.c:3:1: error: no", True),
+    ("gcc", f"{OUT}/tcp_pp/pp.c:3:1: fatal error: pp_fuzzy.h: no", True),
+    ("gcc", "sch_sbrm/sbrm.c:3:1: warning: symbol 'x' was not declared", True),
+    ("gcc", f"{OUT}/include/compat/compat.h:9: warning: x", True),
+    ("gcc", f"{OUT}/sch_sbrm/sbrm.o: warning: objtool: f+0x1: x", True),
+    ("clang", f"{OUT}/sch_sbrm/sbrm.o: warning: objtool: f+0x1: x", False),
+    ("gcc", "WARNING: modpost: missing MODULE_DESCRIPTION() in x.o", True),
+    ("gcc", 'ERROR: modpost: "f" [x.ko] undefined!', True),
+    ("gcc", "/usr/src/linux-headers-6.1/include/net/tcp.h:1:2: warning: x",
+     False),
+    ("gcc", "./include/net/tcp.h:1:2: warning: x", False),
+    ("gcc", "include/linux/skbuff.h:1:2: warning: x", False),
+    ("gcc", "arch/x86/include/asm/bug.h:1:2: warning: x", False),
+    ("gcc", "warning: the compiler differs from the one used to build", False),
+    ("gcc", "Skipping BTF generation for x.ko due to unavailability", False),
+    ("gcc", f"  CHECK   {OUT}/tcp_pp/pp.c", False),
+])
+def test_findings(compiler, line, ours):
+    assert bool(matrix.findings(f"make: x\n{line}\n{line}\n", compiler)) == ours
+    assert len(matrix.findings(f"{line}\n{line}\n", compiler)) == ours
+
+
+def judged(tmp_path, text, status=0, modules=4, compiler="gcc"):
+    for number in range(modules):
+        folder = tmp_path / f"sch_{number}"
+        folder.mkdir(exist_ok=True)
+        (folder / f"sch_{number}.ko").touch()
+    (tmp_path / "build.log").write_text(text)
+    return matrix.judge("6.1", compiler, tmp_path / "build.log", status)
+
+
+CHECKED = "  CHECK   x.c\n"
+
+
+def test_a_clean_build_is_ok(tmp_path):
+    assert judged(tmp_path, CHECKED).state == "ok"
+    assert judged(tmp_path, "", compiler="clang").state == "ok"
+
+
+@pytest.mark.parametrize("text, status, modules, said", [
+    (f"{CHECKED}{OUT}/a.c:1: warning: x", 0, 4, "1 findings"),
+    (CHECKED + "probe.sh: no module can be compiled", 1, 0, "probe.sh: no"),
+    (f"{CHECKED}{OUT}/a.c:1: error: x\nmake: leaving", 2, 0, "a.c:1: error: x"),
+    ("", 0, 4, "sparse did not run"),
+    (CHECKED, 0, 3, "only 3 modules"),
+])
+def test_what_is_a_failure(tmp_path, text, status, modules, said):
+    row = judged(tmp_path, text, status, modules)
+    assert row.state == "failed" and said in row.result
+
+
+def test_the_newest_package_is_taken(monkeypatch):
+    names = [f"linux-headers-{version}-amd64" for version in (
+        "6.1.0-9", "6.1.0-56", "6.1.0-56-cloud", "6.1.0-56-rt", "6.12.94+deb13",
+        "6.12.107+deb13", "7.2.13+deb14", "7.3~rc7", "7.3")]
+    suite = suites.Suite("none", ("none",))
+    monkeypatch.setattr(suite, "update", lambda: None)
+    monkeypatch.setattr(suites, "architecture", lambda: "amd64")
+    monkeypatch.setattr(
+        suite, "_apt", lambda *words: subprocess.CompletedProcess(
+            words, 0, "".join(f"{name} - text\n" for name in names), ""))
+
+    def newest(*words):
+        return [name[len("linux-headers-"):-len("-amd64")]
+                for name in suite.newest("headers", *words)]
+
+    assert newest("6.1.") == ["6.1.0-56"]
+    assert newest("6.12.") == ["6.12.107+deb13"]
+    assert newest("", 3) == ["7.3", "7.2.13+deb14", "6.12.107+deb13"]
+    assert newest("5.10.") == []
+
+
+def test_apt_has_lists_of_its_own(monkeypatch, tmp_path):
+    """No call of apt may write where the machine's own apt does."""
+    calls = []
+
+    def recorded(argv, **_):
+        calls.append(argv)
+        return subprocess.CompletedProcess(argv, 0, "Debian Debian http://m/\n",
+                                           "")
+
+    monkeypatch.setenv("TOLLWAY_CACHE", str(tmp_path))
+    monkeypatch.setattr(suites.subprocess, "run", recorded)
+    suite = suites.Suite("sid", ("sid", "experimental", "sid-security"))
+    suite.update()
+    assert calls[0][:2] == ["apt-get", "indextargets"]
+    text = (suite.folder / "sources.list").read_text()
+    # Without a mirror of the security archive that goes without it.
+    assert text.count("http://m/") == 2 and "experimental" in text
+    for argv in calls[1:]:
+        given = dict(word.split("=", 1) for word in argv if "=" in word)
+        for name in ("Dir::State", "Dir::State::Status", "Dir::Cache",
+                     "Dir::Etc::SourceList", "Dir::Etc::SourceParts"):
+            assert Path(given[name]).is_relative_to(tmp_path), argv
+
+
+def test_no_mirror_is_one_sentence(monkeypatch):
+    monkeypatch.setattr(
+        suites.subprocess, "run", lambda argv, **_:
+        subprocess.CompletedProcess(argv, 0, "Ubuntu Ubuntu http://m/\n", ""))
+    with pytest.raises(TollwayError, match="no mirror of Debian"):
+        suites.mirrors()
+
+
+def test_what_cannot_be_had_is_a_row(monkeypatch):
+    def none(*_):
+        raise TollwayError("no network")
+    monkeypatch.setattr(matrix, "headers", none)
+    rows = list(matrix.rows(["5.10"], labkernel.Progress()))
+    assert [row.state for row in rows] == ["missing"]
+    assert "no network" in rows[0].result
+
+
+def test_build_for_the_newest():
+    """The kernel farthest from the lab's, with its own gcc and sparse."""
+    progress = labkernel.Progress()
+    try:
+        suite, root, versions, releases = matrix.headers("newest", progress)
+    except TollwayError as error:
+        pytest.skip(f"not built for the newest kernel: {error}")
+    row = matrix.build(suite, root, versions, releases[-1], "gcc")
+    assert row.state == "ok", row.result
