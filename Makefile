@@ -57,6 +57,7 @@ help: ## this text (also what plain `make` does)
 # TC_LIB_DIR=DIR     where tc looks for plugins [asked of the installed tc]
 # RESULTS=DIR        where make demo writes [results in the cache]
 # TESTS=WORDS        what make check runs, words for pytest [selftests]
+# JOBS=N             files of tests that make check runs at a time [cores]
 # TOLLWAY_CACHE=DIR  built kernels, modules and tools [~/.cache/tollway]
 # KERNELS=WORDS      what make matrix builds for, such as "6.1 newest" [all]
 # KERNEL_SRC=DIR     kernel source of the lab [package linux-source]
@@ -66,12 +67,18 @@ demo: dependencies ## install what is missing, reproduce CP05 4.3.1, name the re
 		--out "$(RESULTS)/double-bottleneck"
 
 TESTS ?= selftests
+# One lab is one core's work: a file of tests for each core at a time.
+JOBS ?= $(shell nproc)
+PYTEST = $(PYTHON) -m pytest -n $(JOBS) --dist loadfile
 check: dependencies-check ## install what is missing, run every test but the long forms
-	$(plainly) $(PYTHON) -m pytest $(TESTS)
+	$(plainly) scripts/tollway lab build
+	$(plainly) $(PYTEST) $(TESTS)
 
 check-full: dependencies-check ## every test with its long form (10 seeds), then those in the lab on the debug kernel
-	$(plainly) $(PYTHON) -m pytest -m "" $(TESTS)
-	$(plainly) TOLLWAY_LAB_FLAVOUR=debug $(PYTHON) -m pytest selftests/lab
+	$(plainly) scripts/tollway lab build
+	$(plainly) $(PYTEST) -m "" $(TESTS)
+	$(plainly) scripts/tollway lab build --flavour debug
+	$(plainly) TOLLWAY_LAB_FLAVOUR=debug $(PYTEST) selftests/lab
 
 bench: dependencies ## wall time of the main experiment, beside ns-3 where that is installed
 	@[ -x scripts/bench ] || $(call fail,there is no scripts/bench yet)

@@ -41,7 +41,12 @@ LOG_CHECKS = ["kernel_log_is_clean", "modules_unload", "no_memory_leaks"]
 
 
 def pytest_configure(config):
-    """What the marks of these tests mean."""
+    """What the marks of these tests mean; a core for each worker of xdist."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker:
+        # A lab takes the first core that it may have.
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[int(worker[2:]) % len(cores)]})
     config.addinivalue_line("markers", "lab: boots the lab; make check-full "
                             "repeats it with the debug kernel")
 
