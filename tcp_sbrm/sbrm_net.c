@@ -7,7 +7,6 @@
  * here may be a module parameter.
  */
 
-#include <linux/ctype.h>
 #include <linux/math64.h>
 #include <linux/mutex.h>
 #include <linux/proc_fs.h>
@@ -18,6 +17,7 @@
 #include <net/netns/generic.h>
 
 #include "sbrm.h"
+#include "tollway_sysctl.h"
 
 /**
  * struct sbrm_net_priv - what hangs off a network namespace
@@ -33,18 +33,6 @@ struct sbrm_net_priv {
 	atomic_long_t		counters[SBRM_COUNTERS];
 	struct ctl_table_header	*header;
 	struct ctl_table	*table;
-};
-
-/**
- * struct sbrm_fraction - a setting that is a decimal number
- * @min_ppm: least value, in 10^-6
- * @max_ppm: greatest value, in 10^-6
- * @one: what 1.0 is in the stored word
- */
-struct sbrm_fraction {
-	u32	min_ppm;
-	u32	max_ppm;
-	u64	one;
 };
 
 static unsigned int sbrm_net_id __read_mostly;
@@ -108,95 +96,12 @@ static int sbrm_counters_show(struct seq_file *seq, void *v)
 	return 0;
 }
 
-/**
- * sbrm_parse_ppm() - read a decimal number such as 0.015
- * @text: the number, ended by a null or white space
- * @ppm: result in 10^-6
- *
- * Return: 0, or -EINVAL for anything but digits with at most one point, at
- * most four digits before and six after it.
- */
-static int sbrm_parse_ppm(const char *text, u32 *ppm)
-{
-	u32 value = 0, places = 0;
-	bool point = false, digit = false;
-
-	for (; *text && !isspace(*text); text++) {
-		if (*text == '.' && !point) {
-			point = true;
-			continue;
-		}
-		if (!isdigit(*text) || (point ? places == 6 : value >= 1000))
-			return -EINVAL;
-		value = value * 10 + (*text - '0');
-		places += point;
-		digit = true;
-	}
-	if (!digit || *skip_spaces(text))
-		return -EINVAL;
-
-	for (; places < 6; places++) {
-		if (value > U32_MAX / 10)
-			return -EINVAL;
-		value *= 10;
-	}
-	*ppm = value;
-	return 0;
-}
-
-/* Hand a string of at most 15 characters through proc_dostring(). */
-static int sbrm_proc_text(COMPAT_CTL_CONST struct ctl_table *ctl, int write,
-			  char *text, void *buffer, size_t *lenp, loff_t *ppos)
-{
-	struct ctl_table fake = {
-		.procname = ctl->procname,
-		.data = text,
-		.maxlen = 16,
-		.mode = ctl->mode,
-	};
-	int err = proc_dostring(&fake, write, buffer, lenp, ppos);
-
-	/* What does not fit is cut off silently. */
-	if (!err && write && strlen(text) == fake.maxlen - 1)
-		return -EINVAL;
-	return err;
-}
-
-static int sbrm_proc_fraction(COMPAT_CTL_CONST struct ctl_table *ctl, int write,
-			      void *buffer, size_t *lenp, loff_t *ppos)
-{
-	const struct sbrm_fraction *range = ctl->extra1;
-	u32 *value = ctl->data;
-	char text[16] = "";
-	u32 ppm;
-	int err;
-
-	if (!write) {
-		ppm = div64_u64((u64)READ_ONCE(*value) * 1000000 +
-				range->one / 2, range->one);
-		snprintf(text, sizeof(text), "%u.%06u", ppm / 1000000,
-			 ppm % 1000000);
-	}
-	err = sbrm_proc_text(ctl, write, text, buffer, lenp, ppos);
-	if (err || !write)
-		return err;
-
-	err = sbrm_parse_ppm(text, &ppm);
-	if (err)
-		return err;
-	if (ppm < range->min_ppm || ppm > range->max_ppm)
-		return -ERANGE;
-	WRITE_ONCE(*value, min_t(u64, div_u64(ppm * range->one + 500000,
-					      1000000), U32_MAX));
-	return 0;
-}
-
 /* phi, and its logarithm beside it. */
 static int sbrm_proc_phi(COMPAT_CTL_CONST struct ctl_table *ctl, int write,
 			 void *buffer, size_t *lenp, loff_t *ppos)
 {
 	struct sbrm_net *values = container_of(ctl->data, struct sbrm_net, phi);
-	int err = sbrm_proc_fraction(ctl, write, buffer, lenp, ppos);
+	int err = tollway_proc_fraction(ctl, write, buffer, lenp, ppos);
 	u64 phi;
 
 	if (err || !write)
@@ -240,31 +145,6 @@ static int sbrm_proc_wtp(COMPAT_CTL_CONST struct ctl_table *ctl, int write,
 	return 0;
 }
 
-/* A word out of a list that ends with NULL, in extra1. */
-static int sbrm_proc_choice(COMPAT_CTL_CONST struct ctl_table *ctl, int write,
-			    void *buffer, size_t *lenp, loff_t *ppos)
-{
-	const char *const *names = ctl->extra1;
-	u32 *value = ctl->data;
-	char text[16] = "";
-	u32 i;
-	int err;
-
-	if (!write)
-		strscpy(text, names[READ_ONCE(*value)], sizeof(text));
-	err = sbrm_proc_text(ctl, write, text, buffer, lenp, ppos);
-	if (err || !write)
-		return err;
-
-	for (i = 0; names[i]; i++) {
-		if (!strcmp(strim(text), names[i])) {
-			WRITE_ONCE(*value, i);
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
-
 static const char *const sbrm_sources[] = {
 	[SBRM_SOURCE_DIRECT]	= "direct",
 	[SBRM_SOURCE_AIMD]	= "aimd",
@@ -287,25 +167,25 @@ static const char *const sbrm_rtts[] = {
 	NULL
 };
 
-static const struct sbrm_fraction sbrm_kappa_range = {
+static const struct tollway_fraction sbrm_kappa_range = {
 	.min_ppm = 1,
 	.max_ppm = 10 * 1000000,
 	.one = 1ULL << 28,
 };
 
-static const struct sbrm_fraction sbrm_kappa_young_range = {
+static const struct tollway_fraction sbrm_kappa_young_range = {
 	.max_ppm = 10 * 1000000,
 	.one = 1ULL << 28,
 };
 
-static const struct sbrm_fraction sbrm_gain_range = {
+static const struct tollway_fraction sbrm_gain_range = {
 	.min_ppm = 1,
 	.max_ppm = 1000000,
 	.one = 1ULL << 32,
 };
 
 /* The logarithm of 1.0001 still has three digits in Q24. */
-static const struct sbrm_fraction sbrm_phi_range = {
+static const struct tollway_fraction sbrm_phi_range = {
 	.min_ppm = 1000100,
 	.max_ppm = 16 * 1000000,
 	.one = 1000000,
@@ -345,14 +225,14 @@ static const struct ctl_table sbrm_table[] = {
 		.data		= SBRM_OFFSET(kappa),
 		.maxlen		= sizeof(u32),
 		.mode		= 0644,
-		.proc_handler	= sbrm_proc_fraction,
+		.proc_handler	= tollway_proc_fraction,
 		.extra1		= (void *)&sbrm_kappa_range,
 	}, {
 		.procname	= "kappa_young",
 		.data		= SBRM_OFFSET(kappa_young),
 		.maxlen		= sizeof(u32),
 		.mode		= 0644,
-		.proc_handler	= sbrm_proc_fraction,
+		.proc_handler	= tollway_proc_fraction,
 		.extra1		= (void *)&sbrm_kappa_young_range,
 	}, {
 		.procname	= "young_ms",
@@ -367,21 +247,21 @@ static const struct ctl_table sbrm_table[] = {
 		.data		= SBRM_OFFSET(history_gain),
 		.maxlen		= sizeof(u32),
 		.mode		= 0644,
-		.proc_handler	= sbrm_proc_fraction,
+		.proc_handler	= tollway_proc_fraction,
 		.extra1		= (void *)&sbrm_gain_range,
 	}, {
 		.procname	= "source",
 		.data		= SBRM_OFFSET(source),
 		.maxlen		= sizeof(u32),
 		.mode		= 0644,
-		.proc_handler	= sbrm_proc_choice,
+		.proc_handler	= tollway_proc_choice,
 		.extra1		= (void *)sbrm_sources,
 	}, {
 		.procname	= "estimator",
 		.data		= SBRM_OFFSET(estimator),
 		.maxlen		= sizeof(u32),
 		.mode		= 0644,
-		.proc_handler	= sbrm_proc_choice,
+		.proc_handler	= tollway_proc_choice,
 		.extra1		= (void *)sbrm_estimators,
 	}, {
 		.procname	= "kappa_window",
@@ -411,7 +291,7 @@ static const struct ctl_table sbrm_table[] = {
 		.data		= SBRM_OFFSET(rtt),
 		.maxlen		= sizeof(u32),
 		.mode		= 0644,
-		.proc_handler	= sbrm_proc_choice,
+		.proc_handler	= tollway_proc_choice,
 		.extra1		= (void *)sbrm_rtts,
 	}, {
 		.procname	= "slow_start",
