@@ -2,7 +2,7 @@
 """The experiments: topology, flows, schedule, bounds. One description each,
 whatever place they run at. What the papers published is in data/."""
 
-from . import experiments_pp
+from . import case_jobs, experiments_pp
 from .errors import TollwayError
 from .experiment import Experiment, Variant
 from .experiment import against as _against, bound as _bound
@@ -354,7 +354,7 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
     variant: the Variant that is run, if it is one.
     """
     if experiment.cases:
-        return experiments_pp.job(experiment, cc, aqm, values, duration_s,
+        return case_jobs.job(experiment, cc, aqm, values, duration_s,
                                   seed, variant)
     priced = cc in PRICED
     least = min(weight for _, weight in experiment.classes)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The overload of MK94: sources of which some are not under control."""
+
+from . import theory
+from .case_jobs import LOADS, OURS, SOURCES, flow_of
+from .experiment import Case, CaseExperiment, case_bound, metric
+
+# MK94 section 2.
+OVERLOAD_MBIT, OVERLOAD_ACCESS_MBIT = 8.0952, 80.952
+OVERLOAD_RTT_MS, OVERLOAD_WINDOW_PKTS = 50.0, 101.19
+MIXES = ((10, 0), (9, 1), (1, 9), (0, 10))
+ROOMS = (1.0, 0.5, 0.25)
+OVERFLOWS = ("drop-last", "drop-longest")
+
+
+def _overload_shape(_values):
+    # MK94 has all of the delay in the backbone.
+    return {"rtts_ms": [OVERLOAD_RTT_MS] * SOURCES,
+            "delay_ms": OVERLOAD_RTT_MS / 2 - 0.2, "sink_ms": 0.1}
+
+
+# PP94 section 6 sends a packet again once; what is lost then waits for the timer
+# (or the soft timeout, one packet in two round trips). Linux's RACK would send
+# it again and again in every round trip, and keep the buffer full for ever.
+_PP94_RECOVERY = {"net.ipv4.tcp_recovery": 0, "net.ipv4.tcp_early_retrans": 0}
+
+
+def _overload_name(mix, overflow, room, load):
+    return f"{mix[0]}+{mix[1]} {overflow} B={room:g} {load:g}"
+
+
+def _overload_cases(values):
+    """168 runs; MK94's are of 420 s, these of `round_trips` after as many as
+    an average cycle of a source has at the smallest load."""
+    rtt_s = OVERLOAD_RTT_MS / 1000
+    on_s = 2 * rtt_s
+    rate_bps = values["rate_mbit"] * 1e6
+    cases = []
+    for mix in MIXES:
+        for overflow in OVERFLOWS:
+            for room in ROOMS:
+                for load in LOADS:
+                    off_s = theory.off_for_load(load / SOURCES, on_s, rtt_s)
+                    flows = tuple(
+                        flow_of(number, 0.0, **(
+                              {"role": "pp"} if number <= mix[0] else
+                              {"role": "other", "cc": "ppx",
+                               "sysctls": _PP94_RECOVERY}),
+                              words=(number * 1000, rate_bps, on_s, off_s,
+                                     True))
+                        for number in range(1, SOURCES + 1))
+                    cases.append(Case(
+                        _overload_name(mix, overflow, room, load), flows,
+                        values["warmup_s"] + values["round_trips"] * rtt_s,
+                        values={"overflow": overflow, "buffer": round(
+                            room * OVERLOAD_WINDOW_PKTS)},
+                        x=load, series=f"{mix[0]}+{mix[1]}, {overflow}, "
+                                       f"B = {room:g}", rtt_s=rtt_s,
+                        sample_ms=500, queue_us=50000))
+    return cases
+
+
+def _overload_bounds(values):
+    bounds = []
+    for mix in MIXES:
+        for overflow in OVERFLOWS:
+            for room in ROOMS:
+                last = _overload_name(mix, overflow, room, 5.0)
+                # MK94 4.4: even all uncontrolled keep roughly one half.
+                bounds.append(case_bound(
+                    "no collapse", last, "goodput", ">=", 0.45))
+                if 0 in mix:
+                    continue
+                bounds += [case_bound(
+                    "a packet-pair source, of an equal share",
+                    _overload_name(mix, overflow, room, load), "advantage",
+                    ">=", 1.0) for load in LOADS if load > 1]
+    del values
+    return bounds
+
+
+EXPERIMENTS = (
+    CaseExperiment(
+        name="pp-overload", title="Overload, with and without control",
+        reproduces="MK94: Figures 2-5", topology="Confluence", classes=(),
+        duration_s=60.0,
+        defaults={"packet_bytes": 500, "rate_mbit": OVERLOAD_MBIT,
+                  "edge_mbit": OVERLOAD_ACCESS_MBIT, "warmup_s": 2.0,
+                  "start_jitter_s": 2.0, "initcwnd": 10, "initial": 2,
+                  "service": "wfq",
+                  "round_trips": 200.0},
+        variants=(), cc="pp", aqm="fq_rr", cases=_overload_cases,
+        shape=_overload_shape,
+        metrics=(
+            metric("goodput", "goodput_share", "goodput [%]", 1),
+            metric("pp_each", "goodput_each", "each pp [%]", 2, role="pp"),
+            metric("other_each", "goodput_each", "each other [%]", 2,
+                   role="other"),
+            metric("advantage", "advantage", "pp of equal share", 2,
+                   role="pp"),
+            metric("retransmits", "retransmits", "sent again [pkts]", 0),
+            metric("drops", "drops", "drops", 0)),
+        bounds=((OURS, _overload_bounds),),
+        pictures=(("curve", "goodput"), ("curve", "pp_each"),
+                  ("curve", "other_each"))),
+)
