@@ -220,20 +220,24 @@ def settle(connection, limit_s=1000):
     raise AssertionError("the connection does not come to an end")
 
 
-def join(left, right):
+def tap(name):
+    """A socket on which all IP of a device can be read, and frames sent."""
+    raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    raw.setsockopt(263, 23, 1)
+    # With a virtio header: checksums may still have to be computed.
+    raw.setsockopt(263, 15, 1)
+    raw.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)
+    # All protocols: only those taps come before the ingress filter.
+    raw.bind((name, 3))
+    return raw
+
+
+def join(left, right, to=mac(6), by=mac(5)):
     """Both ends of a program in the middle, which alone forwards IP from left
-    to right: (receive() -> (before IP, IP packet), send(before, packet))."""
-    ends = []
-    for name in (left, right):
-        raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-        raw.setsockopt(263, 23, 1)
-        # With a virtio header: checksums may still have to be computed.
-        raw.setsockopt(263, 15, 1)
-        raw.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)
-        # All protocols: only those taps come before the ingress filter.
-        raw.bind((name, 3))
-        ends.append(raw)
-    addresses = bytes.fromhex((mac(6) + mac(5)).replace(":", ""))
+    to right: (receive() -> (before IP, IP packet), send(before, packet)). to,
+    by: hardware addresses of what it sends."""
+    ends = [tap(left), tap(right)]
+    addresses = bytes.fromhex((to + by).replace(":", ""))
 
     def receive():
         while True:

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What receivers that cheat gain."""
+
+import pytest
+from conftest import checks_of, run_check
+
+GUEST_SCRIPT = "guest_hostile.py"
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
+def test_hostile(guest, check):
+    run_check(guest, check)
