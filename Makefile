@@ -59,7 +59,7 @@ help: ## this text (also what plain `make` does)
 # TESTS=WORDS        what make check runs, words for pytest [selftests]
 # JOBS=N             files of tests that make check runs at a time [cores]
 # TOLLWAY_CACHE=DIR  built kernels, modules and tools [~/.cache/tollway]
-# KERNELS=WORDS      what make matrix builds for, such as "6.1 newest" [all]
+# KERNELS=WORDS      kernels of make matrix and make smoke, such as "6.1 newest"
 # KERNEL_SRC=DIR     kernel source of the lab [package linux-source]
 
 demo: dependencies ## install what is missing, reproduce CP05 4.3.1, name the report
@@ -86,6 +86,10 @@ bench: dependencies ## wall time of the main experiment, beside ns-3 where that 
 
 matrix: dependencies-check ## build the modules for 5.10, 6.1, 6.12 and the newest kernel, with gcc and clang
 	$(plainly) scripts/matrix $(KERNELS)
+
+smoke: dependencies-check ## boot stock kernels in qemu (6.1 and the newest) and see that everything works there
+	$(plainly) sh -e -c 'for kernel in $(or $(KERNELS),6.1 newest); do \
+		scripts/tollway run smoke --on qemu --kernel $$kernel; done'
 
 lab: dependencies ## build the lab's kernel, modules and tools
 	$(plainly) scripts/tollway lab build
@@ -191,6 +195,6 @@ dependencies-check: ## the same for the tests
 dependencies-deb: ## the same for make deb
 	@scripts/install-dependencies deb
 
-.PHONY: help demo check check-full bench matrix lab modules tools \
-	install install-modules dkms-source install-tools uninstall deb clean \
+.PHONY: help demo check check-full bench matrix smoke lab modules \
+	tools install install-modules dkms-source install-tools uninstall deb clean \
 	dependencies dependencies-check dependencies-deb

@@ -10,13 +10,16 @@ import signal
 import sys
 from pathlib import Path
 
-from . import doctor, experiments, lab as labs, report, runner
+from . import doctor, experiments, lab as labs, matrix, report, runner
 from .errors import TollwayError
 from .labkernel import FLAVOURS, Progress
 from .place_host import HostPlace
 from .place_lab import LabPlace
+from .place_qemu import Qemu, QemuPlace
 from .settings import AQMS, CHOICES
 
+# Real time that the smoke set may take on a busy machine, s.
+SMOKE_S = 1800
 EXIT_HOLDS, EXIT_MISSED, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
@@ -47,8 +50,11 @@ def parser():
     run = commands.add_parser(
         "run", help="run an experiment, print its table, write its report")
     run.add_argument("experiment", metavar="EXPERIMENT")
-    run.add_argument("--on", choices=("lab", "host"), default="lab",
-                     help="virtual time (lab, the default) or this kernel")
+    run.add_argument("--on", choices=("lab", "host", "qemu"), default="lab",
+                     help="virtual time (lab, the default), this kernel, or a "
+                     "stock kernel of the distribution on emulated processors")
+    run.add_argument("--kernel", choices=[row[0] for row in matrix.KERNELS],
+                     default="6.1", help="for --on qemu (default: 6.1)")
     run.add_argument("--cc", metavar="NAME",
                      help="congestion control of the flows (default: sbrm)")
     run.add_argument("--aqm", metavar="WORDS",
@@ -118,16 +124,38 @@ def parser():
     return top
 
 
+def command_smoke(arguments):
+    """Run the smoke set at a place; its lines of KTAP go to the terminal."""
+    if arguments.on == "host":
+        raise TollwayError("smoke unloads the modules: it runs --on lab or "
+                           "--on qemu")
+    progress = Progress()
+    machine = Qemu(arguments.kernel, progress) if arguments.on == "qemu" else \
+        labs.Lab(arguments.flavour, progress)
+    progress.step(f"booting {machine.kernel.version}")
+    progress.done()
+    out_dir = (arguments.out or Path("tollway-results") / "smoke" /
+               machine.kernel.version).absolute()
+    status = machine.run(["/usr/bin/python3", "-m", "tollwaylib.smoke"],
+                         out_dir, on_line=labs.print_line, wall_s=SMOKE_S,
+                         virtual_s=SMOKE_S)
+    return EXIT_MISSED if status else EXIT_HOLDS
+
+
 def command_list():
     """List the experiments."""
     for experiment in experiments.EXPERIMENTS.values():
         print(f"{experiment.name}\n    {experiment.title}.\n"
               f"    Reproduces {experiment.reproduces}.")
+    print("smoke\n    Do the modules work on a kernel? With --on qemu: on a "
+          "stock one.")
     return EXIT_HOLDS
 
 
 def command_run(arguments, words):
     """Run an experiment, or all variants of one that compares."""
+    if arguments.experiment == "smoke":
+        return command_smoke(arguments)
     experiment = experiments.get(arguments.experiment)
     given = [f"scale={arguments.scale}"] if arguments.scale else []
     given += arguments.settings
@@ -184,8 +212,11 @@ def check_run(arguments, experiment, aqm, values):
 def run_once(arguments, words, experiment, cc, aqm, values, out_dir,
              variant=None):
     """Run all seeds of one combination; returns their results."""
-    place = LabPlace(arguments.flavour) if arguments.on == "lab" else \
-        HostPlace(cc, experiments.aqm_words(aqm, values))
+    place = {
+        "lab": lambda: LabPlace(arguments.flavour),
+        "qemu": lambda: QemuPlace(arguments.kernel),
+        "host": lambda: HostPlace(cc, experiments.aqm_words(aqm, values)),
+    }[arguments.on]()
     seeds = range(arguments.seed, arguments.seed + arguments.repeat)
     return runner.run(
         place, experiment, cc, aqm, values,

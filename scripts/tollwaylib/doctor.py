@@ -34,6 +34,7 @@ PROGRAMS = (
     ("tcpdump", "--trace", "tcpdump"),
     ("iperf3", "--traffic iperf3", "iperf3"),
     ("sparse", "make check", "sparse"),
+    ("qemu-system-x86_64", "--on qemu", "qemu-system-x86"),
 )
 MODULES = (("mininet", "mininet"), ("numpy", "python3-numpy"),
            ("scipy", "python3-scipy"), ("matplotlib", "python3-matplotlib"),

@@ -31,6 +31,8 @@ DEFAULT_VIRTUAL_S = 24 * 3600
 class Lab:
     """A kernel and what was built for it, ready to boot any number of times."""
 
+    name = "the lab"
+
     def __init__(self, flavour="plain", progress=None):
         self.kernel = lab_kernel(flavour, progress)
         if progress:
@@ -164,7 +166,7 @@ class Lab:
         if expired.is_set():
             self._keep_log(out_dir, lines)
             raise TollwayError(
-                f"the lab did not finish within {wall_s:g} s of real time and "
+                f"{self.name} did not finish within {wall_s:g} s of real time and "
                 f"was stopped: see {out_dir / 'kernel.log'}")
         return "\n".join(lines)
 
@@ -197,7 +199,7 @@ class Lab:
             return int(status.read_text())
         self._keep_log(out_dir, text.splitlines())
         reason = trouble.group(0) if trouble else "it ended early"
-        raise TollwayError(f"the lab's kernel failed ({reason.strip()}): see "
+        raise TollwayError(f"{self.name} failed ({reason.strip()}): see "
                            f"{out_dir / 'kernel.log'}")
 
 

@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The smoke set: do the modules work on the kernel this runs on?
+
+    python3 -m tollwaylib.smoke
+
+As root, with the modules loaded, tc with the plugins (TC_LIB_DIR), iperf3 and
+ss. Each check works in network namespaces of its own with commands that a user
+would type; one removes the modules. One line of KTAP for each, and all of them
+with what was measured in smoke.json of the working directory. Rates are those of
+emulated processors on a host that may be busy: they are noted and not judged,
+but for what no shaper may let through.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+CONTROLS = {"tcp_sbrm": ("sbrm", "rm", "rem", "cp"), "tcp_pp": ("pp", "ppx")}
+QDISCS = {
+    # kind: (words to add, words to change, an option and its value after it)
+    "sbrm": ("limit 300 target 20 gamma 0.02", "limit 400", "limit", 400),
+    "fq_rr": ("limit 300 flows 64 overflow drop-longest", "limit 400",
+              "limit", 400),
+}
+MODULES = ("tcp_sbrm", "tcp_pp", "sch_sbrm", "sch_fq_rr")
+LIBC = ctypes.CDLL(None, use_errno=True)
+CLONE_NEWNET = 0x40000000
+LIMIT_S = 300
+SECONDS = 4
+QUEUES = 2
+FLOWS = 8
+FLOW_MBIT = 10
+# A link slower than the emulated processors of a busy host.
+RATE_MBIT = 2
+TROUBLE = re.compile(r"WARNING|\bBUG\b|Oops|INFO: |general protection|"
+                     r"refcount_t|suspicious RCU|unregister_netdevice: waiting")
+# What virtual machines say at boot.
+HARMLESS = re.compile(r"MP-BIOS bug|WARNING: Spectre|MDS CPU bug")
+
+
+class Inside:
+    """What is started in this context is in a network namespace."""
+
+    def __init__(self, space):
+        self.space = space
+        self.outer = None
+
+    def __enter__(self):
+        self.outer = os.open("/proc/self/ns/net", os.O_RDONLY)
+        inner = os.open(f"/run/netns/{self.space}", os.O_RDONLY)
+        self.move(inner)
+        os.close(inner)
+
+    def __exit__(self, *_):
+        self.move(self.outer)
+        os.close(self.outer)
+
+    @staticmethod
+    def move(file):
+        """Let this process be in another namespace."""
+        if LIBC.setns(file, CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "setns")
+
+
+def execute(command, space=None):
+    """Run a command line, in a namespace; (exit status, output)."""
+    with Inside(space) if space else contextlib.nullcontext():
+        done = subprocess.run(shlex.split(command), text=True, check=False,
+                              stdout=subprocess.PIPE, timeout=LIMIT_S,
+                              stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout
+
+
+def run(command, check=True, space=None):
+    """Run a command that must not fail; its output."""
+    status, said = execute(command, space)
+    if check and status:
+        raise AssertionError(f"{command}: {said.strip()}")
+    return said
+
+
+def refused(command, space=None):
+    """Run a command that must fail; what it said."""
+    status, said = execute(command, space)
+    assert status, f"{command} was accepted"
+    return said.strip()
+
+
+def qdiscs(space, device="left"):
+    """{handle: JSON object} of the qdiscs of a device."""
+    return {entry["handle"]: entry for entry in
+            json.loads(run(f"tc -s -j qdisc show dev {device}", space=space))}
+
+
+@contextlib.contextmanager
+def two_hosts(queues=1):
+    """Namespaces "a" and "b" with a link of `queues` queues between them."""
+    both = f"numtxqueues {queues} numrxqueues {queues}"
+    try:
+        run("ip netns add a")
+        run("ip netns add b")
+        run(f"ip link add left netns a {both} type veth peer right netns b "
+            f"{both}")
+        for space, device, number in (("a", "left", 1), ("b", "right", 2)):
+            with Inside(space):
+                run(f"ip addr add 10.0.0.{number}/24 dev {device}")
+                run("ip link set lo up")
+                run(f"ip link set {device} up")
+                run("sysctl -qw net.ipv4.tcp_ecn=1 "
+                    "net.ipv6.conf.all.disable_ipv6=1")
+        yield
+    finally:
+        run("ip netns del a", check=False)
+        run("ip netns del b", check=False)
+
+
+@contextlib.contextmanager
+def traffic(cc, seconds=SECONDS, flows=1, port=5201, core=None):
+    """iperf3 from a to b; yields a function that waits for its report.
+
+    Where computation takes no time nothing else than -b would end a second.
+    """
+    with Inside("b"):
+        server = subprocess.Popen(["iperf3", "-s", "-1", "-p", str(port)],
+                                  stdout=subprocess.DEVNULL)
+    wait_for(lambda: f":{port} " in run("ss -Hltn", space="b"))
+    with Inside("a"):
+        client = subprocess.Popen(
+            [*(["taskset", "-c", str(core)] if core is not None else []),
+             "iperf3", "-J", "-c", "10.0.0.2", "-C", cc, "-t", str(seconds),
+             "-P", str(flows), "-p", str(port), "-b", f"{FLOW_MBIT}M"],
+            text=True,
+            stdout=subprocess.PIPE)
+    try:
+        yield lambda: json.loads(client.communicate(timeout=LIMIT_S)[0])
+    finally:
+        for process in (client, server):
+            process.kill()
+            process.wait()
+
+
+def wait_for(condition):
+    """Call until it returns something true; that, or the last it returned."""
+    for _ in range(200):
+        found = condition()
+        if found:
+            break
+        time.sleep(0.1)
+    return found
+
+
+def users(module):
+    """Number of users of a module, None without the module."""
+    found = re.search(rf"^{module} \d+ (\d+)", Path("/proc/modules").read_text(),
+                      re.MULTILINE)
+    return int(found[1]) if found else None
+
+
+def received_bps(report):
+    """Goodput of a report of iperf3; AssertionError if it has none."""
+    assert "error" not in report, report["error"]
+    return report["end"]["sum_received"]["bits_per_second"]
+
+
+def check_modules_are_loaded(note):
+    """insmod has loaded all modules, and all they register is there."""
+    loaded = Path("/proc/modules").read_text()
+    for module in MODULES:
+        assert re.search(rf"^{module} ", loaded, re.MULTILINE), module
+    note(run("uname -rv").strip())
+    note(run("nproc").strip() + " processors")
+
+
+def check_sysctl_selects(note):
+    """sysctl selects every congestion control."""
+    key = "net.ipv4.tcp_congestion_control"
+    with two_hosts(), Inside("a"):
+        available = run("sysctl -n net.ipv4.tcp_available_congestion_control")
+        for name in sum(CONTROLS.values(), ()):
+            said = run(f"sysctl -w {key}={name}")
+            assert said.strip() == f"{key} = {name}", said
+            assert run(f"sysctl -n {key}").strip() == name
+        assert "No such file" in refused(f"sysctl -w {key}=nonsense")
+    note(available.strip())
+
+
+def check_tc_with_the_plugins(note):
+    """tc adds, shows, changes, replaces and deletes both qdiscs."""
+    with two_hosts():
+        for kind, (add, change, option, value) in QDISCS.items():
+            run(f"tc qdisc add dev left root handle 1: {kind} {add}", space="a")
+            shown = qdiscs("a")["1:"]
+            assert shown["kind"] == kind and shown["options"], shown
+            run(f"tc qdisc change dev left handle 1: root {kind} {change}",
+                space="a")
+            assert qdiscs("a")["1:"]["options"][option] == value
+            said = refused("tc qdisc change dev left handle 1: root "
+                           f"{kind} {option} nonsense", space="a")
+            assert option in said, said
+            run(f"tc qdisc replace dev left root handle 1: {kind}", space="a")
+            note(run("tc -s -d qdisc show dev left", space="a"))
+            run("tc qdisc del dev left root", space="a")
+            assert "1:" not in qdiscs("a")
+
+
+def through(kind, cc, note):
+    """A flow through a shaped qdisc of ours must have its rate, and be seen."""
+    with two_hosts():
+        run("tc qdisc add dev left root handle 1: htb default 1", space="a")
+        run(f"tc class add dev left parent 1: classid 1:1 htb rate "
+            f"{RATE_MBIT}mbit", space="a")
+        run(f"tc qdisc add dev left parent 1:1 handle 10: {kind} limit 100",
+            space="a")
+        run("ping -q -c 1 -w 5 10.0.0.2", space="a")
+        with traffic(cc) as report:
+            # Once it has sent for a while.
+            time.sleep(SECONDS / 2)
+            detail = wait_for(lambda: re.search(
+                rf"\b{cc}\b.*? ((dctcp|bbr):\(\S+\))",
+                run("ss -Hti dst 10.0.0.2", space="a")))
+            rate = received_bps(report())
+        shown = qdiscs("a")["10:"]
+        assert detail, f"ss -ti does not show {cc} and its state"
+        assert 0 < rate < RATE_MBIT * 1e6, f"{cc}: {rate / 1e6} Mb/s"
+        assert shown["kind"] == kind and shown["bytes"] > \
+            rate * SECONDS / 8 / 2, shown
+        note(f"{cc} through {kind}: {rate / 1e6:.2f} of {RATE_MBIT} Mb/s, "
+             f"ss -ti: {detail[1]}")
+        return shown, rate
+
+
+def check_iperf3_through_sbrm(note):
+    """sbrm through its queue: marked, and not lost."""
+    shown, rate = through("sbrm", "sbrm", note)
+    note(f"{shown['marks']} marks, {shown['drops']} drops")
+    # A link that its sender cannot fill has no price.
+    assert shown["marks"] > 0 or rate < RATE_MBIT * 1e6 / 2, shown
+
+
+def check_iperf3_through_fq_rr(note):
+    """pp through round-robin queues."""
+    shown, _ = through("fq_rr", "pp", note)
+    assert shown["flows_max"] >= 1, shown
+
+
+def check_multi_queue(note):
+    """Both qdiscs under mq at once, on all processors, while they change."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(two_hosts(QUEUES))
+        run("tc qdisc add dev left root handle 1: mq", space="a")
+        kinds = list(QDISCS)
+        for queue in range(QUEUES):
+            kind = kinds[queue % len(kinds)]
+            run(f"tc qdisc replace dev left parent 1:{queue + 1} handle "
+                f"{queue + 1}0: {kind} {QDISCS[kind][0]}", space="a")
+        # Packets are received on both processors, whoever sends. /sys is that
+        # of the namespace in which it was mounted.
+        run("unshare -m sh -c 'mkdir -p /tmp/net; mount -t sysfs sysfs /tmp/net; "
+            "for file in /tmp/net/class/net/right/queues/rx-*/rps_cpus; do "
+            "echo 3 > $file; done'", check=os.cpu_count() > 1, space="b")
+        reports = [stack.enter_context(traffic(
+            names[0], SECONDS, FLOWS, 5201 + number,
+            number % os.cpu_count())) for number, names in
+            enumerate(CONTROLS.values())]
+        changes, end = 0, time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            for queue in range(QUEUES):
+                run(f"tc qdisc change dev left parent 1:{queue + 1} handle "
+                    f"{queue + 1}0: {kinds[queue % len(kinds)]} limit "
+                    f"{300 + changes % 2 * 100}", space="a")
+            changes += 1
+        rate = sum(received_bps(report()) for report in reports)
+        packets = {kinds[queue % len(kinds)]:
+                   qdiscs("a")[f"{queue + 1}0:"]["packets"]
+                   for queue in range(QUEUES)}
+        # 16 flows and more are spread over the queues by hash.
+        assert all(packets.values()), packets
+        note(f"{rate / 1e6:.0f} Mb/s, packets of each queue: {packets}, "
+             f"{changes} changes meanwhile")
+
+
+def check_removal(note):
+    """What is in use is not removed; with the last user it is, cleanly."""
+    with two_hosts():
+        run("tc qdisc add dev left root handle 1: sbrm", space="a")
+        note(refused("rmmod sch_sbrm"))
+        run("tc qdisc replace dev left root handle 2: fq_rr", space="a")
+        note(refused("rmmod sch_fq_rr"))
+        for module, names in CONTROLS.items():
+            with traffic(names[0]) as report:
+                wait_for(lambda name=module: users(name))
+                note(refused(f"rmmod {module}"))
+                report()
+    for module in MODULES:
+        # Namespaces go in the background, and sockets after their last packet.
+        for _ in range(100):
+            said = run(f"rmmod {module}", check=False)
+            if not said:
+                break
+            time.sleep(1)
+        assert not said, said
+        assert users(module) is None
+
+
+def check_kernel_log(note):
+    """The kernel has complained of nothing."""
+    lines = run("dmesg").splitlines()
+    trouble = [line for line in lines
+               if TROUBLE.search(line) and not HARMLESS.search(line)]
+    assert not trouble, "\n".join(trouble)
+    note(f"{len(lines)} lines")
+
+
+CHECKS = {name[len("check_"):]: function
+          for name, function in list(globals().items())
+          if name.startswith("check_")}
+
+
+def main():
+    """Run all checks; 0 if they hold, else 1."""
+    results = {}
+    print("KTAP version 1", flush=True)
+    print(f"1..{len(CHECKS)}", flush=True)
+    for number, (name, function) in enumerate(CHECKS.items(), start=1):
+        notes, error = [], ""
+        started = time.monotonic()
+        try:
+            function(notes.append)
+        except Exception:  # whatever it was belongs into the report
+            error = traceback.format_exc()
+        for text in notes + [error]:
+            for line in text.splitlines():
+                print(f"# {line}")
+        print(f"{'not ok' if error else 'ok'} {number} {name}", flush=True)
+        results[name] = {"ok": not error, "error": error, "notes": notes,
+                         "seconds": round(time.monotonic() - started, 1)}
+        Path("smoke.json").write_text(json.dumps(results, indent=1))
+    return 0 if all(result["ok"] for result in results.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
