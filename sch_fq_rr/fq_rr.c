@@ -185,7 +185,7 @@ struct fq_rr_key {
  * @runs: queues with packets in the order of their finish times (wfq)
  * @vtime: virtual time, in 2^-16 bytes (wfq)
  * @quantum: bytes of a turn in drr: @params.quantum or the largest packet
- * @len_max: largest packet that came, bytes
+ * @len_max: largest packet that was queued, bytes
  * @packets: packets in the queues; unlike qlen, that does not count one that a
  *	parent peeked at
  * @memory: bytes of truesize in the queues

@@ -93,8 +93,6 @@ class Reference:
         """Numbers that are dropped for it, maybe its own."""
         dropped = []
         self.emptied.clear()
-        if self.service == DRR:
-            self.quantum = max(self.quantum, size)
         while len(self) >= self.limit:
             if self.overflow == DROP_LAST or (
                     self.overflow != DROP_LONGEST and
@@ -118,6 +116,8 @@ class Reference:
             if not flow.packets:
                 self._gone(victim)
                 self.emptied.add(victim)
+        if self.service == DRR:
+            self.quantum = max(self.quantum, size)
         flow = self.flows[name]
         flow.packets.append((number, size))
         self._changed(name)
