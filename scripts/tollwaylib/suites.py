@@ -195,7 +195,7 @@ class Suite:
         for name in MERGED:
             (self.root / "usr" / name).mkdir(parents=True)
             (self.root / name).symlink_to(f"usr/{name}")
-        for name in ("proc", "dev", "tmp", "etc"):
+        for name in ("proc", "dev", "tmp", "etc", "run"):
             (self.root / name).mkdir()
         archives = self.folder / "cache/archives"
         for name in versions:
