@@ -306,7 +306,7 @@ def _share_error(data, words):
 
 
 def _class_values(data, words):
-    """Each flow's own backlog in the window; None where there are no classes."""
+    """Each flow's own backlog in the window; None where no queue tells."""
     start, stop = data.window(words)
     values = []
     for flow in data.flows(words.get("role")):

@@ -19,9 +19,9 @@ def _overload_shape(_values):
             "delay_ms": OVERLOAD_RTT_MS / 2 - 0.2, "sink_ms": 0.1}
 
 
-# PP94 section 6 sends a packet again once; what is lost then waits for the timer
-# (or the soft timeout, one packet in two round trips). Linux's RACK would send
-# it again and again in every round trip, and keep the buffer full for ever.
+# PP94 section 6 sends a packet again once; what is lost then waits for the
+# timer (or the soft timeout, one packet in two round trips). Linux's RACK would
+# send it again and again in every round trip, and keep the buffer full for ever.
 _PP94_RECOVERY = {"net.ipv4.tcp_recovery": 0, "net.ipv4.tcp_early_retrans": 0}
 
 
@@ -60,7 +60,7 @@ def _overload_cases(values):
     return cases
 
 
-def _overload_bounds(values):
+def _overload_bounds(_values):
     bounds = []
     for mix in MIXES:
         for overflow in OVERFLOWS:
@@ -75,7 +75,6 @@ def _overload_bounds(values):
                     "a packet-pair source, of an equal share",
                     _overload_name(mix, overflow, room, load), "advantage",
                     ">=", 1.0) for load in LOADS if load > 1]
-    del values
     return bounds
 
 

@@ -142,7 +142,7 @@ FRAME_S = 0.04
 VIDEO_MOST_BPS, VIDEO_LEAST_BPS = 5e6, 4e5
 
 
-def _video_cases(values):
+def _video_cases(_values):
     """Eight coders over the bottleneck of the benchmarks, and eight transfers
     that come for 4 s each: the share of a coder falls to a half and rises."""
     cases = []
@@ -155,17 +155,16 @@ def _video_cases(values):
             if name == "adaptive":
                 words += f" floor={int(VIDEO_LEAST_BPS)}"
             # Coders do not all begin a frame at the same moment.
-            flows.append(flow_of(number, FRAME_S * number / VIDEOS, role="video",
-                               words=words))
+            flows.append(flow_of(number, FRAME_S * number / VIDEOS,
+                                 role="video", words=words))
         flows += [flow_of(number, start_s, role="cross", stop_s=start_s + 4.0,
-                        name=f"{number}.{start_s:g}")
+                          name=f"{number}.{start_s:g}")
                   for start_s in (4.0, 12.0)
                   for number in range(VIDEOS + 1,
                                       VIDEOS + VIDEO_CROSSES + 1)]
         cases.append(Case(name, tuple(flows), 20.0, classes=True,
                           **{**BENCH_SAMPLES, "sample_ms": 10,
                              "queue_us": 10000}))
-    del values
     return cases
 
 
@@ -183,20 +182,19 @@ def _share_shape(_values):
 
 def _share_cases(values):
     rtt_s = SHARE_RTTS_MS[1] / 1000
-    return [Case(f"{SHARERS} flows",
-                 tuple(flow_of(number, 0.0) for number in range(1, SHARERS + 1)),
-                 10.0, values={} if values["setpoint"] else {"setpoint": 10},
+    flows = tuple(flow_of(number, 0.0) for number in range(1, SHARERS + 1))
+    return [Case(f"{SHARERS} flows", flows, 10.0,
+                 values={} if values["setpoint"] else {"setpoint": 10},
                  classes=True, rtt_s=rtt_s, sample_ms=10, queue_us=10000)]
 
 
-# One packet in sixteen waits until three have overtaken it, see tools/late.dist.
-REORDERED_PART = 1 / 16
 PATH_SOURCES = 4
 PATHS = ("clean", "two-way", "loss 1 %", "reordering by 3")
 
 
 def _path_cases(values):
     packet_ms = values["packet_bytes"] * 8 / values["rate_mbit"] / 1000
+    # One packet in 16 waits until three have overtaken it: tools/late.dist.
     wires = {"loss 1 %": "loss 1%",
              "reordering by 3": f"{3.5 * packet_ms:.6f}ms distribution late"}
     cases = []

@@ -48,7 +48,7 @@ class CaseRun(Run):
         for number, case in enumerate(self.job["cases"], 1):
             self.progress(f"case {number} of {len(self.job['cases'])}: "
                           f"{case['name']}")
-            cases.append(self.measure_case(case, number, phases))
+            cases.append(self.measure_case(case, phases))
         self.stop_sinks(sinks)
         raw = {
             "schema": 1, "experiment": self.job["experiment"],
@@ -66,7 +66,7 @@ class CaseRun(Run):
         raw["trace_sha256"] = self.digest(raw, tracers, ("cases", "seed"))
         return raw
 
-    def measure_case(self, case, number, phases):
+    def measure_case(self, case, phases):
         """Run one case; returns what is raw of it."""
         self.prepare_case(case)
         epoch_ns = time.monotonic_ns() + int(IDLE_S * 1e9)
@@ -105,7 +105,6 @@ class CaseRun(Run):
                                         "bytes", "connected_s", "error")}
         keep = ("name", "point", "x", "series", "rtt_s", "values",
                 "duration_s", "wires", "aqm")
-        del number
         return {**{key: case[key] for key in keep}, "flows": flows,
                 "queues": {link: dict(sampled[link],
                                       stats_at_end=at_end[link])
