@@ -40,15 +40,21 @@ class StockKernel:
     folder: Path
     flavour: str = "stock"
 
+    def _file(self, name):
+        """A file of the kernel, which have been with its modules since 7.3."""
+        path = self.folder / "boot" / f"{name}-{self.version}"
+        return path if path.exists() else \
+            self.folder / "lib/modules" / self.version / name
+
     @property
     def image(self):
         """The kernel itself."""
-        return self.folder / "boot" / f"vmlinuz-{self.version}"
+        return self._file("vmlinuz")
 
     @property
     def config(self):
         """Its configuration."""
-        return self.folder / "boot" / f"config-{self.version}"
+        return self._file("config")
 
 
 def stock_kernel(word, progress=None):

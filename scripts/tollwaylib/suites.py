@@ -208,12 +208,13 @@ class Suite:
     def image(self, name, progress=None):
         """A kernel package and those it consists of, unpacked; a Path.
 
-        In it are boot/vmlinuz-VERSION and lib/modules/VERSION.
+        In it is lib/modules/VERSION; kernel and config are there as well in
+        newer suites, else boot/vmlinuz-VERSION and boot/config-VERSION.
         """
         self.update()
         with locked(self.folder / "apt"):
             files = {file: uri for file, uri in self._needs([name]).items()
-                     if re.match(r"linux-(image|modules|binary)-\d", file)}
+                     if re.match(r"linux-(image|modules|binary|base)-\d", file)}
             folder = self.folder / f"{name}-{digest_of(*sorted(files))[:12]}"
             if (folder / "complete").exists():
                 return folder
@@ -277,7 +278,7 @@ def run_in(root, binds, argv, **keywords):
     binds: {directory of the host: absolute path in the tree}.
     """
     words = [str(word) for pair in binds.items() for word in pair]
-    unshare = ["unshare", "--mount"] + \
+    unshare = ["unshare", "--mount", "--pid", "--fork", "--kill-child"] + \
         (["--user", "--map-root-user"] if os.geteuid() else [])
     return subprocess.run(
         [*unshare, "sh", "-c", ENTER, "enter", str(root), *words, "--",
