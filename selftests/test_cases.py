@@ -147,6 +147,12 @@ def test_sources_of_a_public_network_send_2000_packets():
                 == case["name"].startswith("closed")
 
 
+def test_what_would_come_too_late_stays_away():
+    flows = job("pp-arrivals", duration_s=0.34)["cases"][0]["flows"]
+    assert [flow["path"] for flow in flows] == ["1", "2", "3"]
+    assert all(flow["start_s"] < flow["stop_s"] == 0.34 for flow in flows)
+
+
 def test_some_cases_can_be_chosen():
     made = job("pp-overload", words=["only=1+9 drop-last B=0.5"])
     assert [case["x"] for case in made["cases"]] \

@@ -230,6 +230,11 @@ def curve(wholes, key, out):
             axes.set_ylabel(column["title"])
             headroom(axes, max(y for _, points in drawn for _, y in points))
             axes.legend(ncol=4)
+            at = [x for _, points in drawn for x, _ in points]
+            # Sizes of files go over several powers of ten.
+            if min(at) > 0 and max(at) / min(at) > 50:
+                axes.set_xscale("log")
+        grid[-1, 0].set_xlabel(first["x_title"] or "")
         return save(figure, out)
 
 

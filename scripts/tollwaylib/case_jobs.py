@@ -130,6 +130,7 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
         "cases": cases, "flows": [],
         "virtual_s": sum(case["duration_s"] + 5 for case in cases),
         "metrics": list(experiment.metrics),
+        "x_title": experiment.x_title,
         "pictures": [list(picture) for picture in experiment.pictures],
         "bounds": [bound for names, make in experiment.bounds
                    if {f"{cc}+{known_aqm(aqm)}"}.issuperset(names)
@@ -159,6 +160,8 @@ def _case_job(case, cc, aqm, values, duration_s, seed):
     whole_s = round(min(case.duration_s, duration_s), 6)
     flows = []
     for number, flow in enumerate(case.flows, 1):
+        if flow["start_s"] >= whole_s:
+            continue
         flows.append({
             **{key: flow.get(key) for key in ("name", "path", "role",
                                               "packets", "optimal_s")},

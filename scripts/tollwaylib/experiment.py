@@ -84,11 +84,12 @@ class CaseExperiment(Experiment):
     cases: of the parameters, the list of Case. shape: of the parameters, the
     keywords of the topology. metrics: what is measured of each case, see
     cases.py. bounds: [(names, of the parameters the bounds)]. pictures: what
-    the report shows, see case_figures.py.
+    the report shows, see case_figures.py. x_title: of the x of its cases.
     """
     shape: Callable = None
     metrics: tuple = ()
     pictures: tuple = ()
+    x_title: str = None
 
     def parameters(self):
         return {**super().parameters(), "only": SPECIAL["only"]}

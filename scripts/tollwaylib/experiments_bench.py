@@ -180,7 +180,7 @@ _BENCH_METRICS = (
 
 def _bench(number, title, table, cases, shape, roles=("primary",),
            topology="Confluence", defaults=(), metrics=(), pictures=(),
-           duration_s=10.0):
+           duration_s=10.0, x_title=None):
     return CaseExperiment(
         name=f"pp-bench-{number}", title=title,
         reproduces=f"PP94 9.4.{number}: Table {table}",
@@ -188,7 +188,8 @@ def _bench(number, title, table, cases, shape, roles=("primary",),
         defaults={**BENCH_DEFAULTS, **dict(defaults)}, variants=RIVALS,
         cc="pp", aqm="fq_rr", cases=cases, shape=shape,
         metrics=_completions(*roles) + tuple(metrics) + _BENCH_METRICS,
-        pictures=pictures or (("sequence", "transfer"), ("queue", "transfer")))
+        x_title=x_title, pictures=pictures or (("sequence", "transfer"),
+                                               ("queue", "transfer")))
 
 
 EXPERIMENTS = (
@@ -197,6 +198,7 @@ EXPERIMENTS = (
     _bench(2, "Sudden jumps of the cross traffic", 8, _bench_cases(0.004),
            bench_shape(CROSSES + 1)),
     _bench(3, "Short files", 9, _bench_3_cases, bench_shape(1),
+           x_title="packets of the file",
            pictures=(("curve", "slowdown"), ("sequence", "2000 packets"))),
     _bench(4, "Two round trips", 10, _bench_4_cases, _bench_4_shape,
            roles=("short", "long")),
@@ -206,6 +208,7 @@ EXPERIMENTS = (
            bench_shape(CROSSES + 1, mirror=True), roles=("forth", "back")),
     _bench(7, "Cross traffic that nobody controls", 13, _bench_7_cases,
            bench_shape(CROSSES + 1), defaults={"repeats": 5},
+           x_title="cross traffic, of the link's rate",
            metrics=(metric("variance", "completion_variance",
                            "variance [ms²]", 1, role="primary"),),
            pictures=(("curve", "slowdown"), ("queue", "load 0.6 #1"))),

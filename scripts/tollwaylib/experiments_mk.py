@@ -89,6 +89,7 @@ EXPERIMENTS = (
                   "service": "wfq",
                   "round_trips": 200.0},
         variants=(), cc="pp", aqm="fq_rr", cases=_overload_cases,
+        x_title="nominal load",
         shape=_overload_shape,
         metrics=(
             metric("goodput", "goodput_share", "goodput [%]", 1),

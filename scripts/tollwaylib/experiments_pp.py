@@ -281,7 +281,8 @@ EXPERIMENTS = (
         reproduces="PP94 9.2: Figures 17 and 18",
         topology="Confluence", classes=(), duration_s=10.0,
         defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
-        cc="pp", aqm="fq_rr", cases=_arrival_cases, shape=_table_3(SOURCES),
+        cc="pp", aqm="fq_rr", cases=_arrival_cases,
+        x_title="round trips between arrivals", shape=_table_3(SOURCES),
         metrics=(
             metric("jain", "jain", "Jain of rates from 2200 to 4200 TU", 4,
                    from_rtt=22, to_rtt=42),
@@ -301,7 +302,8 @@ EXPERIMENTS = (
         reproduces="PP94 9.2: Tables 4 and 5, Figures 19-21",
         topology="Confluence", classes=(), duration_s=10.0,
         defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
-        cc="pp", aqm="fq_rr", cases=_burst_cases, shape=_table_3(SOURCES),
+        cc="pp", aqm="fq_rr", cases=_burst_cases,
+        x_title="sources", shape=_table_3(SOURCES),
         metrics=(
             *_per_role("first"),
             metric("loss_rate", "loss_rate", "lost of 1 [per 1000 TU]", 1,
@@ -321,7 +323,8 @@ EXPERIMENTS = (
         reproduces="PP94 9.3: Table 6",
         topology="Confluence", classes=(), duration_s=120.0,
         defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
-        cc="pp", aqm="fq_rr", cases=_public_cases, shape=_table_3(SOURCES),
+        cc="pp", aqm="fq_rr", cases=_public_cases,
+        x_title="nominal load", shape=_table_3(SOURCES),
         metrics=(
             metric("retransmits", "retransmits", "sent again [pkts]", 0),
             metric("goodput", "goodput_sent", "goodput", 3),

@@ -55,7 +55,8 @@ class CaseRun(Run):
             "parameters": dict(self.parameters), "seed": self.job["seed"],
             "links": self.topo.links_described, "paths": self.topo.paths,
             "mss_bytes": self.mss_bytes(), "cases": cases,
-            "metrics": self.job["metrics"], "pictures": self.job["pictures"],
+            "metrics": self.job["metrics"], "x_title": self.job["x_title"],
+            "pictures": self.job["pictures"],
             "bounds": self.job["bounds"], "calibration": calibration,
             "provenance": {
                 "qdiscs": {node.name: shell(

@@ -411,6 +411,7 @@ def _analyse_cases(raw):
                          for name, link in links.items()},
         "columns": [{key: spec[key] for key in ("key", "title", "digits")}
                     for spec in _get(raw, "metrics", "raw")],
+        "x_title": raw.get("x_title"),
         "cases": cases.measure(raw),
         "published": [],
         "bounds": [],
@@ -1082,7 +1083,8 @@ def _aggregate_cases(results):
     first = results[0]
     whole = {
         **{key: first[key] for key in ("schema", "experiment", "capacity_bps",
-                                       "columns", "provenance")},
+                                       "columns", "x_title",
+                                       "provenance")},
         "parameters": {key: value for key, value in
                        first["parameters"].items() if key != "seed"},
         "seeds": [result["seed"] for result in results],

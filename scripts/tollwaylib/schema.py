@@ -248,6 +248,7 @@ def _validate_cases(result):
               if name not in ("links", "flows", "classes")}
     _fields(result, "object", {**fields, "cases": _is_anything,
                                "columns": _is_anything,
+                               "x_title": _or_null(_is_text),
                                "capacity_bps": _is_parameters})
     _list(result["cases"], "cases", _CASE)
     _list(result["columns"], "columns", _COLUMN)
