@@ -287,6 +287,15 @@ def probe(family, address):
             one.update({"address": sender, name: ecn})
             one["end"] |= end and sender == address
 
+    def send(hop, left):
+        for port in left:
+            with socket.socket(family, socket.SOCK_DGRAM) as sender:
+                sender.setsockopt(level, ttl, hop)
+                sender.setsockopt(level, tos, port - PROBE_PORT & 3)
+                # A peer that cannot be reached says so by itself.
+                with contextlib.suppress(OSError):
+                    sender.sendto(b"tollway doctor", (address, port))
+
     while len(hops) < HOPS_MAX and silent < SILENT_MAX and \
             not any(one["end"] for one in hops):
         hop = {"hop": len(hops) + 1, "address": None, "ce": None,
@@ -295,14 +304,15 @@ def probe(family, address):
         wanted = {PROBE_PORT + 4 * hop["hop"] + codepoint: (hop, name)
                   for codepoint, name in ((CE, "ce"), (ECT0, "ect0"))}
         ports.update(wanted)
-        for port in wanted:
-            with socket.socket(family, socket.SOCK_DGRAM) as sender:
-                sender.setsockopt(level, ttl, hop["hop"])
-                sender.setsockopt(level, tos, port - PROBE_PORT & 3)
-                # A peer that cannot be reached says so by itself.
-                with contextlib.suppress(OSError):
-                    sender.sendto(b"tollway doctor", (address, port))
-        listen(wanted, ANSWER_S)
+        # Hosts limit the rate of their ICMP: one answer calls for the other.
+        for _ in range(3):
+            left = [port for port, (_, name) in wanted.items()
+                    if hop[name] is None]
+            if left:
+                send(hop["hop"], left)
+                listen(left, ANSWER_S)
+            if not hop["address"]:
+                break
         silent = 0 if hop["address"] else silent + 1
     if not any(one["end"] for one in hops):
         listen([port for port, (hop, name) in ports.items()
@@ -601,8 +611,8 @@ def judge_absence(seen):
     trial = seen["handshake"]
     if trial and trial["ecn"]:
         yield Finding("ecn", "ok", f"a new connection of sbrm to "
-                      f"{seen['peer']}: ECN is accepted, so the peer has the "
-                      "module (or dctcp)")
+                      f"{seen['peer']}: ECN is accepted; that the peer "
+                      "has the module follows where it has no AccECN")
     elif trial and trial["ecn"] is False:
         yield from judge_negotiation(
             seen, {"cc": "sbrm", "flags": []},

@@ -6,6 +6,7 @@ import json
 import socket
 import subprocess
 import time
+from pathlib import Path as File
 
 import guest_base
 import tcp_bench
@@ -15,6 +16,9 @@ from tcp_bench import PORT, Path, cc_info, pump
 
 DOCTOR = "/run/tollway/src/scripts/tollway"
 SECONDS = 3
+# Kernels with AccECN accept ECN from a SYN of sbrm, others refuse.
+ACCEPTS = File("/proc/sys/net/ipv4/tcp_ecn_option").exists()
+WITHOUT = "repeats ECE" if ACCEPTS else "ECN was refused"
 # Slow links, for few packets: programs that forward them take real time.
 RATE_BPS = 2 * 10**6
 PEER, SENDER = "10.0.2.2", "10.0.0.1"
@@ -97,7 +101,7 @@ def check_text():
     said, _ = child.communicate(timeout=300)
     note(said)
     assert child.returncode == 1
-    assert "\nwrong   " in said and "ECN was refused" in said
+    assert "\nwrong   " in said and WITHOUT in said
     assert "        -> there: modprobe tcp_sbrm" in said
 
 
@@ -151,15 +155,17 @@ def check_before_the_router():
 
 
 def check_module_missing_at_the_peer():
-    """A receiver with Linux' own reno refuses ECN to a SYN that is ECT."""
+    """A receiver with Linux' own reno refuses ECN to a SYN that is ECT, or
+    cannot echo single marks."""
     path = marking_path(sink="reno")
     flow = path.connect()
     pump([flow], 1)
     sender, receiver = examined([flow], Doctor(path.s, PEER),
                                 Doctor(path.d, SENDER))
-    expect(sender, cc="ok", ecn="wrong")
-    assert "has not loaded the module" in sender["ecn"][1]
-    assert "modprobe tcp_sbrm" in sender["ecn"][2]
+    about = "echo" if ACCEPTS else "ecn"
+    expect(sender, cc="ok", **{about: "wrong"})
+    assert WITHOUT in sender[about][1]
+    assert "modprobe tcp_sbrm" in sender[about][2]
     assert receiver["cc"][0] == "wrong"
     assert "receives with reno" in receiver["cc"][1]
 
@@ -250,7 +256,7 @@ def check_nothing_sent():
     expect(found, ecn="unknown", connections="unknown")
     path.sink("reno", port=5001)
     found, = examined([], Doctor(path.s, f"{PEER}:5001"))
-    expect(found, ecn="wrong", connections="note")
+    expect(found, ecn="ok" if ACCEPTS else "wrong", connections="note")
     flow = path.connect()
     flow.send(b"x")
     time.sleep(1)
