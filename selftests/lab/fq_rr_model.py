@@ -46,10 +46,10 @@ class Reference:
         """Bytes in all queues."""
         return sum(flow.size() for flow in self.flows.values())
 
-    def waits(self, size):
-        """Is there a packet of this size?"""
-        return any(size == one for flow in self.flows.values()
-                   for _, one in flow.packets)
+    def tied(self):
+        """Are several queues the longest?"""
+        lengths = sorted(self.length(name) for name in self.busy())
+        return lengths[-2:-1] == lengths[-1:] != []
 
     def busy(self):
         """Flows with packets."""

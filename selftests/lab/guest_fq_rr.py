@@ -144,10 +144,10 @@ def arrivals(pair, rng, packets, flows, sizes):
     weights = [rng.choice((1, 1, 2, 5, 20)) for _ in range(flows)]
     while pair.sent < packets:
         for _ in range(rng.choice((1, 1, 2, 3, 30))):
-            size = rng.choice(sizes)
             # Of two queues with as many bytes either may be the longest.
-            while pair.reference.in_bytes and pair.reference.waits(size):
-                size = rng.choice(sizes)
+            while pair.reference.in_bytes and pair.reference.tied():
+                pair.step()
+            size = rng.choice(sizes)
             pair.send(rng.choices(range(flows), weights)[0], size)
         for _ in range(rng.choice((0, 1, 2, 2, 5, 25))):
             if pair.reference.busy():
