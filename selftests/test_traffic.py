@@ -374,7 +374,8 @@ def test_rests_and_reads_at_fixed_times(namespace, tools):
         assert flow["error"] is None
     for flow in greedy:
         assert 0.95 <= flow["stop_s"] < LATE_S
-        assert len(flow["samples"]["t_s"]) > 12
+        # More than the looks, also on a busy machine.
+        assert len(flow["samples"]["t_s"]) > 10
     assert short["bytes_acked"] == 300000
     (transfer,) = short["transfers"]
     assert 0.05 <= transfer["start_s"] < transfer["end_s"] < LATE_S
