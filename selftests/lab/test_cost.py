@@ -14,7 +14,8 @@ def GUEST_FILES(lab):
     return [lab.modules / "selftests/kunit/qdisc_cost.ko"]
 
 
-pytestmark = [pytest.mark.lab, pytest.mark.skipif(
+# A measurement: on a busy machine it says more of the machine.
+pytestmark = [pytest.mark.lab, pytest.mark.full, pytest.mark.skipif(
     os.environ.get("TOLLWAY_LAB_FLAVOUR") == "debug",
     reason="the debug kernel's cycles are its own")]
 
