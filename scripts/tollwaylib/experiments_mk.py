@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """The overload of MK94: sources of which some are not under control."""
 
+from dataclasses import replace
+
 from . import theory
-from .case_jobs import LOADS, OURS, SOURCES, flow_of
+from .case_jobs import LOADS, OURS, RIVALS, SOURCES, flow_of
 from .experiment import Case, CaseExperiment, case_bound, metric
 
 # MK94 section 2.
@@ -80,6 +82,15 @@ def _overload_bounds(_values):
     return bounds
 
 
+def _beside(variant):
+    """A rival in the place of packet pair, with MK94's middle buffer only; the
+    overflow rule of fq_codel is its own."""
+    if variant.cc == "pp":
+        return variant
+    only = "B=0.5" if variant.aqm == "fq_rr" else "drop-last B=0.5"
+    return replace(variant, settings={"only": only})
+
+
 EXPERIMENTS = (
     CaseExperiment(
         name="pp-overload", title="Overload, with and without control",
@@ -90,15 +101,16 @@ EXPERIMENTS = (
                   "start_jitter_s": 2.0, "initcwnd": 10, "initial": 2,
                   "service": "wfq",
                   "round_trips": 200.0},
-        variants=(), cc="pp", aqm="fq_rr", cases=_overload_cases,
-        x_title="nominal load",
+        variants=tuple(map(_beside, RIVALS)), cc="pp", aqm="fq_rr",
+        cases=_overload_cases, x_title="nominal load",
         shape=_overload_shape,
         metrics=(
             metric("goodput", "goodput_share", "goodput [%]", 1),
-            metric("pp_each", "goodput_each", "each pp [%]", 2, role="pp"),
+            metric("pp_each", "goodput_each", "each controlled [%]", 2,
+                   role="pp"),
             metric("other_each", "goodput_each", "each other [%]", 2,
                    role="other"),
-            metric("advantage", "advantage", "pp of equal share", 2,
+            metric("advantage", "advantage", "of an equal share", 2,
                    role="pp"),
             metric("retransmits", "retransmits", "sent again [pkts]", 0),
             metric("drops", "drops", "drops", 0)),
