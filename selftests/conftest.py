@@ -94,7 +94,7 @@ class Guest:
         try:
             status = lab.run(["/usr/bin/python3", f"{SCRIPTS}/{script}"],
                              out_dir, on_line=on_line, virtual_s=10**6,
-                             wall_s=300 if lab.kernel.flavour == "plain"
+                             wall_s=900 if lab.kernel.flavour == "plain"
                              else 1800,
                              seed=int(os.environ.get("TOLLWAY_SEED", "1")))
             if status:
