@@ -24,7 +24,7 @@
 #include "sbrm_laws.h"
 
 /* -ln(0.01) in Q48: the price at which 99 % are marked (CP05 5.4.2). */
-#define SBRM_PRICE_99_Q48	1296235041853473ULL
+#define SBRM_PRICE_99_Q48	1296240170849605ULL
 
 /* Fractional bits of units of backlog, here. */
 #define REM_UNIT_SHIFT		24
@@ -73,14 +73,19 @@ static u64 sbrm_gamma_base_e(const struct sbrm_params *params)
  */
 u64 sbrm_gamma_auto(const struct sbrm_params *params)
 {
-	u64 price = SBRM_PRICE_99_Q48;
+	u32 room = params->limit - params->target;
+	u64 gamma;
 
-	if (sbrm_laws[params->law].options & BIT(TCA_SBRM_PHI))
-		price = fixp_mul_div(price, SBRM_GAMMA_ONE,
+	if (sbrm_laws[params->law].options & BIT(TCA_SBRM_PHI)) {
+		/* price / room first: over a small ln(phi) it would not fit. */
+		gamma = div_u64(SBRM_PRICE_99_Q48 << 13, room);
+		gamma = fixp_mul_div(gamma, SBRM_GAMMA_ONE >> 13,
 				     sbrm_ln_phi(params->phi));
+	} else {
+		gamma = div_u64(SBRM_PRICE_99_Q48, room);
+	}
 
-	return clamp_t(u64, div_u64(price, params->limit - params->target),
-		       1, SBRM_GAMMA_ONE);
+	return clamp_t(u64, gamma, 1, SBRM_GAMMA_ONE);
 }
 
 /* Units that a link serves in an interval, Q24, exact to one unit of that. */

@@ -129,7 +129,7 @@ class Settings:
         """Work out gamma where it is auto."""
         if not self.flags & GAMMA_AUTO:
             return
-        price = 1296235041853473
+        price = int(math.log(100) * GAMMA_ONE)
         if PHI in TAKES[self.law]:
             price /= math.log1p((self.own[PHI] - PHI_ONE) / PHI_ONE)
         self.gamma = max(1, min(int(price / (self.limit - self.target)),

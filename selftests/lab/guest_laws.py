@@ -171,6 +171,22 @@ def check_rem_pc2():
         guest_base.cleanup()
 
 
+def check_gamma_auto():
+    """Auto is 99 % at the limit for every phi, limit and target, or 1."""
+    bench = Bench()
+    bench.htb(FAST_BPS, 1000, options(law=REM_PC2, limit=1000, target=5))
+    for more in (2**-32, 2**-26, 2**-20, 2**-14, 0.06, 15):
+        for limit, target in ((1, 0), (1000, 10), (42949672, 15140),
+                              (2**31 - 1, 0), (2**31 - 1, 2**31 - 2)):
+            bench.change(phi=1 + more, limit=limit, target=target, gamma=0)
+            gamma = bench.stats().gamma
+            expected = min(math.log(100) / math.log1p(more) /
+                           (limit - target), 1)
+            assert near(gamma / GAMMA_ONE, expected, 1e-6) or \
+                abs(gamma - expected * GAMMA_ONE) <= 1, \
+                (more, limit, target, gamma, expected * GAMMA_ONE)
+
+
 def check_marks_of_laws():
     """The laws with a clock mark with 1 - exp(-price), or with certainty."""
     rng = random.Random(guest_base.SETTINGS["seed"])
