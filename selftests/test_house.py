@@ -96,7 +96,7 @@ def test_install_modules_and_uninstall(tmp_path):
     kernel = labkernel.kernel("plain", labkernel.Progress())
     words = [f"O={tmp_path / 'out'}", f"DESTDIR={tmp_path / 'root'}",
              f"KDIR={kernel.build}",
-             f"KBUILD_ARGS={' '.join(labkernel.MAKE_WORDS)}"]
+             f"KBUILD_ARGS={' '.join(labkernel.USER_MODE)}"]
     done = sh("make", "install-modules", *words)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "root/lib/modules" / kernel.version / "updates"

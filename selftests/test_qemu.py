@@ -17,7 +17,8 @@ TOLLWAY = Path(__file__).resolve().parents[1] / "scripts/tollway"
 def smoke_on(kernel, folder):
     """{check: result} of the smoke set on a kernel."""
     try:
-        place_qemu.stock_kernel(kernel, labkernel.Progress())
+        if kernel != place_qemu.DEBUG:
+            place_qemu.stock_kernel(kernel, labkernel.Progress())
     except TollwayError as error:
         pytest.skip(f"not run on {kernel}: {error}")
     done = subprocess.run(
@@ -42,6 +43,11 @@ def on_newest(tmp_path_factory):
     return smoke_on("newest", tmp_path_factory.mktemp("smoke"))
 
 
+@pytest.fixture(scope="module")
+def with_lockdep(tmp_path_factory):
+    return smoke_on(place_qemu.DEBUG, tmp_path_factory.mktemp("smoke"))
+
+
 def verify(results, check):
     assert check in results, "not run"
     for line in results[check]["notes"]:
@@ -58,6 +64,15 @@ def test_smoke(on_6_1, check):
 @pytest.mark.parametrize("check", smoke.CHECKS)
 def test_smoke_newest(on_newest, check):
     verify(on_newest, check)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("check", smoke.CHECKS)
+def test_smoke_with_lockdep(with_lockdep, check):
+    """Under mq on two processors, with a kernel that watches its locks."""
+    verify(with_lockdep, check)
+    if check == "kernel_log":
+        assert "lockdep is on" in with_lockdep[check]["notes"]
 
 
 def test_a_failed_check_is_seen(monkeypatch, tmp_path, capsys):

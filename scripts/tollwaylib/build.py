@@ -68,7 +68,7 @@ def modules(kernel):
     folder = cache_dir() / f"modules-{kernel.build.name}-{key}"
     return _built(folder, sources,
                   [str(TOP / "scripts/build-modules.sh"), str(kernel.build),
-                   str(folder), "ARCH=um", "SUBARCH=x86_64",
+                   str(folder), *kernel.make_words,
                    # Only heard where the kernel has UBSAN.
                    "UBSAN_SANITIZE=y"],
                   f"the modules for {kernel.version}")

@@ -15,7 +15,7 @@ from .errors import TollwayError
 from .labkernel import FLAVOURS, Progress
 from .place_host import HostPlace
 from .place_lab import LabPlace
-from .place_qemu import Qemu, QemuPlace
+from .place_qemu import DEBUG, Qemu, QemuPlace
 from .settings import AQMS, CHOICES
 
 # Real time that the smoke set may take on a busy machine, s.
@@ -53,7 +53,8 @@ def parser():
     run.add_argument("--on", choices=("lab", "host", "qemu"), default="lab",
                      help="virtual time (lab, the default), this kernel, or a "
                      "stock kernel of the distribution on emulated processors")
-    run.add_argument("--kernel", choices=[row[0] for row in matrix.KERNELS],
+    run.add_argument("--kernel", choices=[row[0] for row in matrix.KERNELS] +
+                     [DEBUG],
                      default="6.1", help="for --on qemu (default: 6.1)")
     run.add_argument("--cc", metavar="NAME",
                      help="congestion control of the flows (default: sbrm)")

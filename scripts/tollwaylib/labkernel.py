@@ -16,11 +16,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import TollwayError
-from .paths import LAB_FILES, cache_dir, digest_of, locked
+from .paths import LAB_FILES, TOP, cache_dir, digest_of, locked
 
 HZ = 1000
-MAKE_WORDS = ("ARCH=um", "SUBARCH=x86_64")
+QEMU_FILES = TOP / "scripts" / "qemu"
 FLAVOURS = ("plain", "debug")
+# Of each kernel: fragments of its configuration, words for make, what is made.
+# smp is not the lab's but for qemu, see place_qemu.py.
+USER_MODE = ("ARCH=um", "SUBARCH=x86_64")
+_BASE, _DEBUG = LAB_FILES / "config.base", LAB_FILES / "config.debug"
+KINDS = {
+    "plain": ((_BASE,), USER_MODE, "linux"),
+    "debug": ((_BASE, _DEBUG), USER_MODE, "linux"),
+    "smp": ((_BASE, _DEBUG, QEMU_FILES / "config.smp"), ("ARCH=x86_64",),
+            "bzImage"),
+}
 
 
 @dataclass(frozen=True)
@@ -33,9 +43,16 @@ class LabKernel:
     patches: tuple
 
     @property
+    def make_words(self):
+        """What make is told when modules are built for it."""
+        return KINDS[self.flavour][1]
+
+    @property
     def image(self):
-        """The program to run."""
-        return self.build / "linux"
+        """The program to run, or the kernel to boot."""
+        linux = self.build / "linux"
+        return linux if linux.exists() else \
+            self.build / "arch/x86/boot/bzImage"
 
     @property
     def has_seccomp(self):
@@ -74,7 +91,10 @@ def kernel(flavour="plain", progress=None):
     source = find_source()
     stamp = source.stat()
     makefile = (source / "Makefile").read_bytes() if source.is_dir() else b""
-    configs = config_files(flavour)
+    if flavour not in KINDS:
+        raise TollwayError(f"there is no flavour {flavour}: take one of "
+                           f"{', '.join(FLAVOURS)}")
+    configs = KINDS[flavour][0]
     key = digest_of(str(source), stamp.st_mtime_ns, stamp.st_size, makefile,
                     *patches())[:12]
     tree = cache_dir() / f"linux-{key}"
@@ -86,22 +106,11 @@ def kernel(flavour="plain", progress=None):
                 with locked(tree):
                     if not (tree / "patched").exists():
                         unpack(source, tree, progress)
-                compile_kernel(tree, build, configs, progress)
+                compile_kernel(tree, build, flavour, progress)
     return LabKernel((build / "include/config/kernel.release")
                      .read_text().strip(), flavour, build,
                      digest_of(build / ".config"),
                      tuple(patch.name for patch in patches()))
-
-
-def config_files(flavour):
-    """Fragments of the configuration of a flavour."""
-    if flavour not in FLAVOURS:
-        raise TollwayError(f"there is no flavour {flavour}: take one of "
-                           f"{', '.join(FLAVOURS)}")
-    files = [LAB_FILES / "config.base"]
-    if flavour == "debug":
-        files.append(LAB_FILES / "config.debug")
-    return files
 
 
 def need(*programs):
@@ -135,7 +144,7 @@ def unpack(source, tree, progress):
             run(["patch", "-p1", "-s", "-d", str(tree)],
                 f"{patch.name} does not apply to {source.name}", stdin=text)
     if source.is_dir():
-        run(["make", "-s", "-C", str(tree), *MAKE_WORDS, "mrproper"],
+        run(["make", "-s", "-C", str(tree), *USER_MODE, "mrproper"],
             f"{source} cannot be cleaned")
     (tree / "patched").touch()
 
@@ -154,21 +163,22 @@ def run(command, failure, **keywords):
         raise TollwayError(f"{failure}: {last}")
 
 
-def compile_kernel(tree, build, configs, progress):
+def compile_kernel(tree, build, flavour, progress):
     """Configure and compile into `build`; about two minutes on two cores."""
+    configs, make_words, target = KINDS[flavour]
     need("make", "gcc", "flex", "bison", "bc")
     build.mkdir(exist_ok=True)
     fragment = build / "fragment"
     fragment.write_text("".join(path.read_text() for path in configs))
-    run(["make", "-s", "-C", str(tree), *MAKE_WORDS, f"O={build}",
+    run(["make", "-s", "-C", str(tree), *make_words, f"O={build}",
          f"KCONFIG_ALLCONFIG={fragment}", "allnoconfig"],
         "the kernel cannot be configured")
     log_path = build / "build.log"
     # The same sources give the same kernel, whoever builds it where.
     environment = dict(os.environ, KBUILD_BUILD_TIMESTAMP="1970-01-01",
                        KBUILD_BUILD_USER="tollway", KBUILD_BUILD_HOST="lab")
-    command = ["make", "-C", str(build), *MAKE_WORDS,
-               f"-j{os.cpu_count() or 1}", "linux", "modules"]
+    command = ["make", "-C", str(build), *make_words,
+               f"-j{os.cpu_count() or 1}", target, "modules"]
     compiled = 0
     with open(log_path, "w", encoding="utf-8") as log, subprocess.Popen(
             command, text=True, stdout=subprocess.PIPE, env=environment,
@@ -178,7 +188,7 @@ def compile_kernel(tree, build, configs, progress):
             if line.startswith("  CC"):
                 compiled += 1
                 if progress:
-                    progress.count("compiling the lab kernel", compiled,
+                    progress.count(f"compiling the {flavour} kernel", compiled,
                                    "files")
     if make.returncode:
         raise TollwayError(f"the kernel does not compile: see {log_path}")

@@ -20,10 +20,12 @@ from pathlib import Path
 from . import build, matrix
 from .errors import TollwayError
 from .lab import OUT, BUILD, Lab
+from .labkernel import QEMU_FILES, kernel as own_kernel
 from .paths import TOP, cache_dir, digest_of, locked
 from .runner import module_versions, tool_versions
 
-QEMU_FILES = TOP / "scripts" / "qemu"
+# The word for the kernel of our own that watches locks.
+DEBUG = "debug"
 PROCESSORS = 2
 MEMORY_MB = 1024
 # Modules the initramfs needs to find the root, with those they need.
@@ -67,6 +69,30 @@ def stock_kernel(word, progress=None):
     folder = suite.image(names[0], progress)
     version = next((folder / "lib/modules").iterdir()).name
     return StockKernel(version, names[0], folder)
+
+
+def debug_kernel(progress=None):
+    """The kernel of qemu/config.smp as a StockKernel, and the modules for it.
+
+    It has all it needs built in, but looks for modules as any other does.
+    """
+    built = own_kernel("smp", progress)
+    folder = built.build / "image"
+    with locked(folder):
+        if not folder.exists():
+            new = Path(f"{folder}.new")
+            modules = new / "lib/modules" / built.version
+            modules.mkdir(parents=True, exist_ok=True)
+            for name in ("modules.order", "modules.builtin",
+                         "modules.builtin.modinfo"):
+                shutil.copy(built.build / name, modules)
+            subprocess.run(["depmod", "-b", str(new), built.version],
+                           check=True)
+            shutil.copy(built.image, modules / "vmlinuz")
+            shutil.copy(built.build / ".config", modules / "config")
+            new.rename(folder)
+    return StockKernel(built.version, "our own, with lockdep", folder,
+                       DEBUG), build.modules(built)
 
 
 def in_order(folder, wanted):
@@ -153,7 +179,7 @@ def initramfs(kernel):
 class Qemu(Lab):
     """A stock kernel, ready to boot any number of times; see Lab for run().
 
-    word: a kernel of the matrix. What Lab calls virtual time is real here.
+    word: a kernel of the matrix, or DEBUG. What Lab calls virtual time is real here.
     """
 
     name = "the kernel in qemu"
@@ -161,8 +187,11 @@ class Qemu(Lab):
     def __init__(self, word="6.1", progress=None):
         if not shutil.which("qemu-system-x86_64"):
             raise TollwayError("--on qemu needs the package qemu-system-x86")
-        self.kernel = stock_kernel(word, progress)
-        self.modules = matrix.modules(word, self.kernel.version, progress)
+        if word == DEBUG:
+            self.kernel, self.modules = debug_kernel(progress)
+        else:
+            self.kernel = stock_kernel(word, progress)
+            self.modules = matrix.modules(word, self.kernel.version, progress)
         self.tools = build.tools()
         self.initramfs = initramfs(self.kernel)
         self.sessions = set()
@@ -197,7 +226,7 @@ class Qemu(Lab):
 
 
 class QemuPlace:
-    """Boots a stock kernel for each seed. word: a kernel of the matrix."""
+    """Boots a stock kernel for each seed. word: of the matrix, or DEBUG."""
 
     def __init__(self, word="6.1"):
         self.word = word

@@ -11,10 +11,12 @@ emulated processors on a host that may be busy: they are noted and not judged,
 but for what no shaper may let through.
 """
 
+import collections
 import contextlib
 import ctypes
 import json
 import os
+import random
 import re
 import shlex
 import subprocess
@@ -287,6 +289,64 @@ def check_multi_queue(note):
              f"{changes} changes meanwhile")
 
 
+STORM = {
+    "sbrm": ("limit {1}", "target {0} limit {1}", "gamma 0.{0}", "mark sbrm",
+             "mark rem-pc2", "mark rem-pc3 rate {0}mbit", "mark vqm rate {0}mbit",
+             "feedback price", "feedback mark", "dither", "no-dither",
+             "split-gso", "no-split-gso", "ecn", "drop", "reset-stats"),
+    "fq_rr": ("limit {1}", "memory_limit {1}kb", "quantum {1}b", "service rr",
+              "service drr", "service wfq", "overflow drop-last",
+              "overflow drop-longest", "overflow drop-tail-of-longest",
+              "longest bytes", "longest packets", "classify priority",
+              "classify flow", "perturb {0}"),
+}
+STORM_LEAST = 200
+
+
+def check_storm(note):
+    """Queues of both kinds under mq take each other's place, and change, while
+    packets go through them on all processors."""
+    rng = random.Random(1)
+    done = collections.Counter()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(two_hosts(QUEUES))
+        run("tc qdisc add dev left root handle 1: mq", space="a")
+        reports = [stack.enter_context(traffic(
+            names[0], 2 * SECONDS, FLOWS, 5201 + number,
+            number % os.cpu_count())) for number, names in
+            enumerate(CONTROLS.values())]
+        kinds = {}
+        end = time.monotonic() + 2 * SECONDS
+        while time.monotonic() < end or done["tried"] < STORM_LEAST:
+            lines = []
+            for _ in range(10):
+                queue = rng.randrange(1, QUEUES + 1)
+                where = f"dev left parent 1:{queue}"
+                what = rng.choice(("replace", "change", "change", "change",
+                                   "del"))
+                if what == "replace" or queue not in kinds:
+                    what, kinds[queue] = "replace", rng.choice(list(STORM))
+                    where += f" handle {queue}0: {kinds[queue]}"
+                elif what == "change":
+                    where += f" handle {queue}0: {kinds[queue]} " + rng.choice(
+                        STORM[kinds[queue]]).format(rng.randrange(1, 50),
+                                                    rng.randrange(100, 400))
+                else:
+                    del kinds[queue]
+                lines.append(f"qdisc {what} {where}")
+            with Inside("a"):
+                # Some are refused, such as a law without its rate.
+                said = subprocess.run(
+                    ["tc", "-force", "-batch", "-"], text=True, check=False,
+                    input="\n".join(lines), stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT, timeout=LIMIT_S).stdout
+            done["refused"] += said.count("Command failed")
+            done["tried"] += len(lines)
+        rate = sum(received_bps(report()) for report in reports)
+    note(f"{rate / 1e6:.0f} Mb/s, {dict(done)}")
+    assert rate > 0 and done["refused"] < done["tried"] / 2, said
+
+
 def check_removal(note):
     """What is in use is not removed; with the last user it is, cleanly."""
     with two_hosts():
@@ -317,6 +377,12 @@ def check_kernel_log(note):
                if TROUBLE.search(line) and not HARMLESS.search(line)]
     assert not trouble, "\n".join(trouble)
     note(f"{len(lines)} lines")
+    # After its first complaint it is off, and would have seen nothing since.
+    lockdep = Path("/proc/lockdep_stats")
+    if lockdep.exists():
+        found = re.search(r"debug_locks: +(\d)", lockdep.read_text())
+        assert found and found[1] == "1", "lockdep is off"
+        note("lockdep is on")
 
 
 CHECKS = {name[len("check_"):]: function
