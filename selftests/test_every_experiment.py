@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Every experiment builds its network and carries data, for a moment: what they
+measure is looked at elsewhere."""
+
+import json
+import subprocess
+
+import pytest
+
+from tollwaylib import experiments
+from tollwaylib.paths import TOP
+
+# price-laws has the network of parking-lot and no run of its own.
+NAMES = [name for name, experiment in experiments.EXPERIMENTS.items()
+         if not experiment.only_compares]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_moment_of(name, tmp_path):
+    experiment = experiments.EXPERIMENTS[name]
+    words = ["--cc", experiment.cc, "--aqm", experiment.aqm, "--set",
+             "warmup_s=0.5", "--duration", "3"]
+    if experiment.cases:
+        values = {key: value for key, (value, *_) in
+                  experiment.parameters().items()}
+        last = experiment.cases(values)[-1].name
+        words += ["--set", f"only={last}", "--set", "start_jitter_s=0"]
+    done = subprocess.run(
+        [str(TOP / "scripts/tollway"), "run", name, *words, "--json", "-",
+         "--out", str(tmp_path)], text=True, stdin=subprocess.DEVNULL,
+        capture_output=True, check=False, timeout=600)
+    # 1: a bound that a moment is too short for.
+    assert done.returncode in (0, 1), done.stderr
+    assert len(json.loads(done.stdout)["digest"]) == 64
+    raw = json.loads((tmp_path / "seed-1/raw.json").read_text())
+    flows = [flow for case in raw.get("cases", [raw])
+             for flow in case["flows"]]
+    assert any(flow["final"].get("bytes_acked") for flow in flows)
