@@ -78,7 +78,7 @@ check-full: dependencies-check ## every test with its long form (10 seeds), then
 	$(plainly) scripts/tollway lab build
 	$(plainly) $(PYTEST) -m "" $(TESTS)
 	$(plainly) scripts/tollway lab build --flavour debug
-	$(plainly) TOLLWAY_LAB_FLAVOUR=debug $(PYTEST) selftests/lab
+	$(plainly) TOLLWAY_LAB_FLAVOUR=debug $(PYTEST) -m "" selftests/lab
 
 bench: dependencies ## wall time of the main experiment, beside ns-3 where that is installed
 	@[ -x scripts/bench ] || $(call fail,there is no scripts/bench yet)

@@ -51,12 +51,17 @@ def pytest_configure(config):
                             "repeats it with the debug kernel")
 
 
-def checks_of(script):
-    """Names of the checks in a guest script, and of those after each boot."""
+def full_checks_of(script):
+    """Names of the checks in a guest script."""
     tree = ast.parse((HERE / "lab" / script).read_text())
     return [node.name[len("check_"):] for node in tree.body
             if isinstance(node, ast.FunctionDef)
-            and node.name.startswith("check_")] + LOG_CHECKS
+            and node.name.startswith("check_")]
+
+
+def checks_of(script):
+    """The same, and those after each boot."""
+    return full_checks_of(script) + LOG_CHECKS
 
 
 @pytest.fixture(scope="session")
@@ -73,13 +78,16 @@ def lab():
 class Guest:
     """One boot of the lab that ran the checks of one script."""
 
-    def __init__(self, lab, script, names, out_dir):
+    def __init__(self, lab, script, names, out_dir, full=False, limits=None):
+        """limits: {"wall_s" or "virtual_s": seconds}, where those of all others
+        will not do."""
         self.out_dir = out_dir
+        self.names = names
         self.failure = None
         self.lines = []
         (out_dir / "checks.json").write_text(json.dumps(
             {"checks": [name for name in names if name not in LOG_CHECKS],
-             "flavour": lab.kernel.flavour,
+             "flavour": lab.kernel.flavour, "full": full,
              "seed": int(os.environ.get("TOLLWAY_SEED", "1"))}))
         started = time.monotonic()
         self.seconds = {}
@@ -93,10 +101,11 @@ class Guest:
 
         try:
             status = lab.run(["/usr/bin/python3", f"{SCRIPTS}/{script}"],
-                             out_dir, on_line=on_line, virtual_s=10**6,
-                             wall_s=900 if lab.kernel.flavour == "plain"
-                             else 1800,
-                             seed=int(os.environ.get("TOLLWAY_SEED", "1")))
+                             out_dir, on_line=on_line,
+                             seed=int(os.environ.get("TOLLWAY_SEED", "1")),
+                             **{"virtual_s": 10**6,
+                                "wall_s": 900 if lab.kernel.flavour == "plain"
+                                else 1800, **(limits or {})})
             if status:
                 self.failure = f"the guest's script ended with {status}"
         except Exception as error:  # reported by every test of this boot
@@ -152,17 +161,35 @@ def guest(lab, request, tmp_path_factory):
     names = [item.callspec.params["check"] for item in request.session.items
              if item.module is request.module and
              "check" in getattr(getattr(item, "callspec", None), "params", {})]
-    script = request.module.GUEST_SCRIPT
+    return boot(lab, request.module, names, tmp_path_factory)
+
+
+@pytest.fixture
+def full_guest(lab, request, tmp_path_factory):
+    """Boot for the long form of one check, which has a kernel of its own."""
+    return boot(lab, request.module, [request.param], tmp_path_factory,
+                full=True)
+
+
+def boot(lab, module, names, tmp_path_factory, full=False):
+    """Run checks of a module's GUEST_SCRIPT in a kernel of their own.
+
+    The module may have GUEST_LIMITS, {"virtual_s": seconds}, and FULL_LIMITS
+    for the long form.
+    """
+    script = module.GUEST_SCRIPT
+    name = Path(script).stem + (f"-full-{names[0]}" if full else "")
     kept = os.environ.get("TOLLWAY_LAB_OUT")
     if kept:
-        out_dir = Path(kept).absolute() / Path(script).stem
+        out_dir = Path(kept).absolute() / name
         out_dir.mkdir(parents=True, exist_ok=True)
         (out_dir / "results.json").unlink(missing_ok=True)
     else:
-        out_dir = tmp_path_factory.mktemp(Path(script).stem)
-    for source in getattr(request.module, "GUEST_FILES", lambda lab: ())(lab):
+        out_dir = tmp_path_factory.mktemp(name)
+    for source in getattr(module, "GUEST_FILES", lambda lab: ())(lab):
         (out_dir / Path(source).name).write_bytes(Path(source).read_bytes())
-    return Guest(lab, script, names, out_dir)
+    limits = getattr(module, "FULL_LIMITS" if full else "GUEST_LIMITS", {})
+    return Guest(lab, script, names, out_dir, full, limits)
 
 
 def run_check(guest, check):
@@ -171,3 +198,13 @@ def run_check(guest, check):
         guest.verify_log()
     else:
         guest.verify(check)
+
+
+def run_full(guest):
+    """The body of a long form: the check and what is asked after each boot."""
+    run_check(guest, guest.names[0])
+    for check in LOG_CHECKS:
+        try:
+            run_check(guest, check)
+        except pytest.skip.Exception as skipped:
+            print(f"{check}: {skipped}")

@@ -28,11 +28,21 @@ MODULES = ("sch_sbrm", "sch_fq_rr", "tcp_sbrm", "tcp_pp")
 _notes = []
 _namespaces = []
 _children = []
-SETTINGS = {"checks": [], "flavour": "plain", "seed": 1}
+SETTINGS = {"checks": [], "flavour": "plain", "full": False, "seed": 1}
 
 
 class Skip(Exception):
     """This check cannot be made here; the reason."""
+
+
+def amount(short, full, full_debug=None):
+    """How much of something: in the short form, in the full one, and in the
+    full one of the debug flavour where that is not as much."""
+    if not SETTINGS["full"]:
+        return short
+    if SETTINGS["flavour"] == "debug" and full_debug is not None:
+        return full_debug
+    return full
 
 
 def note(text):
@@ -214,7 +224,8 @@ def no_memory_leaks():
     Path("kmemleak").write_text(report)
     sysctl(kmemleak, "clear")
     guilty = [part for part in report.split("unreferenced object")
-              if "sbrm" in part or "fq_rr" in part or "comm \"python3" in part]
+              if "sbrm" in part or "fq_rr" in part or "tcp_pp" in part or
+              "comm \"python3" in part]
     assert not guilty, "unreferenced object".join(["", *guilty])[:8000]
 
 
