@@ -984,8 +984,11 @@ static int fq_rr_tables_init(struct fq_rr_tables *tables,
 	if (!err && params->service == FQ_RR_SERVICE_WFQ)
 		err = fq_rr_heap_init(&tables->by_finish, params->flows);
 
-	if (err)
+	if (err) {
 		fq_rr_tables_free(tables);
+		/* destroy() follows a failed init() and frees once more. */
+		memset(tables, 0, sizeof(*tables));
+	}
 	return err;
 }
 

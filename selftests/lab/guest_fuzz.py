@@ -3,6 +3,7 @@
 
 import collections
 import copy
+import itertools
 import math
 import os
 import random
@@ -13,7 +14,8 @@ import threading
 from pathlib import Path as File
 
 import guest_base
-from bench import CHILD, NOT_ECT, QDISC, Bench, Model, ipv4, ipv6, other
+from bench import (CHILD, NOT_ECT, PARENT, QDISC, Bench, Model, ipv4, ipv6,
+                   other, super_packet)
 from guest_base import Namespace, note
 from rtnl import (ALPHA, AVPKT, DELTA, FEEDBACK, FLAGS, FQ_RR_FLAGS,
                   FQ_RR_PERTURB, FQ_RR_WEIGHTS, GAMMA, GAMMA_AUTO, GAMMA_ONE,
@@ -451,6 +453,8 @@ FQ_RR_RANGES = {1: (10240, 1, 1 << 20), 2: (32 << 20, 1, 1 << 31),
                 3: (1024, 1, 65536), 4: (0, 0, 2), 5: (1, 0, 2), 6: (0, 0, 1),
                 7: (1514, 1, 1 << 20), 8: (0, 0, 2), 9: (0, 0, 1),
                 FQ_RR_PERTURB: (0, 0, 86400)}
+FQ_RR_DEFAULTS = {**{kind: one[0] for kind, one in FQ_RR_RANGES.items()},
+                  FQ_RR_WEIGHTS: [], FQ_RR_FLAGS: 1}
 
 
 def fq_rr_weights(rng):
@@ -508,8 +512,7 @@ def check_fq_rr():
     bench = Bench()
     bench.htb(400000, 1514, None, b"fq_rr\0")
     state = fq_rr_shown(bench.stats().words)
-    assert state == {**{kind: one[0] for kind, one in FQ_RR_RANGES.items()},
-                     FQ_RR_WEIGHTS: [], FQ_RR_FLAGS: 1}
+    assert state == FQ_RR_DEFAULTS
     outcomes = collections.Counter()
     for turn in range(MESSAGES // 2):
         for _ in range(3):
@@ -553,37 +556,76 @@ def check_fq_rr():
                    for one in bench.rtnl.classes("va").values())
 
 
-def check_failing_allocations():
-    """Queues and namespaces while allocations fail: errors, no leaks."""
-    knob = File("/sys/kernel/debug/failslab")
-    if not knob.exists():
-        raise guest_base.Skip("only the debug flavour can make them fail")
-    rng = random.Random(guest_base.SETTINGS["seed"] + 4)
-    bench = Bench()
-    failures = 0
-    for name, value in (("task-filter", "Y"), ("verbose", "0"),
-                        ("probability", "5"), ("times", "-1"),
-                        ("ignore-gfp-wait", "N")):
-        (knob / name).write_text(value)
-    # Opened before: opening could fail.
-    myself = os.open(f"/proc/self/task/{threading.get_native_id()}/make-it-fail",
-                     os.O_RDWR)
+class Injected:
+    """Allocations of this thread that fail, by the kernel's fault injection."""
 
-    def failing(function):
+    def __init__(self):
+        if not File("/sys/kernel/debug/failslab").exists():
+            raise guest_base.Skip("only the debug flavour can make them fail")
+        # Pages of programs, which are highmem, are none of ours.
+        for knob in "failslab", "fail_page_alloc":
+            for name, value in (("task-filter", "Y"), ("verbose", "0"),
+                                ("times", "-1"), ("ignore-gfp-wait", "N")):
+                File(f"/sys/kernel/debug/{knob}/{name}").write_text(value)
+        File("/sys/kernel/debug/fail_page_alloc/min-order").write_text("0")
+        # Opened before: opening could fail.
+        task = f"/proc/self/task/{threading.get_native_id()}"
+        self.some = os.open(f"{task}/make-it-fail", os.O_RDWR)
+        self.nth = os.open(f"{task}/fail-nth", os.O_RDWR)
+
+    def close(self):
+        """No failures any more."""
+        self.probability(0)
+        os.close(self.some)
+        os.close(self.nth)
+
+    @staticmethod
+    def probability(percent):
+        """How many of the allocations in at_random() shall fail."""
+        File("/sys/kernel/debug/failslab/probability").write_text(str(percent))
+
+    def at_random(self, function):
         """1 if it failed for want of memory, or was refused."""
-        os.pwrite(myself, b"1", 0)
+        os.pwrite(self.some, b"1", 0)
         try:
             function()
         except (OSError, Refused):
             return 1
         finally:
-            os.pwrite(myself, b"0", 0)
+            os.pwrite(self.some, b"0", 0)
         return 0
 
-    def new_namespace():
-        if guest_base.LIBC.unshare(guest_base.CLONE_NEWNET):
-            raise OSError
+    def each(self, function, after=lambda failed: None):
+        """Do something again and again, and let another allocation fail each
+        time until none is left: how many there are. after() follows each."""
+        for number in itertools.count(1):
+            failed = False
+            os.pwrite(self.nth, b"%d" % number, 0)
+            try:
+                function()
+            except (OSError, Refused):
+                failed = True
+            left = int(os.pread(self.nth, 20, 0))
+            os.pwrite(self.nth, b"0", 0)
+            after(failed)
+            if left:
+                assert not failed, "refused, and not for want of memory"
+                return number - 1
 
+
+def new_namespace():
+    """Be in another network namespace."""
+    if guest_base.LIBC.unshare(guest_base.CLONE_NEWNET):
+        raise OSError
+
+
+def check_failing_allocations():
+    """Queues and namespaces while allocations fail: errors, no leaks."""
+    injected = Injected()
+    rng = random.Random(guest_base.SETTINGS["seed"] + 4)
+    bench = Bench()
+    failures = 0
+    injected.probability(5)
     with bench.a:
         device = socket.if_nametoindex("va")
     creates = (attr(1, b"sbrm\0") + attr(2 | 0x8000, options(limit=100)),
@@ -592,10 +634,10 @@ def check_failing_allocations():
     outside = os.open("/proc/self/ns/net", os.O_RDONLY)
     try:
         for _ in range(400):
-            failures += failing(lambda: bench.rtnl.qdisc(
+            failures += injected.at_random(lambda: bench.rtnl.qdisc(
                 36, 0x500, device, 0x100000, 0xFFFFFFFF, rng.choice(creates)))
             if rng.random() < 0.3:
-                failures += failing(lambda: bench.rtnl.qdisc(
+                failures += injected.at_random(lambda: bench.rtnl.qdisc(
                     37, 0, device, 0, 0xFFFFFFFF, b""))
             # An answer may be left over from a failure.
             bench.rtnl.socket.close()
@@ -604,14 +646,121 @@ def check_failing_allocations():
             bench.send(100, NOT_ECT)
         # Namespaces whose settings cannot be allocated.
         for _ in range(100):
-            failures += failing(new_namespace)
+            failures += injected.at_random(new_namespace)
     finally:
         Namespace.move(outside)
         os.close(outside)
-        os.close(myself)
-        (knob / "probability").write_text("0")
+        injected.close()
     note(f"{failures} operations failed")
     assert failures
+
+
+# What asks for different memory: {name: (kind, options, other options)}.
+TABLES = {
+    "sbrm": (b"sbrm\0", options(limit=100, target=0, gamma=1),
+             options(limit=50, target=0, gamma=1)),
+    "rem": (b"sbrm\0", options(law=3, limit=100, rate=10**6, gamma=0.1),
+            options(law=3, limit=50, rate=10**6, gamma=0.1)),
+    "rr": (b"fq_rr\0", fq_rr_options(limit=100, flows=16),
+           fq_rr_options(limit=50, flows=17)),
+    "wfq": (b"fq_rr\0",
+            fq_rr_options(limit=100, flows=16, service=WFQ, longest=1),
+            fq_rr_options(limit=50, flows=17)),
+    "large": (b"fq_rr\0",
+              fq_rr_options(limit=1 << 20, flows=65536, service=WFQ,
+                            longest=1),
+              fq_rr_options(limit=1 << 20, flows=65535)),
+}
+
+
+def settings(stats):
+    """What a dump says that a queue has been told."""
+    return stats.settings if stats.kind == "sbrm" else stats.words
+
+
+def check_each_allocation():
+    """Every single allocation of init, change, dump and enqueue fails once: an
+    error, the queue as it was, and nothing lost or leaked."""
+    injected = Injected()
+    bench = Bench()
+    bench.htb(40000, 1514, options(limit=100))
+    virtio = bench.virtio()
+    found = {}
+    spare = 0x700000
+
+    def leaf():
+        """The queue that is there, and that its parent agrees."""
+        # An answer may be left over from a failure, or lost.
+        bench.rtnl.socket.close()
+        bench.rtnl = Rtnl()
+        there = bench.rtnl.dump("va")
+        parent = there.pop(PARENT)
+        (stats,) = there.values()
+        assert (stats.qlen, stats.backlog) == (parent.qlen, parent.backlog)
+        return stats
+
+    def another(kind, data, handle=QDISC):
+        bench.rtnl.sbrm("va", data, handle, CHILD, 0x500, kind)
+
+    def init(name, kind, data):
+        def after(failed):
+            stats = leaf()
+            # If only the answer fails, it is there all the same.
+            assert stats.handle == QDISC or failed
+            if stats.handle == QDISC:
+                another(b"sbrm\0", None, spare)
+
+        another(b"sbrm\0", None, spare)
+        found[f"{name}: init"] = injected.each(
+            lambda: another(kind, data), after)
+        another(kind, data)
+
+    def change(name, kind, data, later):
+        def tell(words):
+            bench.rtnl.sbrm("va", words, QDISC, CHILD, 0, kind)
+
+        def after(failed):
+            now = settings(leaf())
+            assert now == new or failed and now == was, (was, now)
+            tell(data)
+
+        tell(later)
+        new = settings(leaf())
+        tell(data)
+        was = settings(leaf())
+        found[f"{name}: change"] = injected.each(lambda: tell(later), after)
+
+    outside = os.open("/proc/self/ns/net", os.O_RDONLY)
+    try:
+        Namespace.move(bench.a.file)
+        for name, (kind, data, later) in TABLES.items():
+            init(name, kind, data)
+            for _ in range(20):
+                bench.send(300)
+            change(name, kind, data, later)
+            packets = leaf().qlen
+            found[f"{name}: enqueue"] = injected.each(bench.send)
+            # Split, or counted.
+            found[f"{name}: GSO"] = injected.each(
+                lambda: virtio.send(super_packet(3)))
+            assert leaf().qlen >= packets + 4
+            found[f"{name}: dump"] = injected.each(
+                lambda: bench.rtnl.dump("va"), lambda failed: leaf())
+            if kind == b"fq_rr\0":
+                found[f"{name}: classes"] = injected.each(
+                    lambda: bench.rtnl.classes("va"), lambda failed: leaf())
+            bench.drain(1000)
+            assert leaf().qlen == 0
+            # Now each packet leaves in the call that sends it, and is marked.
+            found[f"{name}: pass"] = injected.each(
+                bench.send, lambda failed: bench.drain(1))
+        found["namespace"] = injected.each(new_namespace)
+    finally:
+        Namespace.move(outside)
+        os.close(outside)
+        injected.close()
+    note(", ".join(f"{name} {number}" for name, number in found.items()))
+    assert all(number > 0 for number in found.values())
 
 
 if __name__ == "__main__":

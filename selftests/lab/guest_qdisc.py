@@ -3,12 +3,10 @@
 
 import math
 import socket
-import struct
 
 import guest_base
-from bench import (CE, ECT0, ECT1, HOLD_BPS, NOT_ECT, PACKET_VNET_HDR,
-                   SOL_PACKET, Bench, Model, deviation, ip_sum, ipv4, ipv6,
-                   other, probability)
+from bench import (CE, ECT0, ECT1, HOLD_BPS, NOT_ECT, Bench, Model, deviation,
+                   ipv4, ipv6, other, probability, super_packet)
 from guest_base import chi_square_limit, near, note, run
 from rtnl import (BYTES, DITHER, ECN, GAMMA_AUTO, GAMMA_ONE, NODROP,
                   SPLIT_GSO, Refused, options)
@@ -593,7 +591,7 @@ def check_refusals():
     assert "below limit" in message, message
 
 
-def super_packet(bench, segments, size, tos=ECT0):
+def send_super_packet(bench, segments, size, tos=ECT0):
     """One UDP datagram with UDP_SEGMENT: a super-packet at the qdisc."""
     with bench.a:
         sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -611,7 +609,7 @@ def check_split_gso():
         bench.send()
     for count in (2, 10, 40):
         before = bench.stats()
-        super_packet(bench, count, 1000)
+        send_super_packet(bench, count, 1000)
         stats, parent = bench.stats(), bench.parent()
         assert stats.qlen - before.qlen == count
         assert stats.backlog - before.backlog == count * 1042
@@ -619,12 +617,12 @@ def check_split_gso():
             or parent.qlen == stats.qlen
     bench.change(limit=60)
     before = bench.stats()
-    super_packet(bench, 40, 1000)
+    send_super_packet(bench, 40, 1000)
     stats = bench.stats()
     assert stats.qlen == bench.parent().qlen == 60
     assert stats.x.full_drops - before.x.full_drops == 40 - (60 - before.qlen)
     # Nothing fits any more: the whole super-packet goes.
-    super_packet(bench, 40, 1000)
+    send_super_packet(bench, 40, 1000)
     assert bench.stats().x.full_drops - stats.x.full_drops == 40
     assert bench.stats().qlen == bench.parent().qlen == 60
     bench.htb_rate(10**9, 1042)
@@ -644,9 +642,9 @@ def check_no_split_gso():
     bench.htb(HOLD_BPS, 60000, options(limit=1000, target=5, gamma=0.004,
                                        flags=ECN))
     while not bench.stats().qlen:
-        super_packet(bench, 20, 1000)
+        send_super_packet(bench, 20, 1000)
     for _ in range(9):
-        super_packet(bench, 20, 1000)
+        send_super_packet(bench, 20, 1000)
     stats = bench.stats()
     assert stats.qlen == bench.parent().qlen == 10
     price = round(0.004 * GAMMA_ONE) * (200 - 5) / 2**16
@@ -672,9 +670,9 @@ def check_no_split_gso():
     bench.htb_rate(HOLD_BPS, 60000)
     bench.send()
     while not bench.stats().qlen:
-        super_packet(bench, 40, 1000)
+        send_super_packet(bench, 40, 1000)
     before = bench.stats()
-    super_packet(bench, 20, 1000)
+    send_super_packet(bench, 20, 1000)
     stats = bench.stats()
     assert stats.x.full_drops - before.x.full_drops == 20
     assert stats.qlen == bench.parent().qlen == before.qlen
@@ -689,22 +687,11 @@ def check_no_split_gso_from_outside():
     bench = Bench()
     bench.htb(HOLD_BPS, 60000, options(limit=1000, target=5, gamma=0.004,
                                        flags=ECN))
-    with bench.a:
-        raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-        raw.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
-        raw.bind(("va", 0x0800))
+    raw = bench.virtio()
     while not bench.stats().qlen:
         bench.send()
     before = bench.stats()
-    payload = 10 * 1000
-    tcp = struct.pack(">HHIIBBHHH", 1, 2, 3, 4, 0x50, 0x10, 1000, 0, 0)
-    head = bytearray(ipv4(1, 14 + 20 + 20 + payload, ECT0)[:34])
-    head[23] = 6
-    head[24:26] = bytes(2)
-    head[24:26] = struct.pack(">H", ip_sum(head[14:34]))
-    # flags NEEDS_CSUM, gso TCPV4, hdr_len, gso_size, csum_start, csum_offset
-    virtio = struct.pack("=BBHHHH", 1, 1, 54, 1000, 34, 16)
-    raw.send(virtio + bytes(head) + tcp + bytes(payload))
+    raw.send(super_packet(10))
     stats = bench.stats()
     assert stats.qlen == before.qlen + 1
     price = round(0.004 * GAMMA_ONE) * (before.qlen + 10 - 5) / 2**16
