@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Modules that are loaded, used and taken away while packets flow."""
+
+import ctypes
+import errno
+import os
+import random
+import socket
+import time
+from pathlib import Path as File
+
+import guest_base
+from guest_base import LIBC, MODULES, amount, run
+from guest_fuzz import FQ_RR_DEFAULTS, fq_rr_good, good
+from memory import memory, no_leak
+from rtnl import NLM_F_CREATE, NLM_F_REPLACE, Refused
+from tcp_bench import DATA, TCP_CONGESTION, Path, info, pump
+
+CYCLES = {"short": 12, "full": 1000}
+SYS_DELETE_MODULE, SYS_FINIT_MODULE = 176, 313
+FILES = File("/run/tollway/build/modules")
+ADDRESS, LEAF = ("10.0.2.2", 6000), 0x10001
+OURS, OTHER = 0x100000, 0x200000
+CONTROLS = {"tcp_sbrm": ("sbrm", "rem", "cp", "rm"), "tcp_pp": ("pp", "ppx")}
+QUEUES = {"sch_sbrm": b"sbrm\0", "sch_fq_rr": b"fq_rr\0"}
+DEFAULT = "net.ipv4.tcp_congestion_control"
+# Cycles until the caches of the kernel have what they keep.
+WARMUP = 5
+
+
+def load(name):
+    """Load a module of ours."""
+    file = os.open(FILES / name / f"{name}.ko", os.O_RDONLY)
+    try:
+        if LIBC.syscall(SYS_FINIT_MODULE, file, b"", 0):
+            raise OSError(ctypes.get_errno(), name)
+    finally:
+        os.close(file)
+
+
+def unload(name):
+    """Take a module away; the errno if the kernel refuses."""
+    return LIBC.syscall(SYS_DELETE_MODULE, name.encode(), os.O_NONBLOCK) and \
+        ctypes.get_errno()
+
+
+class Traffic:
+    """Flows of reno that never end, and those of one cycle."""
+
+    def __init__(self):
+        self.path = Path(rate_bps=2 * 10**7, rtt_ms=5, aqm="pfifo limit 100",
+                         sink="reno")
+        # Its handle is that of ours, which no other kind can take over.
+        self.queue(b"pfifo\0", OTHER)
+        self.always = [self.path.connect("reno") for _ in range(2)]
+        self.ends = []
+
+    def queue(self, kind, handle, data=None):
+        """Let the link have another queue."""
+        with self.path.r1:
+            self.path.rtnl.sbrm("right", data, handle, LEAF,
+                                NLM_F_CREATE | NLM_F_REPLACE, kind)
+
+    def connect(self, cc):
+        """A flow of which both ends are ours."""
+        with self.path.d:
+            server = socket.create_server(ADDRESS)
+        server.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc.encode())
+        near = self.path.connect(cc, port=ADDRESS[1])
+        far, _ = server.accept()
+        server.close()
+        far.setblocking(False)
+        self.ends.append((near, far))
+
+    def run(self, seconds):
+        """Let everything flow."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            pump([*self.always, *(near for near, _ in self.ends)], 0.005)
+            for _, far in self.ends:
+                try:
+                    # To nowhere: how much it was does not matter.
+                    while far.recv(len(DATA), socket.MSG_TRUNC):
+                        pass
+                except OSError:
+                    pass
+
+    def leave(self, rng):
+        """End the flows of this cycle: in order, at once, or by a change to
+        reno, with which they go on. The latter ones."""
+        stay = []
+        for near, far in self.ends:
+            how = rng.randrange(3)
+            if how == 2:
+                for end in near, far:
+                    end.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"reno")
+                stay.append((near, far))
+                continue
+            for end in near, far:
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                               b"\1\0\0\0\0\0\0\0")
+            (near if how else far).close()
+            (far if how else near).close()
+        self.ends = stay
+
+
+def refused(name):
+    """Assert that a module in use stays."""
+    answer = unload(name)
+    assert answer == errno.EAGAIN, f"{name}: {os.strerror(answer)}"
+
+
+def gone(name):
+    """Assert that a module that nobody uses goes."""
+    for _ in range(20):
+        answer = unload(name)
+        if not answer:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{name}: {os.strerror(answer)}: {run('lsmod')}")
+
+
+def random_options(rng, module):
+    """Options for a new queue, right or wrong."""
+    if rng.random() < 0.3:
+        return None
+    return good(rng) if module == "sch_sbrm" else \
+        fq_rr_good(rng, FQ_RR_DEFAULTS)[0]
+
+
+def cycle(traffic, rng):
+    """Load, use, refuse to unload, stop to use, unload; all with traffic."""
+    for name in rng.sample(MODULES, 4):
+        load(name)
+    for name in rng.sample(sorted(CONTROLS), 2):
+        for cc in rng.sample(CONTROLS[name], 2):
+            traffic.connect(cc)
+    queues = rng.sample(sorted(QUEUES), 2)
+    for name in queues:
+        try:
+            traffic.queue(QUEUES[name], OURS, random_options(rng, name))
+        except Refused:
+            traffic.queue(QUEUES[name], OURS)
+        traffic.run(rng.random() / 20)
+        for used in (name, *CONTROLS):
+            refused(used)
+        traffic.queue(b"pfifo\0", OTHER)
+    space = rng.choice((traffic.path.s, traffic.path.d))
+    name = rng.choice(sorted(CONTROLS))
+    space.sysctl(DEFAULT, rng.choice(CONTROLS[name]))
+    traffic.leave(rng)
+    refused(name)
+    space.sysctl(DEFAULT, "reno")
+    for name in rng.sample(MODULES, 4):
+        gone(name)
+    traffic.run(0.005)
+    # A module that is away leaves traffic as it was.
+    for near, far in traffic.ends:
+        before = info(near).bytes_acked
+        # After losses in a long queue a timeout may be seconds away.
+        for _ in range(600):
+            traffic.run(0.1)
+            if info(near).bytes_acked > before:
+                break
+        else:
+            raise AssertionError(f"a flow stands still: {info(near)}")
+    for near, far in traffic.ends:
+        near.close()
+        far.close()
+    traffic.ends = []
+
+
+def check_cycles():
+    """A thousand times: nothing in use goes, all else does, nothing leaks."""
+    rng = random.Random(guest_base.SETTINGS["seed"])
+    cycles = amount(**CYCLES)
+    for name in MODULES:
+        gone(name)
+    traffic = Traffic()
+    for _ in range(WARMUP):
+        cycle(traffic, rng)
+    before = memory()
+    for number in range(cycles):
+        cycle(traffic, rng)
+        if number % 100 == 99:
+            print(f"cycle {number + 1}", flush=True)
+    no_leak(f"{cycles} cycles", cycles, before)
+    for one in traffic.always:
+        one.close()
+    for name in MODULES:
+        load(name)
+
+
+if __name__ == "__main__":
+    guest_base.main(globals())

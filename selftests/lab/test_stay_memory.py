@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Staying up: many flows, many queues, and their memory."""
+
+import pytest
+from conftest import checks_of, full_checks_of, run_check, run_full
+
+GUEST_SCRIPT = "guest_stay_memory.py"
+FULL_LIMITS = {"wall_s": 4 * 3600}
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
+def test_stay_memory(guest, check):
+    run_check(guest, check)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("full_guest", full_checks_of(GUEST_SCRIPT),
+                         indirect=True)
+def test_stay_memory_full(full_guest):
+    run_full(full_guest)
