@@ -75,21 +75,42 @@ static inline u64 fixp_exp_neg(u64 x)
  * fixp_ln() - natural logarithm
  * @x: argument in Q32, 1 and up (0 is taken as 2^-32)
  *
- * x = 2^k * m with m in [1/sqrt 2, sqrt 2); ln m = 2 artanh(s) with
- * s = (m - 1) / (m + 1), |s| < 0.172, of which six terms are left.
+ * x = 2^k * m with m in [1, 2), and m = (1 + t) / r, where r is one over the
+ * middle of the 32nd of [1, 2) that m is in; of the series of ln(1 + t),
+ * |t| < 2^-6, four terms are left. No division: this is done for each ACK.
  *
- * Return: ln(@x) in Q32, -32 ln 2 .. 32 ln 2; absolute error at most 2^-29.
+ * Return: ln(@x) in Q32, -32 ln 2 .. 32 ln 2, 0 for 1.0; absolute error at most
+ * 2^-29.
  */
 static inline s64 fixp_ln(u64 x)
 {
-	/* 1/3, 1/5, .. 1/11 in Q32. */
-	static const u32 c[] = {
-		1431655765U, 858993459U, 613566757U, 477218588U, 390451572U,
+	/* r in Q32 and -ln(r) in Q36. */
+	static const struct {
+		u32 r;
+		s64 ln;
+	} part[] = {
+		{ 4228890876U, 1065439587LL }, { 4102655328U, 3148007338LL },
+		{ 3983737782U, 5169314142LL }, { 3871519816U, 7132861351LL },
+		{ 3765450780U, 9041858459LL }, { 3665038759U, 10899254686LL },
+		{ 3569842947U, 12707766344LL }, { 3479467177U, 14469900742LL },
+		{ 3393554407U, 16187977152LL }, { 3311782011U, 17864145061LL },
+		{ 3233857729U, 19500400367LL }, { 3159516172U, 21098599765LL },
+		{ 3088515808U, 22660473299LL }, { 3020636340U, 24187635624LL },
+		{ 2955676419U, 25681596123LL }, { 2893451652U, 27143767817LL },
+		{ 2833792855U, 28575475369LL }, { 2776544515U, 29977962336LL },
+		{ 2721563435U, 31352397698LL }, { 2668717543U, 32699881593LL },
+		{ 2617884828U, 34021450719LL }, { 2568952401U, 35318083096LL },
+		{ 2521815660U, 36590702360LL }, { 2476377540U, 37840181813LL },
+		{ 2432547849U, 39067347937LL }, { 2390242669U, 40272983717LL },
+		{ 2349383820U, 41457831631LL }, { 2309898378U, 42622596399LL },
+		{ 2271718239U, 43767947540LL }, { 2234779731U, 44894521571LL },
+		{ 2199023256U, 46002924236LL }, { 2164392968U, 47093732500LL },
 	};
-	u64 square, sum = 0;
-	s64 s, one;
+	s64 t, square, sum;
 	int i, k;
 
+	if (x == FIXP_ONE)
+		return 0;
 	if (!x)
 		x = 1;
 
@@ -97,23 +118,16 @@ static inline s64 fixp_ln(u64 x)
 	k = fls64(x) - 1;
 	x = k > 31 ? x >> (k - 31) : x << (31 - k);
 	k -= FIXP_SHIFT;
+	i = (x >> 26) & 31;
 
-	/* Above sqrt 2, take m / 2, by doubling what stands for one. */
-	one = 1LL << 31;
-	if (x > 3037000500ULL) {
-		one <<= 1;
-		k++;
-	}
-	/* |x - one| < 2^31 and the quotient is below 2^30: Q32. */
-	s = div64_s64(((s64)x - one) * (1LL << 32), (s64)x + one);
+	/* 1 + t in Q63, then t in Q36: below 2^30, its square below 2^60. */
+	t = (s64)(x * part[i].r - BIT_ULL(63)) >> 27;
+	square = (t * t) >> 36;
+	/* t - t^2/2 + t^3 (1/3 - t/4) */
+	sum = ((t * square) >> 36) * ((1LL << 36) / 3 - t / 4) >> 36;
+	sum += part[i].ln + t - square / 2;
 
-	square = (u64)(s * s) >> 32;
-	for (i = ARRAY_SIZE(c) - 1; i >= 0; i--)
-		sum = (square * (sum + c[i])) >> 32;
-
-	/* 2 s (1 + s^2/3 + ...): |s| < 2^30, sum < 2^27. */
-	return 2 * (s + ((s * (s64)sum) >> 32)) +
-	       ((k * FIXP_LN2_Q48 + (1LL << 15)) >> 16);
+	return ((sum + 8) >> 4) + ((k * FIXP_LN2_Q48 + (1LL << 15)) >> 16);
 }
 
 /**
