@@ -71,7 +71,8 @@
 #include <linux/inet_diag.h>
 #include <linux/jiffies.h>
 #include <linux/module.h>
-#include <linux/random.h>
+#include <linux/percpu.h>
+#include <linux/prandom.h>
 #include <linux/skbuff.h>
 #include <net/inet_ecn.h>
 #include <net/tcp.h>
@@ -126,6 +127,17 @@ void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd)
 				   ((ca->cwnd + FIXP_ONE - 1) >> FIXP_SHIFT) + 1));
 }
 
+/* For the gaps between packets. */
+static DEFINE_PER_CPU(struct rnd_state, sbrm_random);
+
+static u16 sbrm_random_u16(void)
+{
+	u16 value = prandom_u32_state(&get_cpu_var(sbrm_random)) >> 16;
+
+	put_cpu_var(sbrm_random);
+	return value;
+}
+
 /**
  * sbrm_pace() - pace at cwnd / RTT, twice that in slow start so it can double
  * @sk: socket
@@ -142,12 +154,16 @@ static void sbrm_pace(struct sock *sk, const struct sbrm *ca)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	/* Length of the next gap, 0.5 .. 1.5 in 2^-16. */
-	u32 gap = (1U << 15) + (get_random_u32() >> 16);
+	u32 gap = (1U << 15) + sbrm_random_u16();
+	u64 bytes = (u64)tp->mss_cache * USEC_PER_SEC;	/* below 2^36 */
+	u64 time = (u64)ca->rtt_us * gap;		/* below 2^41 */
 	u64 rate;
 
-	/* segments Q32 * bytes < 2^72, hence the wide quotient. */
-	rate = fixp_mul_div(ca->cwnd, (u64)tp->mss_cache * USEC_PER_SEC,
-			    (u64)ca->rtt_us * gap << (FIXP_SHIFT - 16));
+	if (likely(ca->cwnd < 1ULL << (FIXP_SHIFT + 12)))
+		rate = div64_u64((ca->cwnd >> (FIXP_SHIFT - 16)) * bytes, time);
+	else
+		rate = fixp_mul_div(ca->cwnd, bytes,
+				    time << (FIXP_SHIFT - 16));
 	if (ca->slow_start)
 		rate *= 2;
 	WRITE_ONCE(sk->sk_pacing_rate,
@@ -624,7 +640,8 @@ bool sbrm_owns(const struct sock *sk)
 	const struct tcp_congestion_ops *ops =
 		READ_ONCE(inet_csk(sk)->icsk_ca_ops);
 
-	return ops && ops->cong_control == sbrm_cong_control;
+	/* Not a callback that a wrapper would replace. */
+	return ops && ops->get_info == sbrm_get_info;
 }
 
 static void sbrm_unregister(int count)
@@ -641,6 +658,7 @@ static int __init sbrm_module_init(void)
 
 	BUILD_BUG_ON(sizeof(struct sbrm) > ICSK_CA_PRIV_SIZE);
 
+	prandom_seed_full_state(&sbrm_random);
 	err = sbrm_net_register();
 	if (err)
 		return err;

@@ -132,8 +132,8 @@ static s64 sbrm_step(s64 price, u32 kappa, u32 segments)
  */
 static u32 sbrm_time_us(struct sbrm *ca, const struct sbrm_ack *ack, u32 now_us)
 {
-	u64 most_us = fixp_mul_div((u64)ca->rtt_us * 2 * ack->acked, FIXP_ONE,
-				   ca->cwnd);
+	/* Twice RTT for each segment; over cwnd it is the most. */
+	u64 twice_us = (u64)ca->rtt_us * 2 * ack->acked;
 	u64 limit_us = (u64)ca->rtt_us * 4;
 	u32 waited_us, time_us;
 
@@ -141,7 +141,11 @@ static u32 sbrm_time_us(struct sbrm *ca, const struct sbrm_ack *ack, u32 now_us)
 		limit_us = fixp_mul_div(limit_us, FIXP_ONE, ca->cwnd);
 	waited_us = min3((u64)ca->waited_us + (now_us - ca->acked_us),
 			 limit_us, (u64)SBRM_WAIT_MAX_US);
-	time_us = min_t(u64, waited_us, most_us);
+	time_us = waited_us;
+	/* Nearly always it is less, which needs no quotient. */
+	if (mul_u64_u32_shr(ca->cwnd, waited_us, FIXP_SHIFT) >= twice_us)
+		time_us = min_t(u64, waited_us,
+				fixp_mul_div(twice_us, FIXP_ONE, ca->cwnd));
 
 	ca->acked_us = now_us;
 	ca->waited_us = waited_us - time_us;
