@@ -43,6 +43,7 @@
 #include <linux/errno.h>
 #include <linux/indirect_call_wrapper.h>
 #include <linux/ktime.h>
+#include <linux/prandom.h>
 #include <linux/random.h>
 #include <linux/skbuff.h>
 #include <linux/tcp.h>
@@ -87,6 +88,7 @@
  * @packets: segments in the FIFO
  * @bytes: bytes in the FIFO; unlike qlen and qstats.backlog, neither counts a
  *	packet that a parent peeked at: that one has left and paid
+ * @random: for draws; seeded for each queue
  * @owed: marks that the flows of a hash are owed, in 2^-29: between -1 and 2
  * @stats: counters as dumped; @stats.price and @stats.prob are filled in there
  */
@@ -97,6 +99,7 @@ struct sbrm_sched_data {
 	struct sbrm_params	params;
 	u32			packets;
 	u32			bytes;
+	struct rnd_state	random;
 	s32			owed[SBRM_FLOWS];
 	struct tc_sbrm_xstats	stats;
 };
@@ -181,7 +184,7 @@ static u64 sbrm_probability(const struct sbrm_law_ops *law, u64 price)
  */
 static bool sbrm_draw(struct sbrm_sched_data *q, struct sk_buff *skb, u32 prob)
 {
-	u32 random = get_random_u32();
+	u32 random = prandom_u32_state(&q->random);
 	s32 *owed;
 
 	if (!(q->params.flags & SBRM_F_DITHER))
@@ -198,14 +201,15 @@ static bool sbrm_draw(struct sbrm_sched_data *q, struct sk_buff *skb, u32 prob)
 }
 
 /* Take the head off the queue, with all accounts but bstats. */
-static struct sk_buff *sbrm_take(struct Qdisc *sch)
+static struct sk_buff *sbrm_take(struct Qdisc *sch, u32 *segments)
 {
 	struct sbrm_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *skb = __qdisc_dequeue_head(&sch->q);
 
 	if (skb) {
+		*segments = sbrm_segments(skb);
 		qdisc_qstats_backlog_dec(sch, skb);
-		WRITE_ONCE(q->packets, q->packets - sbrm_segments(skb));
+		WRITE_ONCE(q->packets, q->packets - *segments);
 		WRITE_ONCE(q->bytes, q->bytes - qdisc_pkt_len(skb));
 	}
 	return skb;
@@ -296,8 +300,8 @@ static void sbrm_tell(struct sbrm_sched_data *q, struct sk_buff *skb,
 	enum sbrm_carry carry;
 
 	carry = q->params.feedback == SBRM_FEEDBACK_PRICE ?
-		sbrm_feedback_price(skb, price) :
-		sbrm_feedback_four_bit(skb, price);
+		sbrm_feedback_price(skb, price, &q->random) :
+		sbrm_feedback_four_bit(skb, price, &q->random);
 
 	if (carry == SBRM_UNCARRIED) {
 		WRITE_ONCE(q->stats.uncarried, q->stats.uncarried + segments);
@@ -348,12 +352,11 @@ static struct sk_buff *sbrm_dequeue(struct Qdisc *sch)
 		u32 segments;
 		u64 price;
 
-		skb = sbrm_take(sch);
+		skb = sbrm_take(sch, &segments);
 		if (!skb)
 			break;
 
 		price = sbrm_price(q->law, &q->coef, &q->state, backlog);
-		segments = sbrm_segments(skb);
 		WRITE_ONCE(q->stats.packets, q->stats.packets + segments);
 		WRITE_ONCE(q->stats.backlog_sum,
 			   q->stats.backlog_sum + (u64)backlog * segments);
@@ -684,7 +687,7 @@ static int sbrm_change(struct Qdisc *sch, struct nlattr *opt,
 		       struct netlink_ext_ack *extack)
 {
 	struct sbrm_sched_data *q = qdisc_priv(sch);
-	u32 drops = 0, drop_len = 0;
+	u32 drops = 0, drop_len = 0, segments;
 	struct nlattr *tb[TCA_SBRM_MAX + 1];
 	struct sbrm_params params;
 	struct sk_buff *skb;
@@ -713,11 +716,11 @@ static int sbrm_change(struct Qdisc *sch, struct nlattr *opt,
 	 * is not in the FIFO any more: its class stays active for it.
 	 */
 	while (sbrm_backlog(q) > params.limit && sch->q.qlen > 1) {
-		skb = sbrm_take(sch);
+		skb = sbrm_take(sch, &segments);
 		if (!skb)
 			break;
 		WRITE_ONCE(q->stats.full_drops,
-			   q->stats.full_drops + sbrm_segments(skb));
+			   q->stats.full_drops + segments);
 		drops++;
 		drop_len += qdisc_pkt_len(skb);
 		rtnl_qdisc_drop(skb, sch);
@@ -741,6 +744,7 @@ static int sbrm_init(struct Qdisc *sch, struct nlattr *opt,
 		.flags		= SBRM_F_ECN | SBRM_F_SPLIT_GSO | SBRM_F_DITHER,
 	};
 
+	prandom_seed_state(&q->random, get_random_u64());
 	sbrm_params_default(&params, SBRM_LAW_SBRM);
 	params.gamma = sbrm_gamma_auto(&params);
 	sbrm_params_apply(q, &params);

@@ -13,7 +13,7 @@
 #include <linux/ip.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
-#include <linux/random.h>
+#include <linux/prandom.h>
 #include <linux/skbuff.h>
 #include <net/checksum.h>
 #include <net/ip.h>
@@ -83,13 +83,15 @@ static void sbrm_carrier_write(struct iphdr *iph, u16 value)
  * sbrm_feedback_price() - add a price to the identification
  * @skb: packet that leaves, from its link layer header on
  * @price: Q32, base e
+ * @state: for a draw
  *
  * The price is rounded up with the probability that makes the mean exact: what
  * is below 2^-12 counts too.
  *
  * Return: what became of it.
  */
-enum sbrm_carry sbrm_feedback_price(struct sk_buff *skb, u64 price)
+enum sbrm_carry sbrm_feedback_price(struct sk_buff *skb, u64 price,
+				    struct rnd_state *state)
 {
 	u32 fraction = price & (BIT(SBRM_FRACTION_BITS) - 1);
 	struct iphdr *iph;
@@ -102,7 +104,7 @@ enum sbrm_carry sbrm_feedback_price(struct sk_buff *skb, u64 price)
 
 	sum = min_t(u64, price >> SBRM_FRACTION_BITS, PKT_SBRM_PRICE_MAX + 1);
 	if (fraction &&
-	    get_random_u32() >> (32 - SBRM_FRACTION_BITS) < fraction)
+	    prandom_u32_state(state) >> (32 - SBRM_FRACTION_BITS) < fraction)
 		sum++;
 	if (!sum)
 		return SBRM_CARRIED;
@@ -120,13 +122,15 @@ enum sbrm_carry sbrm_feedback_price(struct sk_buff *skb, u64 price)
  * sbrm_feedback_four_bit() - set bits of the identification
  * @skb: packet that leaves, from its link layer header on
  * @price: Q32, base e
+ * @state: for a draw
  *
  * One draw does for all bits: a source that knows the price from one of them
  * does not look at the others, and those of other queues are independent.
  *
  * Return: what became of it.
  */
-enum sbrm_carry sbrm_feedback_four_bit(struct sk_buff *skb, u64 price)
+enum sbrm_carry sbrm_feedback_four_bit(struct sk_buff *skb, u64 price,
+				       struct rnd_state *state)
 {
 	static const u32 k[] = {
 		PKT_SBRM_FOUR_BIT_K0, PKT_SBRM_FOUR_BIT_K1,
@@ -145,7 +149,7 @@ enum sbrm_carry sbrm_feedback_four_bit(struct sk_buff *skb, u64 price)
 
 	/* Each is at least 1/64: prices from 2^12 up set all bits. */
 	price = min_t(u64, price, BIT_ULL(FIXP_SHIFT + 12));
-	random = get_random_u32();
+	random = prandom_u32_state(state);
 	for (i = 0; i < ARRAY_SIZE(k); i++) {
 		u64 unmarked;
 

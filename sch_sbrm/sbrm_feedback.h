@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 
+struct rnd_state;
 struct sk_buff;
 
 /**
@@ -20,7 +21,9 @@ enum sbrm_carry {
 };
 
 void sbrm_feedback_fix_id(struct sk_buff *skb);
-enum sbrm_carry sbrm_feedback_price(struct sk_buff *skb, u64 price);
-enum sbrm_carry sbrm_feedback_four_bit(struct sk_buff *skb, u64 price);
+enum sbrm_carry sbrm_feedback_price(struct sk_buff *skb, u64 price,
+				    struct rnd_state *state);
+enum sbrm_carry sbrm_feedback_four_bit(struct sk_buff *skb, u64 price,
+				       struct rnd_state *state);
 
 #endif /* _SBRM_FEEDBACK_H */
