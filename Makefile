@@ -80,9 +80,8 @@ check-full: dependencies-check ## every test with its long form (10 seeds), then
 	$(plainly) scripts/tollway lab build --flavour debug
 	$(plainly) TOLLWAY_LAB_FLAVOUR=debug $(PYTEST) -m "" selftests/lab
 
-bench: dependencies ## wall time of the main experiment, beside ns-3 where that is installed
-	@[ -x scripts/bench ] || $(call fail,there is no scripts/bench yet)
-	$(plainly) scripts/bench
+bench: dependencies ## cycles per packet and per ACK beside the kernel's own; wall time of the main experiment
+	$(plainly) scripts/bench --out "$(RESULTS)/bench"
 
 matrix: dependencies-check ## build the modules for 5.10, 6.1, 6.12 and the newest kernel, with gcc and clang
 	$(plainly) scripts/matrix $(KERNELS)

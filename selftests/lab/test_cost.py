@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Cost of fq_rr beside fq_codel and sfq, in cycles of this machine."""
+"""Costs of packets and ACKs beside the kernel's own, in cycles of this machine."""
 
 import os
 
@@ -7,13 +7,6 @@ import pytest
 from conftest import checks_of, run_check
 
 GUEST_SCRIPT = "guest_cost.py"
-
-
-def GUEST_FILES(lab):
-    """The module that measures."""
-    return [lab.modules / "selftests/kunit/qdisc_cost.ko"]
-
-
 # A measurement: on a busy machine it says more of the machine.
 pytestmark = [pytest.mark.lab, pytest.mark.full, pytest.mark.skipif(
     os.environ.get("TOLLWAY_LAB_FLAVOUR") == "debug",
