@@ -359,6 +359,18 @@ static u32 sbrm_ssthresh(struct sock *sk)
 	return max(tcp_snd_cwnd(tcp_sk(sk)), 2U);
 }
 
+/*
+ * On the way into Loss: by a timeout, which leaves room for one segment, or
+ * because the path takes smaller packets only (tcp_simple_retransmit()), which
+ * says nothing of its price?
+ */
+static bool sbrm_timed_out(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return tcp_snd_cwnd(tp) == tcp_packets_in_flight(tp) + 1;
+}
+
 static void sbrm_set_state(struct sock *sk, u8 new_state)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -368,6 +380,8 @@ static void sbrm_set_state(struct sock *sk, u8 new_state)
 	if (new_state < TCP_CA_Recovery || !ca->cwnd)
 		return;
 	if (new_state == TCP_CA_Recovery && sbrm_ignores_loss(sk, ca))
+		return;
+	if (new_state == TCP_CA_Loss && !sbrm_timed_out(sk))
 		return;
 
 	/* TCP's usual reaction to loss (CP05 4.3.1): half, once. */
