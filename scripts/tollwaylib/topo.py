@@ -146,15 +146,15 @@ class TollwayIntf(Intf):
             quantum = burst
             if ip_only:
                 burst = packet // PAIRED_BURST
-            place = "root"
+            place = f"root handle 2:{stab}"
             if delay_ms:
-                place = "parent 1:1"
+                # Only a root may have the table; what is below goes by it.
+                place = "parent 1:1 handle 2:"
                 commands.append(
-                    f"tc qdisc replace dev {self.name} root handle 1: netem "
-                    f"limit {DELAY_LIMIT_PKTS} delay {delay_ms}ms")
+                    f"tc qdisc replace dev {self.name} root handle 1:{stab} "
+                    f"netem limit {DELAY_LIMIT_PKTS} delay {delay_ms}ms")
             commands += [
-                f"tc qdisc replace dev {self.name} {place} handle 2:{stab} "
-                f"htb default 1",
+                f"tc qdisc replace dev {self.name} {place} htb default 1",
                 f"tc class replace dev {self.name} parent 2: classid 2:1 htb "
                 f"rate {rate_bps}bit burst {burst} cburst {burst} "
                 f"quantum {quantum}",
