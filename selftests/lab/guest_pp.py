@@ -17,7 +17,7 @@ SYSCTL = "net.ipv4.tcp_pp."
 START, RISING, DRAINING, DELAYED, SHARED = 1, 2, 4, 8, 16
 STATE_UNIT = 10000
 # A queue for each flow, served in turn, and no opinion on its length.
-FAIR = "fq_codel limit 10000 flows 1024 quantum 1514 target 10s interval 100s"
+FAIR = "fq_codel limit 10000 flows 65536 quantum 1514 target 10s interval 100s"
 FULL_BPS = 10**7 * 1448 / PACKET
 # Packets in 40 ms.
 PIPE = 0.04 * 10**7 / 8 / PACKET
