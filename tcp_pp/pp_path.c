@@ -18,7 +18,9 @@
  * much is lost. After four such round trips the connection takes for s_hat what
  * arrives: n_hat = S - R / s_hat becomes the number of packets that it has in the
  * shared queue, and the law keeps that at the setpoint, which starves nobody. As
- * soon as pairs tell the same as what arrives, for 16 round trips, it is over.
+ * soon as pairs tell the same as what arrives, for 16 round trips, it is over; or
+ * as soon as nothing is lost and nothing waits for four: much is lost, too, where
+ * others that nobody controls fill the buffers of queues that keep flows apart.
  *
  * A longer way: R is a minimum, so n_hat is too large by what the way grew. Either
  * n_hat falls to nothing at times, and the round-trip times that follow are not
@@ -43,8 +45,12 @@
 #define PP_ODD_STEP		16
 #define PP_ODD_LIMIT		64
 
-/* Round trips in a row that end it, and those in which delays may fall. */
+/*
+ * Round trips in a row that end it, quiet ones that do, and those in which delays
+ * may fall.
+ */
 #define PP_ROUNDS_FIT		16
+#define PP_ROUNDS_QUIET		4
 #define PP_ROUNDS_FALL		8
 
 /* Losses in a round trip that are nobody's bad luck. */
@@ -271,9 +277,17 @@ static void pp_path_own(const struct sock *sk, struct pp *ca)
 	}
 }
 
+/* Nothing was lost and nothing waits: nobody keeps this connection down. */
+static bool pp_path_is_quiet(const struct pp *ca)
+{
+	return !ca->losses && ca->rtt_us <= ca->delay_us + ca->delay_us / 4;
+}
+
 /* A round trip in a queue that is taken for a shared one. */
 static void pp_path_shared(const struct sock *sk, struct pp *ca)
 {
+	u8 fit = 0;
+
 	if (ca->fresh) {
 		if (++ca->odd < PP_ROUNDS_FALL)
 			return;
@@ -281,9 +295,17 @@ static void pp_path_shared(const struct sock *sk, struct pp *ca)
 		ca->odd = 0;
 		if (!ca->fell && pp_path_lengthen(sk, ca))
 			ca->shared = 0;
-	} else if (ca->narrow) {
+		return;
+	}
+
+	if (pp_path_is_quiet(ca))
+		fit = PP_ROUNDS_FIT / PP_ROUNDS_QUIET;
+	else if (ca->narrow)
 		ca->odd = 0;
-	} else if (ca->paired && ++ca->odd >= PP_ROUNDS_FIT) {
+	else if (ca->paired)
+		fit = 1;
+	ca->odd += fit;
+	if (ca->odd >= PP_ROUNDS_FIT) {
 		ca->odd = 0;
 		ca->shared = 0;
 	}

@@ -455,6 +455,22 @@ def check_timeout():
     assert max(queue for _, queue, *_ in seen) <= 60
 
 
+def check_much_lost():
+    """Half is lost for a while: nobody's queue, as soon as it is over."""
+    path = fair_path(20)
+    flow = path.connect("pp")
+    pump([flow], 1)
+    path.ahead("loss 50% limit 10000")
+    pump([flow], 1)
+    path.ahead("limit 10000")
+    seen = look(path, flow, 1)
+    trace(seen, 10)
+    note(f"{counters(path.s)}, shared for "
+         f"{sum(1 for *_, pp, _ in seen if pp.state & SHARED) * 5} ms")
+    assert counters(path.s)["shared_queue"] >= 1
+    assert not seen[-1][2].state & SHARED
+
+
 def check_probing():
     """Four flows share 100 buffers by probing: none is far from a quarter."""
     path = fair_path(0, aqm="fq_codel limit 100 flows 1024 quantum 1514 "
