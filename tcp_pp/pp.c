@@ -37,6 +37,8 @@
  *   after a quiet time, the retransmission timer with its backoff comes last;
  * - what is retransmitted is paced like anything else, and S leaves out what is
  *   known to be lost, as PP94 section 6 wants it;
+ * - above the setpoint half of what is served is sent, and not nothing until the
+ *   queue has drained, see pp_law_drain();
  * - after a timeout or an idle time the mean rate is forgotten and the rate
  *   rises again; PP94 keeps it;
  * - while next to nothing waits, a pair that seems to come from a full token

@@ -156,25 +156,26 @@ u64 pp_law_mean(u64 mean, u64 rate)
 }
 
 /**
- * pp_law_drain() - do not stop for ever when the queue is far too long
+ * pp_law_drain() - do not stop while the queue is too long
  * @rate: by the law
  * @setpoint: B, Q8
  * @queue: n_hat, Q8
  * @delay_us: propagation delay R, us
  * @service: s_hat, ns in Q10
  *
- * Return: @rate, but at least a pair in a round trip, and if the queue is above
- * three times the setpoint a pair in the time after which it is there,
- * (n_hat - B) s_hat.
+ * n_hat counts what was lost at the end of the queue until something behind it
+ * arrives. Sources that all stop for that, as PP94's do, find the link idle when
+ * they begin again, take all of it for theirs, and overflow it together.
+ *
+ * Return: @rate, but at least a pair in a round trip, and above the setpoint half
+ * of what is served, so that what waits is on the way to the setpoint.
  */
 u64 pp_law_drain(u64 rate, u32 setpoint, u32 queue, u32 delay_us, u64 service)
 {
 	u64 least = pp_rate(2 * PP_PACKET,
 			    pp_law_rtt_ns(queue, delay_us, service));
 
-	/* Two packets in Q8; rates are below 2^46. */
-	if (queue / 3 > setpoint)
-		least = max(least, div_u64(pp_invert(service) * 2 * PP_PACKET,
-					   queue - setpoint));
+	if (queue > setpoint)
+		least = max(least, pp_invert(service) / 2);
 	return max(rate, least);
 }
