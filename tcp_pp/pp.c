@@ -30,7 +30,8 @@
  *
  * Notable differences from the paper:
  * - a pair is one packet of two segments, which share their time of
- *   transmission: by it ACKs are known as those of a pair, pp_train.c;
+ *   transmission: by it ACKs are known as those of a pair, pp_train.c; so are
+ *   two packets that left at almost the same time;
  * - the soft timeout (the first hole again after two round trips without
  *   progress) and the single timer of 1.5 round trips became what Linux has:
  *   SACK and RACK find each lost segment and lost retransmissions, TLP asks

@@ -87,9 +87,10 @@ struct pp_gains {
  * struct pp_train - ACKs of segments that left back to back
  * @first_ns: low word of the time of the first ACK, or of the last sample
  * @last_ns: the same of the last ACK
- * @stamp_us: low word of the time at which the segments left
+ * @stamp_us: low word of the time at which the last of the segments left
  * @segs: segments acknowledged after @first_ns
  * @open: @stamp_us is valid
+ * @full: as many as were wanted have been acknowledged
  *
  * A service time of more than 4 s is none that could be measured.
  */
@@ -98,7 +99,8 @@ struct pp_train {
 	u32	last_ns;
 	u32	stamp_us;
 	u16	segs;
-	u16	open;
+	u8	open:1,
+		full:1;
 };
 
 /* One over the other, in their units: 10^9 * 2^26 < 2^56. */

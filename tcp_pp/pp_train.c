@@ -3,13 +3,16 @@
  * Pairs, and longer trains: from the times of ACKs to samples of the service
  * time (PP94 section 3)
  *
- * Segments that left back to back carry the same time of transmission. ACKs of
- * such segments that come one after the other are as far apart as the segments
- * left the bottleneck: an ACK that newly delivers k of them, dt after the ACK
- * before, says that the service of a segment takes dt / k.
+ * Segments that left back to back carry the same time of transmission, or nearly
+ * so. ACKs of such segments that come one after the other are as far apart as the
+ * segments left the bottleneck: an ACK that newly delivers k of them, dt after
+ * the ACK before, says that the service of a segment takes dt / k.
  */
 
 #include "pp_model.h"
+
+/* Distance of ACKs over that of sending, from which on packets are a train. */
+#define PP_TRAIN_APART	16
 
 /**
  * pp_train_break() - what comes next does not belong to what came
@@ -27,6 +30,23 @@ static u64 pp_train_sample(const struct pp_train *train)
 	u64 span = (u64)(train->last_ns - train->first_ns) << PP_SERVICE_SHIFT;
 
 	return train->segs ? div_u64(span, train->segs) : 0;
+}
+
+/*
+ * Did a segment leave back to back with the last one? Those of one packet have
+ * the same time. Two packets that pushes in a row sent do if their ACKs are much
+ * farther apart than they were: then the one has waited for the other. Only
+ * until the train is full, or whatever is sent at once would be one.
+ */
+static bool pp_train_is_next(const struct pp_train *train, u32 stamp_us,
+			     u32 now_ns)
+{
+	u32 apart_us = stamp_us - train->stamp_us;
+
+	if (!train->open)
+		return false;
+	return !apart_us || (!train->full && (u64)apart_us * NSEC_PER_USEC <=
+			     (now_ns - train->last_ns) / PP_TRAIN_APART);
 }
 
 /**
@@ -50,16 +70,18 @@ u64 pp_train_ack(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
 {
 	u64 sample;
 
-	if (!train->open || train->stamp_us != stamp_us) {
+	if (!pp_train_is_next(train, stamp_us, now_ns)) {
 		sample = pp_train_sample(train);
 		train->stamp_us = stamp_us;
 		train->first_ns = now_ns;
 		train->last_ns = now_ns;
 		train->segs = 0;
 		train->open = 1;
+		train->full = 0;
 		return sample;
 	}
 
+	train->stamp_us = stamp_us;
 	train->segs = min_t(u32, train->segs + acked, U16_MAX);
 	train->last_ns = now_ns;
 	if (train->segs + 1 < wanted)
@@ -69,6 +91,7 @@ u64 pp_train_ack(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
 	sample = pp_train_sample(train);
 	train->first_ns = now_ns;
 	train->segs = 0;
+	train->full = 1;
 	return sample;
 }
 

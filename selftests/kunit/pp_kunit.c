@@ -236,8 +236,20 @@ static void pp_train_test(struct kunit *test)
 		{ 1, 1000, 1, 0 }, { 1, 2000, 1, 1000 }, { 1, 3500, 1, 1500 },
 		{ 1, 5500, 2, 1000 },
 	};
+	static const struct pp_ack_row pushes[] = {
+		/* Two packets, 10 us apart, ACKed 1.2 ms apart: a pair. */
+		{ 10, 1000000, 1, 0 }, { 20, 2200000, 1, 1200000 },
+		/* The next ones are no more of it: two of the initial window. */
+		{ 30, 3400000, 1, 0 }, { 40, 4600000, 1, 1200000 },
+		/* As far apart as a 15th, and out of order. */
+		{ 1000, 9000000, 1, 0 }, { 1080, 10200000, 1, 0 },
+		{ 1070, 11400000, 1, 0 },
+		/* The low word of the time of sending turns over. */
+		{ U32_MAX, 20000000, 1, 0 }, { 9, 21200000, 1, 1200000 },
+	};
 	struct pp_train train = {};
 
+	pp_train_rows(test, pushes, ARRAY_SIZE(pushes), 2);
 	pp_train_rows(test, pairs, ARRAY_SIZE(pairs), 2);
 	pp_train_rows(test, losses, ARRAY_SIZE(losses), 2);
 	pp_train_rows(test, trains, ARRAY_SIZE(trains), 4);

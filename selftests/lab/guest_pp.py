@@ -455,6 +455,25 @@ def check_timeout():
     assert max(queue for _, queue, *_ in seen) <= 60
 
 
+def check_first_pair():
+    """The first two segments are a pair, however they were written."""
+    for apart_s in (0, 0.0003):
+        path = fair_path(20, rate_bps=10**6, rtt_ms=100)
+        path.s.sysctl(SYSCTL + "initial", 2)
+        flow = path.connect("pp")
+        flow.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        flow.send(bytes(1448))
+        time.sleep(apart_s)
+        flow.send(bytes(1448))
+        time.sleep(0.2)
+        pp = pp_info(flow)
+        note(f"{apart_s} s apart: {pp}")
+        assert not pp.state & START
+        assert near(pp.bw, FULL_BPS / 10, 0.01)
+        flow.close()
+        guest_base.cleanup()
+
+
 def check_much_lost():
     """Half is lost for a while: nobody's queue, as soon as it is over."""
     path = fair_path(20)
