@@ -36,10 +36,13 @@
  *   progress) and the single timer of 1.5 round trips became what Linux has:
  *   SACK and RACK find each lost segment and lost retransmissions, TLP asks
  *   after a quiet time, the retransmission timer with its backoff comes last;
- * - what is retransmitted is paced like anything else, and S leaves out what is
- *   known to be lost, as PP94 section 6 wants it;
+ * - what is sent again is paced like anything else, by twos of whatever is next,
+ *   and their ACKs are samples (pp_pace.c); S leaves out what is known to be
+ *   lost, as PP94 section 6 wants it;
  * - above the setpoint half of what is served is sent, and not nothing until the
  *   queue has drained, see pp_law_drain();
+ * - while next to nothing waits, the law also comes with every second pair whose
+ *   ACKs were no sample;
  * - after a timeout or an idle time the mean rate is forgotten and the rate
  *   rises again; PP94 keeps it;
  * - while next to nothing waits, a pair that seems to come from a full token
@@ -48,7 +51,7 @@
  *   PP94 reads it, it is at its least;
  * - single packets leave at once, or when Nagle lets them, and are no samples:
  *   no timer of 100 ms;
- * - the stack does not pace the first ten segments of a connection;
+ * - before the first sample, the first ten segments of a connection are not paced;
  * - delayed ACKs, shared queues and longer paths are noticed, pp_path.c.
  *
  * Pair it with a queue that serves flows in turn: sch_fq_rr, fq_codel, sfq; and
@@ -69,13 +72,6 @@
 
 /* Window of ppx, segments: no bound but the receiver's. */
 #define PPX_CWND		1048576U
-
-/* Packets not known to have left or to be lost, Q8. */
-static u32 pp_outstanding(const struct sock *sk)
-{
-	return min_t(u32, tcp_packets_in_flight(tcp_sk(sk)), PP_PACKETS_MAX) <<
-	       PP_PACKET_SHIFT;
-}
 
 /*
  * S for n_hat. When an ACK comes that brings a sample, a whole train has just
@@ -104,34 +100,6 @@ static u32 pp_train_use(struct sock *sk)
 		sk->sk_gso_max_segs = train;
 	}
 	return train;
-}
-
-static void pp_pace(struct sock *sk, u64 rate)
-{
-	/* 2^46 times a segment of at most 2^16. */
-	rate = (rate * tcp_sk(sk)->mss_cache) >> PP_RATE_SHIFT;
-	WRITE_ONCE(sk->sk_pacing_rate,
-		   clamp_t(u64, rate, 1, READ_ONCE(sk->sk_max_pacing_rate)));
-}
-
-/**
- * pp_window() - a window that leaves the rate alone
- * @sk: socket
- * @ca: its private area
- *
- * Twice what the pipe and the setpoint hold. It ends what a flow sends when ACKs
- * stay away, and nothing else: a queue that is too long is the law's affair, so
- * the window leaves room for some pairs above what is outstanding.
- */
-static void pp_window(struct sock *sk, const struct pp *ca)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 pipe = U32_MAX - pp_law_queue(U32_MAX, ca->delay_us,
-					  ca->estimate.service);
-	u64 cwnd = 2 * ((u64)pipe + ca->setpoint) >> PP_PACKET_SHIFT;
-
-	cwnd = max_t(u64, cwnd, tcp_packets_in_flight(tp)) + 16;
-	tcp_snd_cwnd_set(tp, min_t(u64, cwnd, tp->snd_cwnd_clamp));
 }
 
 /**
@@ -258,6 +226,44 @@ static void pp_round(struct sock *sk, struct pp *ca, const struct pp_ack *ack)
 	}
 }
 
+/*
+ * Is the time of an ACK that of the segment that it delivers? Not if it waited
+ * until a process let go of the socket; nor if that segment was sent again so
+ * lately that it must be the ACK of an earlier transmission.
+ */
+static bool pp_is_timed(const struct sock *sk, const struct pp *ca,
+			const struct rate_sample *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (sock_owned_by_user_nocheck(sk)) {
+		pp_count(sock_net(sk), PP_COUNT_BACKLOG);
+		return false;
+	}
+	if (rs->delivered <= 0)
+		return false;
+	return !rs->is_retrans ||
+	       tcp_stamp_us_delta(tp->tcp_mstamp, tp->first_tx_mstamp) >=
+	       ca->delay_us - ca->delay_us / 8;
+}
+
+/*
+ * Is it time for the law? It comes with each sample, PP94 section 8. While next
+ * to nothing waits there are ACKs that bring none (of pairs that lost a half, or
+ * delayed ones): two trains of these stand for a sample, or the rate would never
+ * rise to what the estimate allows.
+ */
+static bool pp_is_law_due(struct pp *ca, const struct pp_ack *ack, bool sample)
+{
+	u32 train = READ_ONCE(ack->net->train);
+
+	ca->train.missed = min_t(u32, ca->train.missed + ack->acked, U8_MAX);
+	if (!sample && !(pp_is_low(ca) && ca->train.missed >= 2 * train))
+		return false;
+	ca->train.missed = 0;
+	return true;
+}
+
 static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 			    const struct rate_sample *rs)
 {
@@ -276,20 +282,14 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	if (!ca->ready)
 		return;
 
+	pp_pace_settle(sk, ca);
 	ca->delivered = tp->delivered;
 	if (rs->losses > 0)
 		pp_loss(ca, &news);
 	if (!news.acked)
 		return;
 
-	/* What waited until a process let go of the socket came earlier. */
-	news.timed = rs->rtt_us >= 0 && !rs->is_retrans;
-	if (sock_owned_by_user_nocheck(sk)) {
-		news.timed = false;
-		pp_count(sock_net(sk), PP_COUNT_BACKLOG);
-	}
-
-	ca->acked_at = tcp_jiffies32;
+	news.timed = pp_is_timed(sk, ca, rs);
 	pp_path_delay(sk, ca, &news);
 	pp_flight(ca, rs);
 	sample = pp_path_sample(sk, ca, &news);
@@ -302,10 +302,10 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 			ca->empty = 1;
 		else
 			ca->settled = 1;
-		if (sample &&
+		if (pp_is_law_due(ca, &news, sample) &&
 		    (first || READ_ONCE(news.net->law) == PP_LAW_CONTINUOUS))
 			pp_law_now(sk, ca, pp_is_app_limited(sk, rs));
-		pp_window(sk, ca);
+		pp_pace_window(sk, ca);
 	}
 
 	if (!before(rs->prior_delivered, ca->round_start))
@@ -349,21 +349,26 @@ static void pp_restart(struct sock *sk, struct pp *ca, u32 rounds)
 /* Before something is sent: is it the first after an idle time? */
 static void pp_before_send(struct sock *sk, struct pp *ca)
 {
+	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 idle_us;
 
-	if (tcp_sk(sk)->packets_out || ca->clean || !ca->ready)
+	if (tp->packets_out || ca->clean || !ca->ready)
 		return;
 	ca->clean = 1;
-	idle_us = jiffies_to_usecs(min_t(u32, tcp_jiffies32 - ca->acked_at,
-					 60 * HZ));
+	idle_us = min_t(u64, tp->tcp_mstamp - tp->delivered_mstamp,
+			60 * USEC_PER_SEC);
 	if (ca->delay_us && idle_us > ca->delay_us)
 		pp_restart(sk, ca, idle_us / ca->delay_us);
 }
 
 static u32 pp_tso_segs(COMPAT_TSO_SEGS_ARGS)
 {
-	pp_before_send(sk, inet_csk_ca(sk));
-	return pp_train_use(sk);
+	struct pp *ca = inet_csk_ca(sk);
+	u32 train = pp_train_use(sk);
+
+	pp_before_send(sk, ca);
+	pp_pace_before_send(sk, ca, train);
+	return train;
 }
 
 /* For ppx, which has no rate. */
@@ -381,6 +386,7 @@ static void pp_set_state(struct sock *sk, u8 new_state)
 {
 	struct pp *ca = inet_csk_ca(sk);
 
+	pp_pace_settle(sk, ca);
 	if (new_state != TCP_CA_Loss ||
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss || !ca->ready)
 		return;
@@ -401,7 +407,6 @@ static void pp_init(struct sock *sk)
 	ca->delivered = tp->delivered;
 	ca->round_start = tp->delivered;
 	ca->round_us = tp->tcp_mstamp;
-	ca->acked_at = tcp_jiffies32;
 	ca->low_us = U32_MAX;
 	/* An old connection knows R; of a new one only the SYN was timed. */
 	if (tp->bytes_acked > tp->mss_cache && tcp_min_rtt(tp) != U32_MAX)
@@ -421,8 +426,9 @@ static void pp_init(struct sock *sk)
 /* Another congestion control may send larger packets again. */
 static void pp_release(struct sock *sk)
 {
-	const struct pp *ca = inet_csk_ca(sk);
+	struct pp *ca = inet_csk_ca(sk);
 
+	pp_pace_settle(sk, ca);
 	if (ca->gso_segs)
 		sk->sk_gso_max_segs = ca->gso_segs;
 }

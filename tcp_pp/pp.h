@@ -37,14 +37,15 @@
  * @round_us: low word of the time at which it began
  * @flight: most that a round trip delivered, in this one, Q8
  * @flight_last: the same of the one before
- * @acked_at: tcp_jiffies32 when the last ACK came
  * @low_us: least in this round trip; while @fresh, in the one before @shared
+ * @turn_bytes: low word of tp->bytes_sent when the turn began
  * @gso_segs: what sk_gso_max_segs was without us
- * @rounds: round trips since the setpoint was raised
  * @odd: round trips that do not fit a queue of our own, see PP_ODD_STEP; with
  *	@shared those that do, or those since it began while @fresh
  * @hold: round trips until @delay_us may be raised again
  * @losses: segments lost in this round trip; saturates
+ * @rounds: round trips since the setpoint was raised
+ * @turn: a train may leave that the stack does not pace
  * @ready: init() has run
  * @rising: the adaptive rise holds the rate down
  * @draining: the rate is that of a queue which drains
@@ -75,13 +76,14 @@ struct pp {
 	u32			round_us;
 	u32			flight;
 	u32			flight_last;
-	u32			acked_at;
 	u32			low_us;
+	u32			turn_bytes;
 	u16			gso_segs;
-	u8			rounds;
 	u8			odd;
 	u8			hold;
 	u8			losses;
+	u8			rounds:2,
+				turn:1;
 	u16			ready:1,
 				rising:1,
 				draining:1,
@@ -119,6 +121,13 @@ static inline bool pp_is_low(const struct pp *ca)
 {
 	return ca->queue <= PP_QUEUE_LOW;
 }
+
+/* pp_pace.c */
+u32 pp_outstanding(const struct sock *sk);
+void pp_pace(struct sock *sk, u64 rate);
+void pp_pace_window(struct sock *sk, const struct pp *ca);
+u32 pp_pace_settle(struct sock *sk, struct pp *ca);
+void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train);
 
 /* pp_path.c */
 u64 pp_path_bound(const struct pp *ca);

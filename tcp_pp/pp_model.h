@@ -89,6 +89,7 @@ struct pp_gains {
  * @last_ns: the same of the last ACK
  * @stamp_us: low word of the time at which the last of the segments left
  * @segs: segments acknowledged after @first_ns
+ * @missed: segments acknowledged since the caller used a sample; saturates
  * @open: @stamp_us is valid
  * @full: as many as were wanted have been acknowledged
  *
@@ -99,6 +100,7 @@ struct pp_train {
 	u32	last_ns;
 	u32	stamp_us;
 	u16	segs;
+	u8	missed;
 	u8	open:1,
 		full:1;
 };

@@ -14,6 +14,7 @@ from tcp_bench import (LOSS, PACKET, PORT, RECOVERY, TCP_CC_INFO,
                        TCP_CONGESTION, TRAFFIC, Path, info, pump, settle)
 
 SYSCTL = "net.ipv4.tcp_pp."
+SO_MAX_PACING_RATE = 47
 START, RISING, DRAINING, DELAYED, SHARED = 1, 2, 4, 8, 16
 STATE_UNIT = 10000
 # A queue for each flow, served in turn, and no opinion on its length.
@@ -455,6 +456,73 @@ def check_timeout():
     assert max(queue for _, queue, *_ in seen) <= 60
 
 
+def set_rate(path, rate_bps):
+    """Another rate for the bottleneck of fair_path()."""
+    path.r1.run("tc class change dev right parent 1: classid 1:1 htb rate "
+                f"{rate_bps}bit burst 47 cburst 47 quantum 1514")
+
+
+def limit(flow, rate=None):
+    """No more than so many bytes/s, or as many as the law lets it."""
+    flow.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE,
+                    struct.pack("=Q", rate or 2**64 - 1))
+
+
+def check_pairs_of_repairs():
+    """What is sent again leaves in pairs, which tell the service time."""
+    path = fair_path(20, rtt_ms=200)
+    path.s.sysctl(SYSCTL + "estimator", "fixed")
+    path.s.sysctl(SYSCTL + "gain", "0.5")
+    flow = path.connect("pp")
+    pump([flow], 3)
+    # Holes of one segment and of two; what fills them is the last that leaves.
+    path.ahead("loss 50% limit 10000")
+    pump([flow], 0.2)
+    path.ahead("limit 10000")
+    limit(flow, 60000)
+    look(path, flow, 0.6)
+    begun = info(flow)
+    assert pp_info(flow).bw > 0.9 * FULL_BPS
+    set_rate(path, 5 * 10**6)
+    seen = look(path, flow, 0.8)
+    trace(seen, 10)
+    last, pp = info(flow), pp_info(flow)
+    note(f"{begun.lost} lost, then {last.lost} of which {last.retrans} are on "
+         f"the way, 1/s {pp.bw / 1e6:.3f}")
+    assert begun.ca_state == last.ca_state == RECOVERY
+    assert last.lost > last.retrans and last.total_retrans > begun.total_retrans
+    # Nothing else was sent.
+    assert last.data_segs_out - begun.data_segs_out == \
+        last.total_retrans - begun.total_retrans
+    # An idle link has a bucket of a 32nd of a packet.
+    assert near(pp.bw, FULL_BPS / 2 * PACKET / (PACKET - 47), 0.01)
+
+
+def check_rise_in_recovery():
+    """Hundreds lost in one burst: the link is full again after few RTTs."""
+    path = fair_path(20, rtt_ms=200)
+    flow = path.connect("pp")
+    pump([flow], 3)
+    path.ahead("loss 60% limit 10000")
+    pump([flow], 0.5)
+    path.ahead("limit 10000")
+    # Until nothing is on the way but a pair of repairs now and then.
+    limit(flow, 15000)
+    look(path, flow, 1)
+    begun = info(flow)
+    limit(flow)
+    seen = [(0, begun.delivered)] + [
+        (when, tcp.delivered) for when, *_, tcp in look(path, flow, 2)]
+    # Of a fifth of a second.
+    full = [when for (since, was), (when, now) in zip(seen, seen[40:])
+            if (now - was) * 8 * PACKET >= 0.98 * 10**7 * (when - since)]
+    note(f"{begun.lost} lost, {begun.total_retrans} sent again; full after "
+         f"{full[0] / 0.2 if full else None} round trips")
+    assert begun.ca_state == RECOVERY and begun.lost > begun.retrans + 50
+    assert begun.lost - begun.retrans + begun.total_retrans > 200
+    assert full and full[0] <= 5 * 0.2
+
+
 def check_first_pair():
     """The first two segments are a pair, however they were written."""
     for apart_s in (0, 0.0003):
@@ -472,6 +540,41 @@ def check_first_pair():
         assert near(pp.bw, FULL_BPS / 10, 0.01)
         flow.close()
         guest_base.cleanup()
+
+
+def check_first_ten():
+    """What follows the first pair leaves at the rate that it told."""
+    path = fair_path(20, rtt_ms=100)
+    path.s.sysctl(SYSCTL + "initial", 2)
+    flow = path.connect("pp")
+    seen = look(path, flow, 0.22, 0.001)
+    trace(seen, 5)
+    sent = [tcp.data_segs_out for *_, tcp in seen]
+    note(f"{sent[-1]} segments, queue at most "
+         f"{max(queue for _, queue, *_ in seen)}")
+    assert sent[-1] > 20
+    # From one pair to the next: a fifth of the link, and less at first.
+    assert max(after - before for before, after in zip(sent, sent[1:])) <= 2
+    assert max(queue for _, queue, *_ in seen) <= 2
+
+
+def check_gap():
+    """A gap that a low rate left is over when the rate rises."""
+    path = fair_path(10, rate_bps=50000)
+    flow = path.connect("pp")
+    look(path, flow, 60, 0.5)
+    pair = info(flow)
+    while info(flow).data_segs_out == pair.data_segs_out:
+        pump([flow], 0.005)
+    gap_s = 2 * PACKET / pair.pacing_rate
+    set_rate(path, 10**7)
+    # HTB waits as long as a packet takes before it looks at its rate again.
+    seen = look(path, flow, 1, 0.005)
+    sent = [when for when, *_, tcp in seen
+            if tcp.data_segs_out > pair.data_segs_out + 2]
+    note(f"a pair each {gap_s:.3f} s, the next after {sent[0]:.3f}")
+    assert gap_s > 0.4
+    assert sent[0] < 0.75 * gap_s
 
 
 def check_much_lost():

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * When packets leave
+ *
+ * The stack paces skbs: each is followed by the gap that its length takes at the
+ * rate. A pair is one skb, so that does for new data, with two exceptions. What
+ * is sent again are often skbs of one segment, as the other half arrived: paced
+ * one by one they are no pairs, and a connection that repairs many losses would
+ * hear nothing of its bottleneck for as long. And the first ten segments are not
+ * paced at all. In both cases we take the pacing on: a turn lets one train leave
+ * back to back, whatever skbs it is made of, and the gap is charged after it.
+ *
+ *	tso_segs()	the stack is about to send: charge the turn before; if the
+ *			gap is over, begin the next: no pacing, and a window of
+ *			one train more
+ *	cong_control()	charge the turn before
+ *
+ * Every loop of the stack that sends asks tso_segs() first, so nothing but that
+ * train leaves in a turn.
+ */
+
+#include "pp.h"
+
+/* The stack paces from this segment on. */
+#define PP_PACED_FROM	10
+
+/* Packets not known to have left or to be lost, Q8. */
+u32 pp_outstanding(const struct sock *sk)
+{
+	return min_t(u32, tcp_packets_in_flight(tcp_sk(sk)), PP_PACKETS_MAX) <<
+	       PP_PACKET_SHIFT;
+}
+
+/* Time that bytes take at the rate of the socket. */
+static u64 pp_pace_time(const struct sock *sk, u32 bytes)
+{
+	return div64_ul((u64)bytes * NSEC_PER_SEC,
+			max(READ_ONCE(sk->sk_pacing_rate), 1UL));
+}
+
+/* Does the stack pace, and not a queue of the host? */
+static bool pp_pace_is_ours(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_pacing_status) == SK_PACING_NEEDED;
+}
+
+/*
+ * A gap that was charged at a far lower rate ends when one of this rate would.
+ * Small differences are left alone: only rises would count, and not falls.
+ */
+static void pp_pace_hasten(struct sock *sk)
+{
+	u32 train = READ_ONCE(pp_net(sock_net(sk))->train);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 gap_ns = pp_pace_time(sk, train * tp->mss_cache);
+	u64 end_ns = tp->tcp_clock_cache + gap_ns;
+
+	if (tp->tcp_wstamp_ns <= end_ns + gap_ns || !pp_pace_is_ours(sk))
+		return;
+	tp->tcp_wstamp_ns = end_ns;
+	/* A timer that waits holds the socket, and still does after this. */
+	if (hrtimer_try_to_cancel(&tp->pacing_timer) == 1)
+		hrtimer_start(&tp->pacing_timer, ns_to_ktime(end_ns),
+			      HRTIMER_MODE_ABS_PINNED_SOFT);
+}
+
+/**
+ * pp_pace() - set the rate
+ * @sk: socket
+ * @rate: packets/s in Q16, at most PP_RATE_MAX
+ */
+void pp_pace(struct sock *sk, u64 rate)
+{
+	unsigned long before = sk->sk_pacing_rate;
+
+	/* 2^46 times a segment of at most 2^16. */
+	rate = (rate * tcp_sk(sk)->mss_cache) >> PP_RATE_SHIFT;
+	rate = clamp_t(u64, rate, 1, READ_ONCE(sk->sk_max_pacing_rate));
+	WRITE_ONCE(sk->sk_pacing_rate, rate);
+	if (rate > before)
+		pp_pace_hasten(sk);
+}
+
+/**
+ * pp_pace_window() - a window that leaves the rate alone
+ * @sk: socket
+ * @ca: its private area
+ *
+ * Twice what the pipe and the setpoint hold. It ends what a flow sends when ACKs
+ * stay away, and nothing else: a queue that is too long is the law's affair, so
+ * the window leaves room for some pairs above what is outstanding.
+ */
+void pp_pace_window(struct sock *sk, const struct pp *ca)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 pipe = U32_MAX - pp_law_queue(U32_MAX, ca->delay_us,
+					  ca->estimate.service);
+	u64 cwnd = 2 * ((u64)pipe + ca->setpoint) >> PP_PACKET_SHIFT;
+
+	cwnd = max_t(u64, cwnd, tcp_packets_in_flight(tp)) + 16;
+	tcp_snd_cwnd_set(tp, min_t(u64, cwnd, tp->snd_cwnd_clamp));
+}
+
+/* Will something be left to send after a train? */
+static bool pp_pace_is_more(const struct sock *sk, u32 train)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return tp->lost_out > tp->retrans_out + train || tcp_send_head(sk);
+}
+
+/* Is what comes next ours to pace, and may it leave? */
+static bool pp_pace_is_due(const struct sock *sk, const struct pp *ca,
+			   u32 train)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (tp->lost_out <= tp->retrans_out &&
+	    tp->data_segs_out >= PP_PACED_FROM)
+		return false;
+	/* After a timeout the window lets less leave than a train. */
+	return ca->estimate.service && pp_pace_is_ours(sk) &&
+	       tp->tcp_wstamp_ns <= tp->tcp_clock_cache &&
+	       tcp_snd_cwnd(tp) >= tcp_packets_in_flight(tp) + train;
+}
+
+static void pp_pace_turn(struct sock *sk, struct pp *ca, u32 train)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	ca->turn = 1;
+	ca->turn_bytes = (u32)tp->bytes_sent;
+	tcp_snd_cwnd_set(tp, tcp_packets_in_flight(tp) + train);
+	cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED, SK_PACING_NONE);
+	if (!pp_pace_is_more(sk, train))
+		return;
+
+	/* The window will stop the stack, which then arms no timer. */
+	if (hrtimer_try_to_cancel(&tp->pacing_timer) != 1)
+		sock_hold(sk);
+	hrtimer_start(&tp->pacing_timer,
+		      ns_to_ktime(tp->tcp_clock_cache +
+				  pp_pace_time(sk, train * tp->mss_cache)),
+		      HRTIMER_MODE_ABS_PINNED_SOFT);
+}
+
+/**
+ * pp_pace_settle() - end a turn and charge what left in it
+ * @sk: socket
+ * @ca: its private area
+ *
+ * The window is still that of the turn.
+ *
+ * Return: bytes that left.
+ */
+u32 pp_pace_settle(struct sock *sk, struct pp *ca)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 sent = (u32)tp->bytes_sent - ca->turn_bytes;
+
+	if (!ca->turn)
+		return 0;
+	ca->turn = 0;
+	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+	tp->tcp_wstamp_ns += pp_pace_time(sk, sent);
+	return sent;
+}
+
+/**
+ * pp_pace_before_send() - the stack is about to send: whose pacing is it?
+ * @sk: socket
+ * @ca: its private area
+ * @train: segments of a train
+ */
+void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train)
+{
+	if (ca->turn) {
+		bool idle = !pp_pace_settle(sk, ca);
+
+		pp_pace_window(sk, ca);
+		/* Nothing could be sent: do not ask again and again. */
+		if (idle)
+			return;
+	}
+	if (pp_pace_is_due(sk, ca, train))
+		pp_pace_turn(sk, ca, train);
+}
