@@ -199,6 +199,7 @@ enum pp_verdict {
 	PP_VERDICT_NONE,	/* nothing */
 	PP_VERDICT_OWN,		/* it is there, and R is right */
 	PP_VERDICT_SHARED,	/* less arrives than it would serve */
+	PP_VERDICT_LOSSY,	/* nothing waits, and much is lost */
 	PP_VERDICT_LONGER,	/* it was empty, and round trips take longer */
 };
 
@@ -212,7 +213,7 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 	u64 busy_us, most_us;
 
 	if (ca->empty && ca->losses >= PP_LOSSES && ca->losses > arrived / 4)
-		return PP_VERDICT_SHARED;
+		return PP_VERDICT_LOSSY;
 
 	/* What was low a round trip ago shows in the times of this one. */
 	if (ca->was_empty && ca->low_us != U32_MAX) {
@@ -248,10 +249,12 @@ static bool pp_path_lengthen(const struct sock *sk, struct pp *ca)
 	return true;
 }
 
-static void pp_path_share(const struct sock *sk, struct pp *ca)
+static void pp_path_share(const struct sock *sk, struct pp *ca,
+			  enum pp_verdict verdict)
 {
 	ca->shared = 1;
-	ca->fresh = !ca->hold;
+	/* A longer way loses nothing: there is nothing to watch for. */
+	ca->fresh = !ca->hold && verdict != PP_VERDICT_LOSSY;
 	ca->fell = 0;
 	pp_count(sock_net(sk), PP_COUNT_SHARED);
 }
@@ -270,9 +273,9 @@ static void pp_path_own(const struct sock *sk, struct pp *ca)
 		ca->odd += PP_ODD_STEP;
 		if (ca->odd >= PP_ODD_LIMIT) {
 			ca->odd = 0;
-			if (verdict == PP_VERDICT_SHARED ||
+			if (verdict != PP_VERDICT_LONGER ||
 			    !pp_path_lengthen(sk, ca))
-				pp_path_share(sk, ca);
+				pp_path_share(sk, ca, verdict);
 		}
 	}
 }
