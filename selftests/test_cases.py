@@ -317,7 +317,11 @@ def measured(kind, **words):
     ("share_error", {"to_s": 2.0}, 1 - 2 / (1 + 2300 / 1000)),
     ("class_mean", {"from_s": 2.5}, 5.5), ("class_peak", {"role": "two"}, 9),
     ("class_jain", {"from_s": 2.5}, theory.jain_index([2, 9])),
-    ("estimate_error", {"from_s": 2.5}, 7)])
+    ("estimate_error", {"from_s": 2.5}, 7),
+    # Windows that the run did not reach.
+    ("estimate_error", {"from_s": 4.0}, None),
+    ("goodput_share", {"from_rtt": 20}, None),
+    ("share_error", {"from_s": 5.0}, None)])
 def test_kinds_of_metrics(kind, words, value):
     found = measured(kind, **words)
     assert found == (value if value is None else pytest.approx(value))

@@ -186,7 +186,7 @@ def frames(raw, name, out):
 
 def curve(wholes, key, out):
     """A metric against the x of its cases: a panel for each series if several
-    results are compared, else a line."""
+    results are compared, else a line. None if no case has it."""
     first = wholes[0]
     column = next(column for column in first["columns"]
                   if column["key"] == key)
@@ -215,7 +215,7 @@ def curve(wholes, key, out):
             groups.setdefault(head, []).append((rest, points))
         panels = list(groups.items())
     if not panels:
-        raise TollwayError(f"there is no {key} to be shown")
+        return None
     with plt.rc_context(STYLE):
         figure, grid = plt.subplots(
             len(panels), 1, figsize=(9, 1.2 + 2.8 * len(panels)),

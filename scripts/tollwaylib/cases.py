@@ -353,6 +353,8 @@ def _estimate_error(data, words):
                 zip(samples["t_s"], samples["cc_pacing_gain"])
                 if start <= t <= stop]
         there = (own[0] >= start) & (own[0] <= stop)
+        if not told or not there.any():
+            return None
         error = abs(statistics.fmean(told) - float(own[1][there].mean()))
         worst = error if worst is None else max(worst, error)
     return worst
@@ -470,7 +472,10 @@ def measure(raw):
         for wanted in raw["metrics"]:
             if wanted["kind"] not in KINDS:
                 raise TollwayError(f"there is no metric {wanted['kind']!r}")
-            value = KINDS[wanted["kind"]](data, wanted["words"])
+            start, stop = data.window(wanted["words"])
+            # A run may end before the window that a metric is about.
+            value = KINDS[wanted["kind"]](data, wanted["words"]) \
+                if stop > start else None
             found[wanted["key"]] = None if value is None else float(value)
         points.setdefault(case["point"], []).append((case, found))
     return [_point(name, runs, raw["metrics"])

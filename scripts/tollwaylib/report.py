@@ -267,7 +267,9 @@ def _case_curves(groups, experiments, directory):
             paths = case_figures.curve(
                 [group.whole for group in chosen], key,
                 directory / "figures" / f"{experiment}-{key}")
-            parts.append(_figure(paths, f"{key} of each source and queue"))
+            if paths:
+                parts.append(_figure(paths,
+                                     f"{key} of each source and queue"))
     return "\n".join(parts)
 
 
@@ -344,7 +346,8 @@ def _case_pictures(group, base):
         out = base.with_name(f"{base.name}-{slug}")
         if kind == "curve":
             paths = case_figures.curve([group.whole], what, out)
-            yield _figure(paths, f"{what} of each case")
+            if paths:
+                yield _figure(paths, f"{what} of each case")
         elif any(case["name"] == what for case in group.raw["cases"]):
             if kind == "class_queues" and not case_figures.has_classes(
                     group.raw, what):

@@ -9,8 +9,8 @@ import struct
 import time
 
 import guest_base
-from bench import (CE, ECT0, HOLD_BPS, PACKET_VNET_HDR, SOL_PACKET, Bench,
-                   Model, deviation, ip_sum, ipv4, ipv6, other)
+from bench import (CE, ECT0, HOLD_BPS, Bench, Model, deviation, ip_sum, ipv4,
+                   ipv6, other, super_packet)
 from guest_base import near, note, run
 from law_models import Scene
 from rtnl import (BYTES, DITHER, ECN, FOUR_BIT, GAMMA_ONE, NODROP,
@@ -549,19 +549,9 @@ def check_super_packets():
             no_tso("va")
         bench.htb(HOLD_BPS, 60000, options(limit=1000, target=0, gamma=0.01,
                                            flags=flags, feedback=PRICE))
-        with bench.a:
-            raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-            raw.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
-            raw.bind(("va", 0x0800))
-        payload = 10 * 1000
-        tcp = struct.pack(">HHIIBBHHH", 1, 2, 3, 4, 0x50, 0x10, 1000, 0, 0)
-        head = bytearray(carrier(1, 14 + 20 + 20 + payload, ECT0)[:34])
-        head[23] = 6
-        head[24:26] = bytes(2)
-        head[24:26] = struct.pack(">H", ip_sum(head[14:34]))
-        virtio = struct.pack("=BBHHHH", 1, 1, 54, 1000, 34, 16)
+        raw = bench.virtio()
         for _ in range(20):
-            raw.send(virtio + bytes(head) + tcp + bytes(payload))
+            raw.send(super_packet(10, carrier))
         bench.drain()
         stats = bench.stats()
         held = stats.qlen
