@@ -37,6 +37,8 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
 LIMIT_S = 300
 SECONDS = 4
+# Between changes of queues.
+PAUSE_S = 0.05
 QUEUES = 2
 FLOWS = 8
 FLOW_MBIT = 10
@@ -279,6 +281,8 @@ def check_multi_queue(note):
                     f"{queue + 1}0: {kinds[queue % len(kinds)]} limit "
                     f"{300 + changes % 2 * 100}", space="a")
             changes += 1
+            # Where computation takes no time, this must.
+            time.sleep(PAUSE_S)
         rate = sum(received_bps(report()) for report in reports)
         packets = {kinds[queue % len(kinds)]:
                    qdiscs("a")[f"{queue + 1}0:"]["packets"]
@@ -342,6 +346,7 @@ def check_storm(note):
                     stderr=subprocess.STDOUT, timeout=LIMIT_S).stdout
             done["refused"] += said.count("Command failed")
             done["tried"] += len(lines)
+            time.sleep(PAUSE_S)
         rate = sum(received_bps(report()) for report in reports)
     note(f"{rate / 1e6:.0f} Mb/s, {dict(done)}")
     assert rate > 0 and done["refused"] < done["tried"] / 2, said
