@@ -43,7 +43,6 @@
 #include <linux/errno.h>
 #include <linux/indirect_call_wrapper.h>
 #include <linux/ktime.h>
-#include <linux/prandom.h>
 #include <linux/random.h>
 #include <linux/skbuff.h>
 #include <linux/tcp.h>
@@ -57,6 +56,7 @@
 #include "sbrm_feedback.h"
 #include "sbrm_laws.h"
 #include "tollway_fixp.h"
+#include "tollway_random.h"
 
 #define SBRM_DEFAULT_LIMIT	1000U	/* packets */
 #define SBRM_DEFAULT_LIMIT_BYTES (1000U * 1514)
@@ -99,7 +99,7 @@ struct sbrm_sched_data {
 	struct sbrm_params	params;
 	u32			packets;
 	u32			bytes;
-	struct rnd_state	random;
+	u64			random;
 	s32			owed[SBRM_FLOWS];
 	struct tc_sbrm_xstats	stats;
 };
@@ -184,7 +184,7 @@ static u64 sbrm_probability(const struct sbrm_law_ops *law, u64 price)
  */
 static bool sbrm_draw(struct sbrm_sched_data *q, struct sk_buff *skb, u32 prob)
 {
-	u32 random = prandom_u32_state(&q->random);
+	u32 random = tollway_random_u32(&q->random);
 	s32 *owed;
 
 	if (!(q->params.flags & SBRM_F_DITHER))
@@ -744,7 +744,7 @@ static int sbrm_init(struct Qdisc *sch, struct nlattr *opt,
 		.flags		= SBRM_F_ECN | SBRM_F_SPLIT_GSO | SBRM_F_DITHER,
 	};
 
-	prandom_seed_state(&q->random, get_random_u64());
+	q->random = get_random_u64();
 	sbrm_params_default(&params, SBRM_LAW_SBRM);
 	params.gamma = sbrm_gamma_auto(&params);
 	sbrm_params_apply(q, &params);

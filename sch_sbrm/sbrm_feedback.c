@@ -13,7 +13,6 @@
 #include <linux/ip.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
-#include <linux/prandom.h>
 #include <linux/skbuff.h>
 #include <net/checksum.h>
 #include <net/ip.h>
@@ -21,6 +20,7 @@
 #include "pkt_sbrm.h"
 #include "sbrm_feedback.h"
 #include "tollway_fixp.h"
+#include "tollway_random.h"
 
 /* Bits of a Q32 price below the last one of the field. */
 #define SBRM_FRACTION_BITS	(FIXP_SHIFT - PKT_SBRM_PRICE_SHIFT)
@@ -83,7 +83,7 @@ static void sbrm_carrier_write(struct iphdr *iph, u16 value)
  * sbrm_feedback_price() - add a price to the identification
  * @skb: packet that leaves, from its link layer header on
  * @price: Q32, base e
- * @state: for a draw
+ * @random: generator
  *
  * The price is rounded up with the probability that makes the mean exact: what
  * is below 2^-12 counts too.
@@ -91,7 +91,7 @@ static void sbrm_carrier_write(struct iphdr *iph, u16 value)
  * Return: what became of it.
  */
 enum sbrm_carry sbrm_feedback_price(struct sk_buff *skb, u64 price,
-				    struct rnd_state *state)
+				    u64 *random)
 {
 	u32 fraction = price & (BIT(SBRM_FRACTION_BITS) - 1);
 	struct iphdr *iph;
@@ -104,7 +104,7 @@ enum sbrm_carry sbrm_feedback_price(struct sk_buff *skb, u64 price,
 
 	sum = min_t(u64, price >> SBRM_FRACTION_BITS, PKT_SBRM_PRICE_MAX + 1);
 	if (fraction &&
-	    prandom_u32_state(state) >> (32 - SBRM_FRACTION_BITS) < fraction)
+	    tollway_random_u32(random) >> (32 - SBRM_FRACTION_BITS) < fraction)
 		sum++;
 	if (!sum)
 		return SBRM_CARRIED;
@@ -122,7 +122,7 @@ enum sbrm_carry sbrm_feedback_price(struct sk_buff *skb, u64 price,
  * sbrm_feedback_four_bit() - set bits of the identification
  * @skb: packet that leaves, from its link layer header on
  * @price: Q32, base e
- * @state: for a draw
+ * @random: generator
  *
  * One draw does for all bits: a source that knows the price from one of them
  * does not look at the others, and those of other queues are independent.
@@ -130,14 +130,14 @@ enum sbrm_carry sbrm_feedback_price(struct sk_buff *skb, u64 price,
  * Return: what became of it.
  */
 enum sbrm_carry sbrm_feedback_four_bit(struct sk_buff *skb, u64 price,
-				       struct rnd_state *state)
+				       u64 *random)
 {
 	static const u32 k[] = {
 		PKT_SBRM_FOUR_BIT_K0, PKT_SBRM_FOUR_BIT_K1,
 		PKT_SBRM_FOUR_BIT_K2, PKT_SBRM_FOUR_BIT_K3,
 	};
 	struct iphdr *iph;
-	u32 i, random;
+	u32 i, draw;
 	u16 bits = 0;
 
 	if (!sbrm_has_carrier(skb))
@@ -149,13 +149,13 @@ enum sbrm_carry sbrm_feedback_four_bit(struct sk_buff *skb, u64 price,
 
 	/* Each is at least 1/64: prices from 2^12 up set all bits. */
 	price = min_t(u64, price, BIT_ULL(FIXP_SHIFT + 12));
-	random = prandom_u32_state(state);
+	draw = tollway_random_u32(random);
 	for (i = 0; i < ARRAY_SIZE(k); i++) {
 		u64 unmarked;
 
 		unmarked = fixp_exp_neg(mul_u64_u32_shr(price, k[i],
 							PKT_SBRM_FOUR_BIT_SHIFT));
-		if (random >= unmarked)
+		if (draw >= unmarked)
 			bits |= BIT(i);
 	}
 	if (!bits)

@@ -5,7 +5,6 @@
 
 #include <linux/types.h>
 
-struct rnd_state;
 struct sk_buff;
 
 /**
@@ -22,8 +21,8 @@ enum sbrm_carry {
 
 void sbrm_feedback_fix_id(struct sk_buff *skb);
 enum sbrm_carry sbrm_feedback_price(struct sk_buff *skb, u64 price,
-				    struct rnd_state *state);
+				    u64 *random);
 enum sbrm_carry sbrm_feedback_four_bit(struct sk_buff *skb, u64 price,
-				       struct rnd_state *state);
+				       u64 *random);
 
 #endif /* _SBRM_FEEDBACK_H */

@@ -72,12 +72,13 @@
 #include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
-#include <linux/prandom.h>
+#include <linux/random.h>
 #include <linux/skbuff.h>
 #include <net/inet_ecn.h>
 #include <net/tcp.h>
 
 #include "sbrm.h"
+#include "tollway_random.h"
 
 /* Round-trip times are taken as 1 us .. 16 s. */
 #define SBRM_RTT_MAX_US	16777216U
@@ -128,11 +129,11 @@ void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd)
 }
 
 /* For the gaps between packets. */
-static DEFINE_PER_CPU(struct rnd_state, sbrm_random);
+static DEFINE_PER_CPU(u64, sbrm_random);
 
 static u16 sbrm_random_u16(void)
 {
-	u16 value = prandom_u32_state(&get_cpu_var(sbrm_random)) >> 16;
+	u16 value = tollway_random_u32(&get_cpu_var(sbrm_random)) >> 16;
 
 	put_cpu_var(sbrm_random);
 	return value;
@@ -672,7 +673,8 @@ static int __init sbrm_module_init(void)
 
 	BUILD_BUG_ON(sizeof(struct sbrm) > ICSK_CA_PRIV_SIZE);
 
-	prandom_seed_full_state(&sbrm_random);
+	for_each_possible_cpu(i)
+		per_cpu(sbrm_random, i) = get_random_u64();
 	err = sbrm_net_register();
 	if (err)
 		return err;
