@@ -137,8 +137,9 @@ enum sbrm_carry sbrm_feedback_four_bit(struct sk_buff *skb, u64 price,
 		PKT_SBRM_FOUR_BIT_K2, PKT_SBRM_FOUR_BIT_K3,
 	};
 	struct iphdr *iph;
-	u32 i, draw;
 	u16 bits = 0;
+	u64 drawn;
+	u32 i;
 
 	if (!sbrm_has_carrier(skb))
 		return SBRM_UNCARRIED;
@@ -149,15 +150,12 @@ enum sbrm_carry sbrm_feedback_four_bit(struct sk_buff *skb, u64 price,
 
 	/* Each is at least 1/64: prices from 2^12 up set all bits. */
 	price = min_t(u64, price, BIT_ULL(FIXP_SHIFT + 12));
-	draw = tollway_random_u32(random);
-	for (i = 0; i < ARRAY_SIZE(k); i++) {
-		u64 unmarked;
-
-		unmarked = fixp_exp_neg(mul_u64_u32_shr(price, k[i],
-							PKT_SBRM_FOUR_BIT_SHIFT));
-		if (draw >= unmarked)
-			bits |= BIT(i);
-	}
+	/* -ln(u), u of 0 .. 1: k * price is above with 1 - exp(-k * price). */
+	drawn = -fixp_ln(tollway_random_u32(random));
+	drawn <<= PKT_SBRM_FOUR_BIT_SHIFT;
+	/* 2^44 and 20 bits */
+	for (i = 0; i < ARRAY_SIZE(k); i++)
+		bits |= (price * k[i] >= drawn) << i;
 	if (!bits)
 		return SBRM_CARRIED;
 
