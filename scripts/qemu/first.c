@@ -47,7 +47,9 @@ int main(int argc, char **argv)
 	load_modules();
 	if (mount("root", "/root", "9p", MS_RDONLY, NINE_P))
 		fail("mount root");
-	if (chdir("/root") || chroot("."))
+	/* Over the initramfs: a namespace that is entered begins at its top. */
+	if (chdir("/root") || mount(".", "/", NULL, MS_MOVE, NULL) ||
+	    chroot("."))
 		fail("chroot");
 	argv[0] = "/bin/sh";
 	execv(argv[0], argv);
