@@ -38,9 +38,10 @@ UNREAD_BYTES = 8 << 20
 MANY_FLOWS = 1000
 MANY_REST_MS = 2
 MANY_READ_MS = 50
-# A link is believed when its rate and round trip are this near.
-RATE_TOLERANCE = 0.002
-RTT_TOLERANCE_MS = 0.2
+# Calibration: from here on the queue is full and the link busy, s; and so many
+# packets are counted at least.
+BUSY_S = 0.1
+CALIBRATION_PACKETS = 100
 
 
 def kill_group(process):
@@ -64,6 +65,8 @@ class Run:
     job: dict with `experiment`, `topology` (class name in topo.py and its
     parameters), `parameters`, `flows` (list of dicts, see experiments.py),
     `seed`, `sysctls` ({name: value}, set in every host), `out_dir`, `bin_dir`.
+    `real_time`: to start a program takes time. `disposable`: nothing outlives
+    the run anyway.
     """
 
     def __init__(self, job, progress=lambda text: None):
@@ -143,6 +146,15 @@ class Run:
         if tried.returncode:
             reason = tried.stdout.strip().partition("\n")[0]
             raise TollwayError(f"--aqm '{self.job['aqm']}': {reason}")
+
+    def lead_ns(self, least_s, programs):
+        """From now until so many programs are started and wait, ns."""
+        if self.job.get("real_time"):
+            started = time.monotonic()
+            subprocess.run(["unshare", "-n", "true"], check=True)
+            took_s = time.monotonic() - started
+            least_s = max(least_s, 2 * programs * took_s)
+        return int(least_s * 1e9)
 
     def hosts(self):
         """Nodes that send or receive."""
@@ -287,7 +299,8 @@ class Run:
             rtt_ms = self.ping_ms(path)
             # A 98-byte echo is sent twice over each link, at its rate.
             floor = path["rtt_ms"]
-            if not floor <= rtt_ms <= floor + RTT_TOLERANCE_MS:
+            if not floor <= rtt_ms <= \
+                    floor + self.parameters["rtt_tolerance_ms"]:
                 raise TollwayError(
                     f"calibration failed: the round trip of path {name} is "
                     f"{rtt_ms} ms instead of {floor} ms")
@@ -303,26 +316,35 @@ class Run:
         size = self.topo.packet_bytes
         payload = self.topo.mtu - 28
         offered = described["capacity_bps"] * 5 // 4 * payload // size
-        epoch_ns = time.monotonic_ns() + int(0.1e9)
-        # Enough packets either way for what RATE_TOLERANCE asks.
-        overload_s = 0.5 if described["capacity_bps"] <= 10**9 else 0.15
+        # The three programs below.
+        lead_ns = self.lead_ns(0.1, 3)
+        epoch_ns = time.monotonic_ns() + lead_ns
+        busy_s = max(0.4 if described["capacity_bps"] <= 10**9 else 0.05,
+                     CALIBRATION_PACKETS * size * 8 / described["capacity_bps"])
+        overload_s = round(BUSY_S + busy_s, 6)
         sink = self.sink(path["sink"], epoch_ns)
         queue = self.sampler(link, epoch_ns, overload_s, 10000)
-        # From 0.1 s on the queue is full and the link busy.
         send = self.sender(path_name,
                            [f"id=1 dst={address_of(self.net[path['sink']])} "
                             f"port={SINK_PORT} proto=udp size={payload} "
                             f"rate={offered} arrival=cbr"],
                            epoch_ns, overload_s, 0)
-        self.finish(send, GRACE_S)
+        self.finish(send, lead_ns / 1e9 + overload_s + GRACE_S)
         samples = self.finish(queue, GRACE_S)["devices"][device]
         self.stop_sinks({path["sink"]: sink})
-        first = next(i for i, t in enumerate(samples["t_s"]) if t >= 0.1)
-        seconds = samples["t_s"][-1] - samples["t_s"][first]
+        times = samples["t_s"]
+        first = next((i for i, t in enumerate(times) if t >= BUSY_S), None)
+        if first is None or times[-1] - times[first] < busy_s / 2:
+            raise TollwayError("calibration failed: this machine is too slow, "
+                               f"or too busy, to look at {link} in time")
+        seconds = times[-1] - times[first]
         rate = (samples["bytes"][-1] - samples["bytes"][first]) * 8 / seconds
         found = {"rate_bps": rate, "capacity_bps": described["capacity_bps"],
                  "drops": samples["drops"][-1], "ok": True}
-        if abs(rate / described["capacity_bps"] - 1) > RATE_TOLERANCE:
+        # Packets are counted whole.
+        tolerance = self.parameters["rate_tolerance"] + \
+            size * 8 / (seconds * described["capacity_bps"])
+        if abs(rate / described["capacity_bps"] - 1) > tolerance:
             raise TollwayError(
                 f"calibration failed: {link} carries {rate / 1e6:.2f} Mb/s "
                 f"instead of {described['capacity_bps'] / 1e6:.2f}")
@@ -370,7 +392,8 @@ class Run:
         # On a whole second, so that the phase of the kernel's ticks does not
         # depend on how long the building took.
         second_ns = 10**9
-        epoch_ns = (time.monotonic_ns() + int(SETTLE_S * 1e9)) \
+        programs = 2 * len(self.topo.paths) + len(self.topo.priced)
+        epoch_ns = (time.monotonic_ns() + self.lead_ns(SETTLE_S, programs)) \
             // second_ns * second_ns + second_ns
 
         flows = [dict(flow,

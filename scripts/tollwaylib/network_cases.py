@@ -70,7 +70,8 @@ class CaseRun(Run):
     def measure_case(self, case, phases):
         """Run one case; returns what is raw of it."""
         self.prepare_case(case)
-        epoch_ns = time.monotonic_ns() + int(IDLE_S * 1e9)
+        epoch_ns = time.monotonic_ns() + self.lead_ns(
+            IDLE_S, len(self.topo.paths) + len(self.topo.priced))
         # On a whole millisecond, as the kernel's ticks are.
         epoch_ns -= epoch_ns % 10**6
         jitter_s = self.parameters["start_jitter_s"]

@@ -101,7 +101,8 @@ class HostPlace:
 
     def run(self, job, folder, core, on_line):
         """Run a job; raw.json is in `folder` afterwards."""
-        inside = dict(job, out_dir=str(folder), bin_dir=str(self.tools))
+        inside = dict(job, out_dir=str(folder), bin_dir=str(self.tools),
+                      real_time=True)
         (folder / "job.json").write_text(json.dumps(inside))
         environment = dict(os.environ, PYTHONPATH=str(TOP / "scripts"),
                            TC_LIB_DIR=str(self.tools))

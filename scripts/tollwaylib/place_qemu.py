@@ -239,7 +239,7 @@ class QemuPlace:
     def run(self, job, folder, core, on_line):
         """Run a job; raw.json is in `folder` afterwards."""
         inside = dict(job, out_dir=OUT, bin_dir=f"{BUILD}/tools",
-                      disposable=True)
+                      disposable=True, real_time=True)
         (folder / "job.json").write_text(json.dumps(inside))
         limit_s = job["parameters"]["duration_s"] + GRACE_S
         status = self.machine.run(
