@@ -41,7 +41,9 @@
 #include <linux/types.h>
 #include <linux/kernel.h>
 #include <linux/errno.h>
+#include <linux/hash.h>
 #include <linux/indirect_call_wrapper.h>
+#include <linux/ip.h>
 #include <linux/ktime.h>
 #include <linux/random.h>
 #include <linux/skbuff.h>
@@ -74,7 +76,8 @@
 #define SBRM_LIMIT_MAX		((u32)S32_MAX)
 
 /* Flows are told apart by hash, for dithering: 4 KB for each queue. */
-#define SBRM_FLOWS		1024
+#define SBRM_FLOWS_LOG		10
+#define SBRM_FLOWS		BIT(SBRM_FLOWS_LOG)
 
 /* One dequeue drops at most this many packets for their price. */
 #define SBRM_DROP_RUN		64
@@ -89,6 +92,7 @@
  * @bytes: bytes in the FIFO; unlike qlen and qstats.backlog, neither counts a
  *	packet that a parent peeked at: that one has left and paid
  * @random: for draws; seeded for each queue
+ * @key: for the hash of flows
  * @owed: marks that the flows of a hash are owed, in 2^-29: between -1 and 2
  * @stats: counters as dumped; @stats.price and @stats.prob are filled in there
  */
@@ -100,6 +104,7 @@ struct sbrm_sched_data {
 	u32			packets;
 	u32			bytes;
 	u64			random;
+	u64			key;
 	s32			owed[SBRM_FLOWS];
 	struct tc_sbrm_xstats	stats;
 };
@@ -166,6 +171,44 @@ static u64 sbrm_probability(const struct sbrm_law_ops *law, u64 price)
 	return min_t(u64, FIXP_ONE - fixp_exp_neg(price), U32_MAX);
 }
 
+/* What tells TCP or UDP over IPv4 without options apart. */
+struct sbrm_flow_head {
+	struct iphdr	ip;
+	__be32		ports;
+};
+
+/*
+ * Number of the flow of a packet, below SBRM_FLOWS. Where nobody has worked out
+ * its hash yet, as for what a router forwards, addresses and ports do: to
+ * dissect it costs more than all the rest. Whatever has none of these, such as
+ * a fragment or a tunnel, is dissected.
+ */
+static u32 sbrm_flow(const struct sbrm_sched_data *q, struct sk_buff *skb)
+{
+	const struct sbrm_flow_head *head;
+	struct sbrm_flow_head copy;
+	u64 hash;
+
+	if (skb->l4_hash || skb->sw_hash || skb->protocol != htons(ETH_P_IP))
+		goto dissect;
+
+	head = skb_header_pointer(skb, skb_network_offset(skb), sizeof(copy),
+				  &copy);
+	if (!head || head->ip.version != 4 || head->ip.ihl != 5 ||
+	    (head->ip.protocol != IPPROTO_TCP &&
+	     head->ip.protocol != IPPROTO_UDP) ||
+	    head->ip.frag_off & htons(IP_MF | IP_OFFSET))
+		goto dissect;
+
+	hash = (u64)(__force u32)head->ip.saddr << 32 |
+	       (__force u32)head->ip.daddr;
+	hash = (hash ^ q->key) * GOLDEN_RATIO_64 ^ (__force u32)head->ports;
+	return hash_64(hash, SBRM_FLOWS_LOG);
+
+dissect:
+	return reciprocal_scale(skb_get_hash(skb), SBRM_FLOWS);
+}
+
 /**
  * sbrm_draw() - shall this packet pay?
  * @q: queue
@@ -191,7 +234,7 @@ static bool sbrm_draw(struct sbrm_sched_data *q, struct sk_buff *skb, u32 prob)
 		return random < prob;
 
 	/* From -1 .. 1 before to 2 at most: 2^30 fits. */
-	owed = &q->owed[reciprocal_scale(skb_get_hash(skb), SBRM_FLOWS)];
+	owed = &q->owed[sbrm_flow(q, skb)];
 	*owed += prob >> 3;
 	if (*owed <= (s32)(random >> 3))
 		return false;
@@ -745,6 +788,7 @@ static int sbrm_init(struct Qdisc *sch, struct nlattr *opt,
 	};
 
 	q->random = get_random_u64();
+	q->key = get_random_u64();
 	sbrm_params_default(&params, SBRM_LAW_SBRM);
 	params.gamma = sbrm_gamma_auto(&params);
 	sbrm_params_apply(q, &params);

@@ -3,10 +3,11 @@
 
 import math
 import socket
+import struct
 
 import guest_base
 from bench import (CE, ECT0, ECT1, HOLD_BPS, NOT_ECT, Bench, Model, deviation,
-                   ipv4, ipv6, other, probability, super_packet)
+                   ip_sum, ipv4, ipv6, other, probability, super_packet)
 from guest_base import chi_square_limit, near, note, run
 from rtnl import (BYTES, DITHER, ECN, GAMMA_AUTO, GAMMA_ONE, NODROP,
                   SPLIT_GSO, Refused, options)
@@ -100,6 +101,38 @@ def check_dither_by_flow():
     both = sum(one * two for one, two in zip(hits[1], hits[2]))
     due = sum(hits[1]) * sum(hits[2]) / 200
     assert abs(both - due) < 4.5 * math.sqrt(due), (both, due)
+
+
+def check_dither_without_ports():
+    """Packets whose ports are not where most have theirs are one flow."""
+    def shape(length, fragment, protocol):
+        def make(number, size, tos):
+            frame = bytearray(ipv4(number, size, tos))
+            frame[14] = 0x40 | length
+            frame[20:22] = struct.pack(">H", fragment)
+            frame[23] = protocol
+            frame[34:38] = struct.pack(">I", number * 40503)
+            frame[24:26] = bytes(2)
+            frame[24:26] = struct.pack(">H", ip_sum(frame[14:14 + 4 * length]))
+            return bytes(frame)
+        return make
+
+    for name, make in {"first fragment": shape(5, 0x2000, 17),
+                       "fragment": shape(5, 0x2010, 17),
+                       "last fragment": shape(5, 0x0010, 6),
+                       "options": shape(6, 0x4000, 17),
+                       "no protocol with ports": shape(5, 0, 253)}.items():
+        bench = Bench()
+        bench.htb(FAST_BPS, 1000, options(limit=1000, target=0, gamma=0.0357,
+                                          flags=DEFAULTS))
+        model = Model(bench)
+        model.run(20, 10, make=make)
+        model.draws.clear()
+        model.run(300, 10, make=make)
+        _, hits, expected, _ = deviation(model.draws, 0.0357, 0)
+        note(f"{name}: {hits} where {expected:.1f} were due")
+        assert abs(hits - expected) <= 2, name
+        guest_base.cleanup()
 
 
 def check_marks_in_bytes():
