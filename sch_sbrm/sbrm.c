@@ -91,6 +91,8 @@
  * @packets: segments in the FIFO
  * @bytes: bytes in the FIFO; unlike qlen and qstats.backlog, neither counts a
  *	packet that a parent peeked at: that one has left and paid
+ * @priced: price that @prob is for
+ * @prob: probability m of a mark, Q32, of laws with a clock
  * @random: for draws; seeded for each queue
  * @key: for the hash of flows
  * @owed: marks that the flows of a hash are owed, in 2^-29: between -1 and 2
@@ -103,6 +105,8 @@ struct sbrm_sched_data {
 	struct sbrm_params	params;
 	u32			packets;
 	u32			bytes;
+	u64			priced;
+	u64			prob;
 	u64			random;
 	u64			key;
 	s32			owed[SBRM_FLOWS];
@@ -355,11 +359,24 @@ static void sbrm_tell(struct sbrm_sched_data *q, struct sk_buff *skb,
 		WRITE_ONCE(q->stats.saturated, q->stats.saturated + segments);
 }
 
+/* The same, not worked out again while a law that has a clock waits for it. */
+static u64 sbrm_probability_now(struct sbrm_sched_data *q, u64 price)
+{
+	if (!q->law->advance)
+		return sbrm_probability(q->law, price);
+
+	if (price != q->priced) {
+		q->priced = price;
+		q->prob = sbrm_probability(q->law, price);
+	}
+	return q->prob;
+}
+
 /* Charge the price: true if the packet has paid and may leave. */
 static bool sbrm_charge(struct sbrm_sched_data *q, struct sk_buff *skb,
 			u64 price, bool may_drop)
 {
-	u64 prob = sbrm_probability(q->law, price);
+	u64 prob = sbrm_probability_now(q, price);
 	u32 flags = q->params.flags;
 	u32 segments;
 
@@ -442,6 +459,8 @@ static void sbrm_state_reset(struct sbrm_sched_data *q)
 	WRITE_ONCE(q->state.price, 0);
 	WRITE_ONCE(q->state.input, 0);
 	WRITE_ONCE(q->state.pending, 0);
+	q->priced = 0;
+	q->prob = 0;
 	WRITE_ONCE(q->state.time, q->law->advance ? ktime_get_ns() : 0);
 }
 
