@@ -341,9 +341,9 @@ class Run:
         rate = (samples["bytes"][-1] - samples["bytes"][first]) * 8 / seconds
         found = {"rate_bps": rate, "capacity_bps": described["capacity_bps"],
                  "drops": samples["drops"][-1], "ok": True}
-        # Packets are counted whole.
-        tolerance = self.parameters["rate_tolerance"] + \
-            size * 8 / (seconds * described["capacity_bps"])
+        # Packets are counted whole: one may be more than the tolerance.
+        tolerance = max(self.parameters["rate_tolerance"],
+                        size * 8 / (seconds * described["capacity_bps"]))
         if abs(rate / described["capacity_bps"] - 1) > tolerance:
             raise TollwayError(
                 f"calibration failed: {link} carries {rate / 1e6:.2f} Mb/s "

@@ -61,7 +61,7 @@ COMMON = {
     "start_jitter_s": (0.1, 0.0, 10.0, "s over which the seed spreads starts"),
     # What a link may differ from what it should be and the run be made.
     "rate_tolerance": (0.002, 0.0, 1.0, "part by which a link's rate may "
-                       "differ in calibration, and a packet"),
+                       "differ in calibration, or a packet"),
     "rtt_tolerance_ms": (0.2, 0.0, 10000.0, "ms by which a path's round trip "
                          "may be longer in calibration"),
     "packet_bytes": (1000, 114, 9014, "bytes of a full packet on the wire"),
