@@ -30,7 +30,10 @@
  *	(dither), which leaves the probability as it is and takes most of the
  *	noise out of the price that a source sees: see sbrm_draw();
  * - GSO super-packets are split on enqueue, or else counted by the segments
- *   they carry and priced as one.
+ *   they carry and priced as one;
+ * - laws with a clock look at it once for a packet: one that joins others
+ *   arrives, for the law, when the next one comes or leaves: see
+ *   sbrm_arrive().
  *
  * Everything below runs under the root lock of the qdisc, but for dump, which
  * reads single words.
@@ -91,6 +94,8 @@
  * @packets: segments in the FIFO
  * @bytes: bytes in the FIFO; unlike qlen and qstats.backlog, neither counts a
  *	packet that a parent peeked at: that one has left and paid
+ * @late: bytes of a packet that the law has not been told of, 0 for none
+ * @found: backlog that packet found
  * @priced: price that @prob is for
  * @prob: probability m of a mark, Q32, of laws with a clock
  * @random: for draws; seeded for each queue
@@ -105,6 +110,8 @@ struct sbrm_sched_data {
 	struct sbrm_params	params;
 	u32			packets;
 	u32			bytes;
+	u32			late;
+	u32			found;
 	u64			priced;
 	u64			prob;
 	u64			random;
@@ -147,12 +154,34 @@ static u32 sbrm_backlog(const struct sbrm_sched_data *q)
 						READ_ONCE(q->packets);
 }
 
-/* Let a law with a clock see the time, before the backlog changes. */
+/* Let a law with a clock see the time, and what came since it last did. */
 static void sbrm_advance(struct sbrm_sched_data *q)
 {
-	if (q->law->advance)
-		q->law->advance(&q->coef, &q->state, ktime_get_ns(),
-				sbrm_backlog(q));
+	q->law->advance(&q->coef, &q->state, ktime_get_ns(),
+			q->late ? q->found : sbrm_backlog(q));
+	if (q->late)
+		q->law->arrival(&q->coef, &q->state, q->late);
+	WRITE_ONCE(q->late, 0);
+}
+
+/**
+ * sbrm_arrive() - let a law with a clock hear of a packet
+ * @q: queue, which the packet has not joined
+ * @skb: packet
+ *
+ * To read the clock is dear beside all else. One packet that finds others waits
+ * for the next reading, as the next one leaves at the latest: for the law it
+ * arrives, and joins the backlog, then.
+ */
+static void sbrm_arrive(struct sbrm_sched_data *q, const struct sk_buff *skb)
+{
+	if (q->packets && !q->late) {
+		WRITE_ONCE(q->found, sbrm_backlog(q));
+		WRITE_ONCE(q->late, qdisc_pkt_len(skb));
+		return;
+	}
+	sbrm_advance(q);
+	q->law->arrival(&q->coef, &q->state, qdisc_pkt_len(skb));
 }
 
 /* Shadow price, Q32. */
@@ -271,9 +300,8 @@ static int sbrm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch,
 	u32 size = q->params.flags & SBRM_F_BYTES ? qdisc_pkt_len(skb) :
 						    segments;
 
-	sbrm_advance(q);
-	if (q->law->arrival)
-		q->law->arrival(&q->coef, &q->state, qdisc_pkt_len(skb));
+	if (q->law->advance)
+		sbrm_arrive(q, skb);
 
 	/* A packet larger than the limit passes through an empty queue. */
 	if (unlikely(size > room && sch->q.qlen)) {
@@ -405,7 +433,8 @@ static struct sk_buff *sbrm_dequeue(struct Qdisc *sch)
 	struct sk_buff *skb;
 	u32 drops = 0;
 
-	sbrm_advance(q);
+	if (q->law->advance)
+		sbrm_advance(q);
 	for (;;) {
 		/* The packet that leaves is still part of the backlog. */
 		u32 backlog = sbrm_backlog(q);
@@ -459,6 +488,7 @@ static void sbrm_state_reset(struct sbrm_sched_data *q)
 	WRITE_ONCE(q->state.price, 0);
 	WRITE_ONCE(q->state.input, 0);
 	WRITE_ONCE(q->state.pending, 0);
+	WRITE_ONCE(q->late, 0);
 	q->priced = 0;
 	q->prob = 0;
 	WRITE_ONCE(q->state.time, q->law->advance ? ktime_get_ns() : 0);
@@ -720,7 +750,7 @@ static void sbrm_params_apply(struct sbrm_sched_data *q,
 	struct sbrm_coef from = q->coef;
 
 	/* The time until now is charged by the old law. */
-	if (!first)
+	if (!first && q->law->advance)
 		sbrm_advance(q);
 
 	WRITE_ONCE(q->params.law, params->law);
@@ -879,6 +909,8 @@ static int sbrm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.pending	= READ_ONCE(q->state.pending),
 	};
 	u32 backlog = sbrm_backlog(q);
+	u32 late = READ_ONCE(q->late);
+	u32 found = READ_ONCE(q->found);
 	struct tc_sbrm_xstats st = {
 		.packets	= READ_ONCE(q->stats.packets),
 		.backlog_sum	= READ_ONCE(q->stats.backlog_sum),
@@ -893,7 +925,10 @@ static int sbrm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 
 	/* As the next packet will find it: only the copy sees the time. */
 	if (law->advance)
-		law->advance(&q->coef, &state, ktime_get_ns(), backlog);
+		law->advance(&q->coef, &state, ktime_get_ns(),
+			     late ? found : backlog);
+	if (law->advance && late)
+		law->arrival(&q->coef, &state, late);
 	if (law->fill_xstats)
 		law->fill_xstats(&q->coef, &state, &st);
 	st.price = sbrm_price(law, &q->coef, &state, backlog);

@@ -6,6 +6,7 @@ compared with what the papers write. Rates in bytes/s, times in s.
 """
 
 import collections
+import copy
 import math
 
 from rtnl import (ALPHA_ONE, BYTES, GAMMA_ONE, PHI_ONE, REM_PC3,
@@ -140,23 +141,51 @@ class Scene:
 
     All happens well inside of an interval: packets are sent at its middle, and
     at HOLD_BPS they take whole intervals of 50 ms or more to leave.
+
+    The kernel does not look at the clock for a packet that finds others, unless
+    the one before has not been told to the law either: for the law that packet
+    arrives, and joins the backlog, when the clock is next read.
+
+    So the order matters in which packets come and leave: none is sent while
+    another one is about to leave, which the tokens of HTB tell.
+
+    late: (its size, the backlog that it found), or None.
     """
 
     TICK_S = 0.05
+    # More than what commands take.
+    GUARD_S = 0.001
 
-    def __init__(self, bench, clock, make):
+    def __init__(self, bench, clock, make, rate_bps, burst):
         self.bench, self.clock, self.make = bench, clock, make
+        self.byte_s = 8 / rate_bps
+        self.burst_s = self.credit_s = burst * self.byte_s
+        self.charged = clock()
         self.fifo = collections.deque()
         self.backlog = 0
         self.draws = []         # (probability, frame) of each departure
-        self.lost = self.marked_us = 0
+        self.lost = 0
         self.restart()
 
     def restart(self):
         """The law starts now, for all that the model knows."""
         self.settings = self.bench.stats()
         self.law = model_of(self.clock(), self.settings)
+        self.late = None
         self.start = self.clock()
+
+    def told(self, law):
+        """`law` sees the time, and what it has not been told of."""
+        if self.late:
+            law.advance(self.clock(), self.late[1])
+            law.arrival(self.late[0])
+        else:
+            law.advance(self.clock(), self.backlog)
+
+    def read_clock(self):
+        """The kernel reads the clock just now."""
+        self.told(self.law)
+        self.late = None
 
     def until(self, when_s):
         """Let time pass, and take in what leaves."""
@@ -169,7 +198,6 @@ class Scene:
                     break
                 continue
             self.left(frame)
-        self.law.advance(self.clock(), self.backlog)
 
     def size(self, size):
         """A packet in units of the backlog."""
@@ -177,21 +205,34 @@ class Scene:
 
     def left(self, frame):
         """A packet left just now."""
-        self.law.advance(self.clock(), self.backlog)
+        self.read_clock()
         number, size = self.fifo.popleft()
+        self.credit_s = self.credit() - size * self.byte_s
+        self.charged = self.clock()
         assert number == frame.number, (number, frame.number)
         self.draws.append((self.law.probability(), self.law.price,
                            self.law.tolerance(), frame))
         self.backlog -= self.size(size)
 
+    def credit(self):
+        """Tokens of HTB now, s: where they are none, nothing leaves."""
+        return min(self.credit_s + self.clock() - self.charged, self.burst_s)
+
     def send(self, size):
         """A packet arrives."""
-        self.law.advance(self.clock(), self.backlog)
-        self.law.arrival(size)
+        while self.fifo and self.credit() > -self.GUARD_S:
+            frame = self.bench.receive(3 * self.GUARD_S)
+            assert frame is not None, "it should have left"
+            self.left(frame)
+        if self.fifo and not self.late:
+            self.late = size, self.backlog
+        else:
+            self.read_clock()
+            self.law.arrival(size)
         number = self.bench.send(size, 2, self.make)
         units = self.size(size)
         if self.fifo and units > self.settings.limit - min(
-                self.backlog, self.settings.limit) and self.was_lost():
+                self.backlog, self.settings.limit):
             self.lost += 1
         else:
             self.fifo.append((number, size))
@@ -200,15 +241,6 @@ class Scene:
         frame = self.bench.receive(0.002)
         if frame:
             self.left(frame)
-
-    def was_lost(self):
-        """The queue seems full: was it, or did a packet leave just now?"""
-        lost = self.bench.stats().x.full_drops > self.lost
-        if not lost:
-            frame = self.bench.receive(0.001)
-            assert frame is not None, "room for more than the limit"
-            self.left(frame)
-        return lost
 
     def tick(self, sizes):
         """One interval of 50 ms: send at its middle, compare at its end."""
@@ -223,14 +255,16 @@ class Scene:
     def verify(self):
         """The dump agrees with the model."""
         stats = self.bench.stats()
-        self.law.advance(self.clock(), self.backlog)
         assert stats.qlen == len(self.fifo), (stats.qlen, len(self.fifo))
-        self.law.verify(stats.x)
+        # What the next packet will find: a dump changes nothing.
+        law = copy.copy(self.law)
+        self.told(law)
+        law.verify(stats.x)
         assert stats.x.full_drops == self.lost
 
     def change(self, **words):
         """Other options, from now on."""
-        self.law.advance(self.clock(), self.backlog)
+        self.read_clock()
         with self.bench.a:
             self.bench.rtnl.sbrm("va", options(**words), 0x100000,
                                  self.bench.where, flags=0)
