@@ -291,32 +291,6 @@ static struct sk_buff *sbrm_take(struct Qdisc *sch, u32 *segments)
 	return skb;
 }
 
-static int sbrm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch,
-			    struct sk_buff **to_free)
-{
-	struct sbrm_sched_data *q = qdisc_priv(sch);
-	u32 segments = sbrm_segments(skb);
-	u32 room = q->params.limit - min(q->params.limit, sbrm_backlog(q));
-	u32 size = q->params.flags & SBRM_F_BYTES ? qdisc_pkt_len(skb) :
-						    segments;
-
-	if (q->law->advance)
-		sbrm_arrive(q, skb);
-
-	/* A packet larger than the limit passes through an empty queue. */
-	if (unlikely(size > room && sch->q.qlen)) {
-		WRITE_ONCE(q->stats.full_drops,
-			   q->stats.full_drops + segments);
-		return qdisc_drop(skb, sch, to_free);
-	}
-
-	WRITE_ONCE(q->packets, q->packets + segments);
-	WRITE_ONCE(q->bytes, q->bytes + qdisc_pkt_len(skb));
-	if (sbrm_backlog(q) > q->stats.backlog_max)
-		WRITE_ONCE(q->stats.backlog_max, sbrm_backlog(q));
-	return qdisc_enqueue_tail(skb, sch);
-}
-
 /* Enqueue the segments of a super-packet each for itself. */
 static int sbrm_enqueue_split(struct sk_buff *skb, struct Qdisc *sch,
 			      struct sk_buff **to_free)
@@ -339,7 +313,7 @@ static int sbrm_enqueue_split(struct sk_buff *skb, struct Qdisc *sch,
 		skb_mark_not_on_list(segs);
 		qdisc_skb_cb(segs)->pkt_len = seg_len;
 		compat_qdisc_set_pkt_segs(segs, 1);
-		if (sbrm_enqueue_one(segs, sch, to_free) == NET_XMIT_SUCCESS) {
+		if (sch->enqueue(segs, sch, to_free) == NET_XMIT_SUCCESS) {
 			queued_len += seg_len;
 			queued++;
 		}
@@ -360,11 +334,30 @@ static int sbrm_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 			struct sk_buff **to_free)
 {
 	struct sbrm_sched_data *q = qdisc_priv(sch);
+	u32 segments, room, size;
 
 	if (skb_is_gso(skb) && q->params.flags & SBRM_F_SPLIT_GSO)
 		return sbrm_enqueue_split(skb, sch, to_free);
 
-	return sbrm_enqueue_one(skb, sch, to_free);
+	segments = sbrm_segments(skb);
+	room = q->params.limit - min(q->params.limit, sbrm_backlog(q));
+	size = q->params.flags & SBRM_F_BYTES ? qdisc_pkt_len(skb) : segments;
+
+	if (q->law->advance)
+		sbrm_arrive(q, skb);
+
+	/* A packet larger than the limit passes through an empty queue. */
+	if (unlikely(size > room && sch->q.qlen)) {
+		WRITE_ONCE(q->stats.full_drops,
+			   q->stats.full_drops + segments);
+		return qdisc_drop(skb, sch, to_free);
+	}
+
+	WRITE_ONCE(q->packets, q->packets + segments);
+	WRITE_ONCE(q->bytes, q->bytes + qdisc_pkt_len(skb));
+	if (sbrm_backlog(q) > q->stats.backlog_max)
+		WRITE_ONCE(q->stats.backlog_max, sbrm_backlog(q));
+	return qdisc_enqueue_tail(skb, sch);
 }
 
 /* Let the packet carry the price: it always leaves. */
