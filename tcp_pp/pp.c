@@ -78,9 +78,9 @@
  * left, and S is the least it is until the next one is acknowledged: its mean is
  * half a train more.
  */
-static u32 pp_outstanding_mean(const struct sock *sk)
+static u32 pp_outstanding_mean(const struct sock *sk, const struct pp_net *net)
 {
-	u32 train = READ_ONCE(pp_net(sock_net(sk))->train);
+	u32 train = READ_ONCE(net->train);
 	u32 now = pp_outstanding(sk);
 
 	return now + min(now, train * PP_PACKET / 2);
@@ -112,8 +112,10 @@ static u32 pp_train_use(struct sock *sk)
 static void pp_control(struct sock *sk, struct pp *ca, u64 target,
 		       bool app_limited)
 {
-	u64 rate = pp_law_rise(target, ca->mean_rate, ca->queue,
-			       pp_path_bound(ca));
+	/* Worked out only where it counts. */
+	u64 bound = pp_is_low(ca) && target > ca->mean_rate ?
+		    pp_path_bound(ca) : U64_MAX;
+	u64 rate = pp_law_rise(target, ca->mean_rate, ca->queue, bound);
 
 	ca->rising = rate < target;
 	/* What was not sent is no part of the mean. */
@@ -162,8 +164,11 @@ static void pp_flight(struct pp *ca, const struct rate_sample *rs)
 	if (rs->delivered <= 0 || rs->interval_us <= 0)
 		return;
 	/* Segments below 2^24 and times up to 2^24 us. */
-	flight = div_u64((u64)rs->delivered * ca->delay_us << PP_PACKET_SHIFT,
-			 rs->interval_us);
+	flight = (u64)rs->delivered * ca->delay_us << PP_PACKET_SHIFT;
+	/* Nearly always it is less, which needs no quotient. */
+	if (flight <= (u64)ca->flight * (u32)rs->interval_us)
+		return;
+	flight = div_u64(flight, rs->interval_us);
 	ca->flight = max_t(u32, ca->flight, min_t(u64, flight, U32_MAX));
 }
 
@@ -296,8 +301,10 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	if (sample)
 		pp_estimate_sample(&ca->estimate, &news.net->gains, sample);
 	if (ca->estimate.service) {
-		ca->queue = pp_law_queue(pp_outstanding_mean(sk), ca->delay_us,
-					 ca->estimate.service);
+		u32 pipe = pp_law_pipe(ca->delay_us, ca->estimate.service);
+
+		ca->queue = pp_law_queue(pp_outstanding_mean(sk, news.net),
+					 pipe);
 		if (pp_is_low(ca))
 			ca->empty = 1;
 		else
@@ -305,7 +312,7 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 		if (pp_is_law_due(ca, &news, sample) &&
 		    (first || READ_ONCE(news.net->law) == PP_LAW_CONTINUOUS))
 			pp_law_now(sk, ca, pp_is_app_limited(sk, rs));
-		pp_pace_window(sk, ca);
+		pp_pace_window(sk, ca, pipe);
 	}
 
 	if (!before(rs->prior_delivered, ca->round_start))

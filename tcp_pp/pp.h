@@ -122,10 +122,16 @@ static inline bool pp_is_low(const struct pp *ca)
 	return ca->queue <= PP_QUEUE_LOW;
 }
 
+/* Packets not known to have left or to be lost, Q8. */
+static inline u32 pp_outstanding(const struct sock *sk)
+{
+	return min_t(u32, tcp_packets_in_flight(tcp_sk(sk)), PP_PACKETS_MAX) <<
+	       PP_PACKET_SHIFT;
+}
+
 /* pp_pace.c */
-u32 pp_outstanding(const struct sock *sk);
 void pp_pace(struct sock *sk, u64 rate);
-void pp_pace_window(struct sock *sk, const struct pp *ca);
+void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe);
 u32 pp_pace_settle(struct sock *sk, struct pp *ca);
 void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train);
 

@@ -19,22 +19,26 @@
 #define PP_ATTACK_UP	15
 #define PP_ATTACK_DOWN	8
 
+/* A pair, and a half: rate times ns, rate times service time, both over 2^32. */
+#define PP_PAIR_Q32	(((2ULL * NSEC_PER_SEC) << PP_RATE_SHIFT >> 32) + 1)
+#define PP_HALF_Q32	(((u64)NSEC_PER_SEC << \
+			  (PP_SERVICE_SHIFT + PP_RATE_SHIFT - 1)) >> 32)
+
 /**
- * pp_law_queue() - packets of the flow that wait at the bottleneck
- * @outstanding: packets sent and not known to have left, Q8
+ * pp_law_pipe() - packets of the flow that are on the way, and do not wait
  * @delay_us: propagation delay R, us, at most PP_RTT_MAX_US
  * @service: s_hat, ns in Q10
  *
- * Return: n_hat = S - R / s_hat in Q8, never below 0.
+ * Return: R / s_hat in Q8, at most U32_MAX.
  */
-u32 pp_law_queue(u32 outstanding, u32 delay_us, u64 service)
+u32 pp_law_pipe(u32 delay_us, u64 service)
 {
 	/* us to ns and to Q18: below 2^52. */
 	u64 pipe = div64_u64(((u64)delay_us * NSEC_PER_USEC) <<
 			     (PP_SERVICE_SHIFT + PP_PACKET_SHIFT),
 			     service ?: 1);
 
-	return pipe < outstanding ? outstanding - pipe : 0;
+	return min_t(u64, pipe, U32_MAX);
 }
 
 /**
@@ -56,6 +60,12 @@ u64 pp_law_rtt_ns(u32 queue, u32 delay_us, u64 service)
 /* packets (Q8) per time (ns) as a rate; saturates. */
 static u64 pp_rate(u64 packets, u64 time_ns)
 {
+	/* Nearly always they are fewer: 10^9 * 2^34 fits. */
+	if (likely(packets < BIT_ULL(26) && time_ns))
+		return min_t(u64, div64_u64((packets * NSEC_PER_SEC) <<
+					    (PP_RATE_SHIFT - PP_PACKET_SHIFT),
+					    time_ns), PP_RATE_MAX);
+
 	return min_t(u64, fixp_mul_div(packets << (PP_RATE_SHIFT - PP_PACKET_SHIFT),
 				       NSEC_PER_SEC, time_ns), PP_RATE_MAX);
 }
@@ -172,10 +182,13 @@ u64 pp_law_mean(u64 mean, u64 rate)
  */
 u64 pp_law_drain(u64 rate, u32 setpoint, u32 queue, u32 delay_us, u64 service)
 {
-	u64 least = pp_rate(2 * PP_PACKET,
-			    pp_law_rtt_ns(queue, delay_us, service));
+	u64 rtt_ns = pp_law_rtt_ns(queue, delay_us, service);
 
-	if (queue > setpoint)
-		least = max(least, pp_invert(service) / 2);
-	return max(rate, least);
+	/* Nearly always the rate is higher, which needs no quotient. */
+	if (mul_u64_u64_shr(rate, rtt_ns, 32) <= PP_PAIR_Q32)
+		rate = max(rate, pp_rate(2 * PP_PACKET, rtt_ns));
+	if (queue > setpoint &&
+	    mul_u64_u64_shr(rate, service, 32) <= PP_HALF_Q32)
+		rate = max(rate, pp_invert(service) / 2);
+	return rate;
 }

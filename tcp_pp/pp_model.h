@@ -112,6 +112,12 @@ static inline u64 pp_invert(u64 value)
 			 value ?: 1);
 }
 
+/* Packets of the flow that wait: n_hat = S - R / s_hat, never below 0, Q8. */
+static inline u32 pp_law_queue(u32 outstanding, u32 pipe)
+{
+	return outstanding - min(outstanding, pipe);
+}
+
 /* pp_train.c */
 u64 pp_train_ack(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
 		 u32 wanted);
@@ -125,7 +131,7 @@ void pp_estimate_sample(struct pp_estimate *est, const struct pp_gains *gains,
 			u64 sample);
 
 /* pp_law.c */
-u32 pp_law_queue(u32 outstanding, u32 delay_us, u64 service);
+u32 pp_law_pipe(u32 delay_us, u64 service);
 u64 pp_law_rtt_ns(u32 queue, u32 delay_us, u64 service);
 u64 pp_law_continuous(u32 setpoint, u32 queue, u32 delay_us, u64 service);
 u64 pp_law_discrete(u32 setpoint, u32 queue, u32 outstanding, u64 rate_before,

@@ -9,8 +9,6 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/sysctl.h>
-#include <net/net_namespace.h>
-#include <net/netns/generic.h>
 
 #include "compat.h"
 #include "pp_net.h"
@@ -18,7 +16,7 @@
 
 /**
  * struct pp_net_priv - what hangs off a network namespace
- * @values: the settings
+ * @values: the settings; first, see pp_net()
  * @counters: see &enum pp_counter
  * @header: of the registered table
  * @table: copy of the table that points into @values
@@ -30,20 +28,7 @@ struct pp_net_priv {
 	struct ctl_table	*table;
 };
 
-static unsigned int pp_net_id __read_mostly;
-
-/**
- * pp_net() - settings that hold for a socket
- * @net: its namespace
- *
- * Return: the settings; they live as long as the namespace.
- */
-const struct pp_net *pp_net(const struct net *net)
-{
-	const struct pp_net_priv *priv = net_generic(net, pp_net_id);
-
-	return &priv->values;
-}
+unsigned int pp_net_id __read_mostly;
 
 /**
  * pp_count() - count an event
@@ -188,6 +173,8 @@ static int __net_init pp_net_init(struct net *net)
 {
 	struct pp_net_priv *priv = net_generic(net, pp_net_id);
 	size_t i;
+
+	BUILD_BUG_ON(offsetof(struct pp_net_priv, values));
 
 	priv->values = pp_defaults;
 

@@ -3,10 +3,10 @@
 #define _PP_NET_H
 
 #include <linux/types.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
 
 #include "pp_model.h"
-
-struct net;
 
 /**
  * struct pp_net - settings of a network namespace, net.ipv4.tcp_pp.*
@@ -45,7 +45,21 @@ enum pp_counter {
 	PP_COUNTERS
 };
 
-const struct pp_net *pp_net(const struct net *net);
+extern unsigned int pp_net_id;
+
+/**
+ * pp_net() - settings that hold for a socket
+ * @net: its namespace
+ *
+ * Asked for with every ACK, and more.
+ *
+ * Return: the settings; they live as long as the namespace.
+ */
+static inline const struct pp_net *pp_net(const struct net *net)
+{
+	return net_generic(net, pp_net_id);
+}
+
 void pp_count(const struct net *net, enum pp_counter counter);
 int pp_net_register(void);
 void pp_net_unregister(void);

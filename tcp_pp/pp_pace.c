@@ -24,13 +24,6 @@
 /* The stack paces from this segment on. */
 #define PP_PACED_FROM	10
 
-/* Packets not known to have left or to be lost, Q8. */
-u32 pp_outstanding(const struct sock *sk)
-{
-	return min_t(u32, tcp_packets_in_flight(tcp_sk(sk)), PP_PACKETS_MAX) <<
-	       PP_PACKET_SHIFT;
-}
-
 /* Time that bytes take at the rate of the socket. */
 static u64 pp_pace_time(const struct sock *sk, u32 bytes)
 {
@@ -85,16 +78,15 @@ void pp_pace(struct sock *sk, u64 rate)
  * pp_pace_window() - a window that leaves the rate alone
  * @sk: socket
  * @ca: its private area
+ * @pipe: R / s_hat, Q8
  *
  * Twice what the pipe and the setpoint hold. It ends what a flow sends when ACKs
  * stay away, and nothing else: a queue that is too long is the law's affair, so
  * the window leaves room for some pairs above what is outstanding.
  */
-void pp_pace_window(struct sock *sk, const struct pp *ca)
+void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 pipe = U32_MAX - pp_law_queue(U32_MAX, ca->delay_us,
-					  ca->estimate.service);
 	u64 cwnd = 2 * ((u64)pipe + ca->setpoint) >> PP_PACKET_SHIFT;
 
 	cwnd = max_t(u64, cwnd, tcp_packets_in_flight(tp)) + 16;
@@ -177,7 +169,8 @@ void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train)
 	if (ca->turn) {
 		bool idle = !pp_pace_settle(sk, ca);
 
-		pp_pace_window(sk, ca);
+		pp_pace_window(sk, ca, pp_law_pipe(ca->delay_us,
+						   ca->estimate.service));
 		/* Nothing could be sent: do not ask again and again. */
 		if (idle)
 			return;

@@ -115,8 +115,9 @@ static void pp_law_test(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(law_reference); i++) {
 		const typeof(law_reference[0]) *due = &law_reference[i];
-		u32 n_hat = pp_law_queue(due->outstanding, due->delay_us,
-					 due->service);
+		u32 n_hat = pp_law_queue(due->outstanding,
+					 pp_law_pipe(due->delay_us,
+						     due->service));
 		u64 rtt_ns = pp_law_rtt_ns(due->queue, due->delay_us,
 					   due->service);
 		u64 rate = pp_law_continuous(due->setpoint, due->queue,
