@@ -150,6 +150,32 @@ static inline s64 fixp_ln(u64 x)
 }
 
 /**
+ * fixp_ln_lost() - -ln(1 - m), the price that a share of marks tells
+ * @m: share in Q32
+ *
+ * Up to 1/8, where most are, by seven terms of the series: without a table, whose
+ * lines are gone from the cache when the next ACK comes.
+ *
+ * Return: -ln(1 - @m) in Q32, 0 and up; absolute error at most 2^-29.
+ */
+static inline u64 fixp_ln_lost(u32 m)
+{
+	u64 square, sum;
+
+	if (m >= FIXP_ONE >> 3)
+		return -fixp_ln(FIXP_ONE - m);
+
+	/* m + m^2/2 + m^3 (1/3 + m/4 + m^2 (1/5 + m/6 + m^2 (1/7 + m/8))) */
+	square = (u64)m * m >> 32;
+	sum = (FIXP_ONE / 7 + m / 8) * square >> 32;
+	sum = (FIXP_ONE / 5 + m / 6 + sum) * square >> 32;
+	sum += FIXP_ONE / 3 + m / 4;
+	sum = (m * square >> 32) * sum >> 32;
+
+	return m + ((u64)m * m >> 33) + sum;
+}
+
+/**
  * fixp_pow() - integer power of a fraction
  * @base: Q32, less than 1.0
  * @n: exponent

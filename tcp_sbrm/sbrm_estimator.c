@@ -76,7 +76,7 @@ static u32 sbrm_plain_gain(struct sbrm *ca, u32 acked, u32 gain)
 /* -ln(1 - m) in Q28; m at most SBRM_MARK_MAX. */
 static u32 sbrm_log_price(u32 mark)
 {
-	return -fixp_ln(FIXP_ONE - mark) >> (FIXP_SHIFT - SBRM_PRICE_SHIFT);
+	return fixp_ln_lost(mark) >> (FIXP_SHIFT - SBRM_PRICE_SHIFT);
 }
 
 /**

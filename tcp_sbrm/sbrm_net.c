@@ -13,15 +13,13 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/sysctl.h>
-#include <net/net_namespace.h>
-#include <net/netns/generic.h>
 
 #include "sbrm.h"
 #include "tollway_sysctl.h"
 
 /**
  * struct sbrm_net_priv - what hangs off a network namespace
- * @values: the settings
+ * @values: the settings; first, see sbrm_net()
  * @carrier: hooks for the price field
  * @counters: see &enum sbrm_counter; each event is rare
  * @header: of the registered table
@@ -35,20 +33,7 @@ struct sbrm_net_priv {
 	struct ctl_table	*table;
 };
 
-static unsigned int sbrm_net_id __read_mostly;
-
-/**
- * sbrm_net() - settings that hold for a socket
- * @net: its namespace
- *
- * Return: the settings; they live as long as the namespace.
- */
-const struct sbrm_net *sbrm_net(const struct net *net)
-{
-	const struct sbrm_net_priv *priv = net_generic(net, sbrm_net_id);
-
-	return &priv->values;
-}
+unsigned int sbrm_net_id __read_mostly;
 
 /**
  * sbrm_carrier_net() - hooks of a namespace for the price field
@@ -316,6 +301,8 @@ static int __net_init sbrm_net_init(struct net *net)
 {
 	struct sbrm_net_priv *priv = net_generic(net, sbrm_net_id);
 	size_t i;
+
+	BUILD_BUG_ON(offsetof(struct sbrm_net_priv, values));
 
 	priv->values = sbrm_defaults;
 	sbrm_carrier_net_init(net);

@@ -4,8 +4,8 @@
 
 #include <linux/types.h>
 #include <linux/workqueue.h>
-
-struct net;
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
 
 #define SBRM_WTP_CLASSES	16
 /* Willingness to pay, packets/s: 24 bits, see sbrm_paid(). */
@@ -54,7 +54,6 @@ enum sbrm_rtt {
 
 /**
  * struct sbrm_net - settings of a network namespace
- * @wtp: willingness to pay by socket priority, packets/s
  * @kappa: gain per acknowledged segment, Q28
  * @kappa_young: gain of a new connection, Q28; no effect unless above @kappa
  * @young_ms: how long a connection is young, ms
@@ -68,12 +67,13 @@ enum sbrm_rtt {
  * @rtt: an &enum sbrm_rtt
  * @slow_start: begin with slow start
  * @loss_cut: a loss halves the window also where prices come back
+ * @wtp: willingness to pay by socket priority, packets/s; last, so that the
+ *	least one is in a cache line with all the others
  *
  * Single words, written under the lock of the sysctl table and read without
  * one.
  */
 struct sbrm_net {
-	u32	wtp[SBRM_WTP_CLASSES];
 	u32	kappa;
 	u32	kappa_young;
 	u32	young_ms;
@@ -87,6 +87,7 @@ struct sbrm_net {
 	u32	rtt;
 	u32	slow_start;
 	u32	loss_cut;
+	u32	wtp[SBRM_WTP_CLASSES];
 };
 
 /**
@@ -125,7 +126,21 @@ struct sbrm_carrier_net {
 	bool			registered;
 };
 
-const struct sbrm_net *sbrm_net(const struct net *net);
+extern unsigned int sbrm_net_id;
+
+/**
+ * sbrm_net() - settings that hold for a socket
+ * @net: its namespace
+ *
+ * Asked for with every ACK.
+ *
+ * Return: the settings; they live as long as the namespace.
+ */
+static inline const struct sbrm_net *sbrm_net(const struct net *net)
+{
+	return net_generic(net, sbrm_net_id);
+}
+
 struct sbrm_carrier_net *sbrm_carrier_net(const struct net *net);
 void sbrm_count(const struct net *net, enum sbrm_counter counter);
 int sbrm_net_register(void);

@@ -67,6 +67,34 @@ static void fixp_ln_test(struct kunit *test)
 	report_worst(test, worst, BOUND(29));
 }
 
+static void fixp_ln_lost_test(struct kunit *test)
+{
+	u64 worst = 0;
+	size_t i;
+	u64 m;
+
+	for (i = 0; i < ARRAY_SIZE(ln_reference); i++) {
+		u64 x = ln_reference[i].x, error;
+
+		if (!x || x >= FIXP_ONE)
+			continue;
+		error = distance(fixp_ln_lost(FIXP_ONE - x) << TO_REFERENCE,
+				 -ln_reference[i].ln);
+		KUNIT_EXPECT_LE_MSG(test, error, BOUND(29), "x = %llu", x);
+		worst = max(worst, error);
+	}
+	report_worst(test, worst, BOUND(29));
+
+	/* Both ways to work it out agree wherever there are two. */
+	KUNIT_EXPECT_EQ(test, fixp_ln_lost(0), 0ULL);
+	for (m = 1; m < FIXP_ONE >> 3; m += 65537) {
+		u64 table = -fixp_ln(FIXP_ONE - m);
+
+		KUNIT_EXPECT_LE_MSG(test, distance(fixp_ln_lost(m), table),
+				    16ULL, "m = %llu", m);
+	}
+}
+
 static void fixp_pow_test(struct kunit *test)
 {
 	u64 worst_short = 0, worst_long = 0;
@@ -146,6 +174,7 @@ static void fixp_mul_div_test(struct kunit *test)
 static struct kunit_case fixp_cases[] = {
 	KUNIT_CASE(fixp_exp_neg_test),
 	KUNIT_CASE(fixp_ln_test),
+	KUNIT_CASE(fixp_ln_lost_test),
 	KUNIT_CASE(fixp_pow_test),
 	KUNIT_CASE(fixp_roundtrip_test),
 	KUNIT_CASE(fixp_mul_test),
