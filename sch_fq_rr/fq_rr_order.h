@@ -112,7 +112,7 @@ void fq_rr_heap_remove(struct fq_rr_heap *heap, u32 flow);
 
 static inline bool fq_rr_heap_has(const struct fq_rr_heap *heap, u32 flow)
 {
-	return heap->where[flow];
+	return heap->end > FQ_RR_HEAP_TOP && heap->where[flow];
 }
 
 static inline u32 fq_rr_heap_top(const struct fq_rr_heap *heap)
