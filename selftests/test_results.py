@@ -237,7 +237,7 @@ BROKEN = {
     "no bottleneck": (lambda raw: [link.update(bottleneck=False) for link
                                    in raw["links"].values()], "bottleneck"),
     "too fast a link": (
-        lambda raw: raw["queues"]["core1"]["stats_at_end"].update(bytes=1e9),
+        lambda raw: raw["queues"]["core1"]["bytes"].__setitem__(-1, 1e9),
         "not shaped"),
     "queue counts down": (
         lambda raw: raw["queues"]["core1"]["stats_at_end"].update(marks=0),
@@ -275,6 +275,13 @@ def test_untrustworthy_input_is_refused(raw, name):
 def test_analysis_leaves_its_input_alone(raw, steady_raw):
     results.analyse(raw)
     assert raw == steady_raw
+
+
+def test_what_is_read_late_is_no_rate(raw):
+    links = results.analyse(raw)["links"]
+    for queue in raw["queues"].values():
+        queue["stats_at_end"]["bytes"] *= 1.05
+    assert results.analyse(raw)["links"] == links
 
 
 # --- bounds and published values ---------------------------------------------

@@ -250,18 +250,17 @@ class _Queue:
             raise TollwayError(f"{self.where}'s {key} run backwards")
         return ends[1] - ends[0]
 
-    def utilization(self, sent_bytes, seconds):
-        value = sent_bytes * 8 / (self.capacity * seconds)
+    def utilization(self, start, stop):
+        """Part of the rate that was sent. Not by stat(): a slow host reads that
+        late."""
+        sent = self.counter("bytes")
+        sent.end_within(start, stop)
+        value = sent.between(start, stop) * 8 / (self.capacity * (stop - start))
         if value > LARGEST_UTILIZATION:
             raise TollwayError(
                 f"link {self.name} carried {value:.1%} of its rate, so it is "
                 f"not shaped as described")
         return value
-
-    def sent_utilization(self, start, stop):
-        sent = self.counter("bytes")
-        sent.end_within(start, stop)
-        return self.utilization(sent.between(start, stop), stop - start)
 
 
 def _check_calibration(raw, bottlenecks):
@@ -471,8 +470,7 @@ def _measure_link(run, queue):
     backlog = queue.backlog_within(run.warmup, run.duration)
     return {
         "capacity_bps": queue.capacity,
-        "utilization": queue.utilization(queue.stat("bytes"),
-                                         run.duration - run.warmup),
+        "utilization": queue.utilization(run.warmup, run.duration),
         "queue_mean_pkts": float(np.mean(backlog)),
         "queue_p99_pkts": float(np.percentile(backlog, 99)),
         "queue_mean_ms": float(np.mean(backlog)) * run.packet_bytes * 8e3
@@ -637,8 +635,8 @@ def _intervals(run):
 def _interval_link(queue, start, settled, stop):
     drops = queue.counter("drops")
     return {
-        "utilization": queue.sent_utilization(start, stop),
-        "utilization_after_2s": queue.sent_utilization(settled, stop),
+        "utilization": queue.utilization(start, stop),
+        "utilization_after_2s": queue.utilization(settled, stop),
         "queue_mean_pkts": float(np.mean(queue.backlog_within(start, stop))),
         "drops": round(drops.between(start, stop)),
         "drops_after_2s": round(drops.between(settled, stop)),
