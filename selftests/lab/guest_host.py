@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """`tollway run --on host`, where the lab's kernel is the host."""
 
+import json
 import os
 import signal
 import subprocess
@@ -16,6 +17,8 @@ CACHE = Path("/tmp/cache")
 MODULES = Path("/run/tollway/build/modules")
 # Virtual time: more than enough for any run below.
 LIMIT_S = 300
+COMMAND = [f"{SRC}/scripts/tollway"]
+WORDS = ["--duration", "3", "--set", "warmup_s=1", "--set", "flows_per_class=1"]
 
 
 def environment():
@@ -35,9 +38,8 @@ def environment():
 
 def command(out_dir, *words):
     """The words of a short run."""
-    return [f"{SRC}/scripts/tollway", "run", "double-bottleneck", "--on",
-            "host", "--duration", "3", "--set", "warmup_s=1", "--set",
-            "flows_per_class=1", "--out", str(out_dir), *words]
+    return [*COMMAND, "run", "double-bottleneck", "--on", "host", *WORDS,
+            "--out", str(out_dir), *words]
 
 
 def namespaces():
@@ -67,18 +69,39 @@ def gone():
     assert not links, links
 
 
-def check_run():
-    """A run leaves its results and nothing else."""
-    done = subprocess.run(command("/tmp/run"), text=True, env=environment(),
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          check=False, timeout=LIMIT_S)
-    assert done.returncode in (0, 1), done.stderr
+def finished(name, *words):
+    """A run to its end, which leaves its results and nothing else, and a status
+    that says whether all verdicts hold; (status, result)."""
+    out_dir = Path("/tmp") / name
+    done = subprocess.run(command(out_dir, *words), text=True,
+                          env=environment(), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False, timeout=LIMIT_S)
+    assert done.returncode in (0, 1), (done.returncode, done.stderr)
     assert "Rates by class" in done.stdout
-    note(next(line for line in done.stdout.splitlines()
-              if line.startswith("core1")))
-    assert Path("/tmp/run/seed-1/result.json").exists()
-    assert Path("/tmp/run/index.html").exists()
+    for line in done.stdout.splitlines():
+        if line.startswith("core"):
+            note(line)
+    result = json.loads((out_dir / "seed-1/result.json").read_text())
+    failed = [entry["name"] for entry in result["published"] + result["bounds"]
+              if entry["verdict"] in ("fails", "differs")]
+    note(f"status {done.returncode}; verdicts that do not hold: {failed}")
+    assert done.returncode == int(bool(failed))
+    assert (out_dir / "index.html").exists()
     gone()
+    return done.returncode, result
+
+
+def check_run():
+    """A run leaves its results and nothing else; both queues mark."""
+    _, result = finished("run")
+    for name, link in result["links"].items():
+        assert link["marks"] > 0, (name, link)
+
+
+def check_nothing_to_judge():
+    """The status of a run without any verdict is 0; other modules serve it."""
+    status, _ = finished("pairs", "--cc", "pp", "--aqm", "fq_rr")
+    assert status == 0
 
 
 def interrupted(name, number, group, at="second"):
@@ -94,16 +117,16 @@ def interrupted(name, number, group, at="second"):
         said.append(line)
         if at in line:
             break
-    assert process.poll() is None, "".join(said)
+    assert at in said[-1] and process.poll() is None, said
     # Some of what it starts after it has said so.
     time.sleep(0.01)
     (os.killpg if group else os.kill)(process.pid, number)
     rest = process.stderr.read()
     status = process.wait(LIMIT_S)
     if number == signal.SIGKILL:
-        assert status == -signal.SIGKILL, (status, rest)
+        assert status == -signal.SIGKILL, (status, said, rest)
     else:
-        assert status == 130, (status, rest)
+        assert status == 130, (status, said, rest)
         assert rest.strip().splitlines()[-1] == "tollway: interrupted", rest
     gone()
     assert not list(out_dir.rglob("result.json"))
@@ -162,6 +185,11 @@ def check_missing_modules():
             "tollway: --on host is not possible here: there is no sbrm qdisc "
             "(make install, or insmod sch_sbrm.ko); there is no congestion "
             "control sbrm (make install, or insmod tcp_sbrm.ko)"), said
+        said = sentence("--cc", "pp", "--aqm", "fq_rr")
+        assert said.endswith(
+            "here: there is no fq_rr qdisc (make install, or insmod "
+            "sch_fq_rr.ko); there is no congestion control pp (make install, "
+            "or insmod tcp_pp.ko)"), said
         for name in ("rm", "rem", "cp"):
             said = sentence("--cc", name, "--aqm", "pfifo")
             assert said.endswith(
