@@ -210,7 +210,7 @@ class Qemu(Lab):
                  f"exec {src}/scripts/qemu/init")
         words = [
             "setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64",
-            "-accel", "tcg,thread=multi", "-smp", str(PROCESSORS),
+            "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", str(PROCESSORS),
             "-m", str(max(memory_mb, MEMORY_MB)), "-nodefaults", "-no-reboot",
             "-display", "none", "-serial", "stdio",
             "-kernel", str(self.kernel.image), "-initrd", str(self.initramfs),
