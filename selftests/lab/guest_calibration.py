@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The calibration of a run: which networks it takes, and which it does not."""
+
+import contextlib
+import shutil
+from pathlib import Path
+
+import guest_base
+from guest_base import near, note
+
+from tollwaylib import experiments
+from tollwaylib.errors import TollwayError
+from tollwaylib.network import Run
+from tollwaylib.settings import parse
+from tollwaylib.topo import shell
+
+TOOLS = "/run/tollway/build/tools"
+OUT = Path("/tmp/calibration")
+MBIT = 10**6
+EXPERIMENT = experiments.EXPERIMENTS["double-bottleneck"]
+
+
+@contextlib.contextmanager
+def network(*words):
+    """The Run of a double bottleneck, with its network and these settings."""
+    values = parse(EXPERIMENT, words)
+    job = experiments.job(EXPERIMENT, "sbrm", "sbrm", values, 3, 1)
+    made = Run(dict(job, out_dir=str(OUT), bin_dir=TOOLS))
+    OUT.mkdir()
+    try:
+        made.build()
+        yield made
+    finally:
+        made.close()
+        shutil.rmtree(OUT)
+
+
+def shape(made, link, rate_bps):
+    """Let the shaper of a link have another rate than it should."""
+    node, device = made.topo.priced[link]
+    size = made.topo.packet_bytes
+    shell(made.net[node],
+          f"tc class change dev {device} parent 2: classid 2:1 htb "
+          f"rate {rate_bps}bit burst {size} cburst {size} quantum {size}")
+
+
+def delay(made, more_ms):
+    """Let the way to the first source be longer than it should."""
+    edge = made.net["s1"].nameToIntf["s1-r1"]
+    edge.delay_ms += more_ms
+    edge.impair("")
+
+
+def passed(made):
+    """The calibration of a network that is as it should be."""
+    found = made.calibrate()
+    note(", ".join(f"{name} {link['rate_bps'] / MBIT:.4f} of "
+                   f"{link['capacity_bps'] / MBIT:g} Mb/s, "
+                   f"{link['rtt_ms']:.3f} ms" for name, link in found.items()))
+    assert set(found) == {"core1", "core2"}
+    # What was put in the place of the queue has gone again.
+    for node, device in made.topo.priced.values():
+        assert "sbrm 10:" in shell(made.net[node],
+                                   f"tc qdisc show dev {device}")
+    return found
+
+
+def refused(made):
+    """What ends the run with a network that is not as it should be."""
+    try:
+        made.calibrate()
+    except TollwayError as error:
+        note(str(error))
+        return str(error)
+    raise AssertionError("the calibration passed")
+
+
+def check_rate():
+    """A link off by more than rate_tolerance is an error; it may be more."""
+    with network("rate_tolerance=0.003") as made:
+        shape(made, "core1", int(96 * MBIT * 0.9975))
+        assert 95.7 <= passed(made)["core1"]["rate_bps"] / MBIT < 95.8
+        made.parameters.update(parse(EXPERIMENT, []))
+        for part, carried in ((0.9975, 95.7), (1.0025, 96.2)):
+            shape(made, "core1", int(96 * MBIT * part))
+            said = refused(made)
+            assert said.startswith(
+                f"calibration failed: core1 carries {carried}"), said
+            assert said.endswith(" Mb/s instead of 96.00")
+        # Faster than the load: there is nothing to drop.
+        made.parameters["rate_tolerance"] = 1.0
+        shape(made, "core1", 192 * MBIT)
+        assert refused(made) == ("calibration failed: overload of core1 was not "
+                                 "dropped at its queue")
+
+
+def check_round_trip():
+    """A way longer by more than rtt_tolerance_ms is an error; it may be more."""
+    with network("rate_mbit=8", "rtt_tolerance_ms=0.5") as made:
+        delay(made, 0.3)
+        assert 6.3 <= passed(made)["core1"]["rtt_ms"] <= 6.5
+        made.parameters["rtt_tolerance_ms"] = \
+            parse(EXPERIMENT, [])["rtt_tolerance_ms"]
+        said = refused(made)
+        assert said.startswith("calibration failed: the round trip of path I is "
+                               "6.3"), said
+        assert said.endswith(" ms instead of 6 ms")
+        # Nor may it be shorter, with any tolerance.
+        delay(made, -0.6)
+        made.parameters["rtt_tolerance_ms"] = 10000.0
+        assert "is 5.7" in refused(made)
+
+
+def check_low_rates():
+    """Where a packet is more than the tolerance, or time, links are right."""
+    for rate_mbit in (0.3, 1.3, 2):
+        with network(f"rate_mbit={rate_mbit}") as made:
+            for link in passed(made).values():
+                assert near(link["rate_bps"], rate_mbit * MBIT, 0.01)
+            # One packet of the hundred may be missing, and not three.
+            shape(made, "core1", int(rate_mbit * MBIT * 0.97))
+            said = refused(made)
+            assert said.startswith("calibration failed: core1 carries "), said
+
+
+if __name__ == "__main__":
+    guest_base.main(globals())
