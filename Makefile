@@ -74,11 +74,8 @@ check: dependencies-check ## install what is missing, run every test but the lon
 	$(plainly) scripts/tollway lab build
 	$(plainly) $(PYTEST) $(TESTS)
 
-check-full: dependencies-check ## every test with its long form (10 seeds), then those in the lab on the debug kernel
-	$(plainly) scripts/tollway lab build
-	$(plainly) $(PYTEST) -m "" $(TESTS)
-	$(plainly) scripts/tollway lab build --flavour debug
-	$(plainly) TOLLWAY_LAB_FLAVOUR=debug $(PYTEST) -m "" selftests/lab
+check-full: dependencies-check ## every test with its long form, then those in the lab on the debug kernel: hours
+	$(plainly) $(PYTHON) selftests/full.py --jobs $(JOBS) $(TESTS)
 
 bench: dependencies ## cycles per packet and per ACK beside the kernel's own; wall time of the main experiment
 	$(plainly) scripts/bench --out "$(RESULTS)/bench"

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """The Debian packages of `make deb`: what is in them, and that lintian is
 silent. That they install on a clean system and leave it so is for
-selftests/clean-system, which needs root and a network."""
+selftests/clean-system, which needs root and a network: the long form."""
 
+import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -63,3 +65,19 @@ def test_lintian_is_silent(packages):
     done = sh("lintian", "--allow-root", "--display-info", "--pedantic",
               changes)
     assert (done.returncode, done.stdout) == (0, ""), done.stdout
+
+
+@pytest.mark.full
+def test_clean_system(packages, tmp_path):
+    """They and make install, in a system made for it, and without a trace."""
+    if os.geteuid():
+        pytest.skip("only root can make a system to install into")
+    if not shutil.which("debootstrap"):
+        pytest.skip("there is no debootstrap")
+    done = sh(str(TOP / "selftests/clean-system"),
+              str(next(iter(packages.values())).parent), str(tmp_path / "system"))
+    print(done.stdout)
+    if done.returncode == 4:
+        pytest.skip(done.stdout.strip().rpartition("# SKIP ")[2])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "fail:0" in done.stdout
