@@ -3,15 +3,21 @@
 
 import json
 import lzma
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from conftest import Guest, checks_of, run_check
 
-from tollwaylib import labkernel, place_qemu, smoke
+from tollwaylib import labkernel, matrix, place_qemu, smoke
 from tollwaylib.errors import TollwayError
+from tollwaylib.suites import run_in
 
-TOLLWAY = Path(__file__).resolve().parents[1] / "scripts/tollway"
+TOP = Path(__file__).resolve().parents[1]
+TOLLWAY = TOP / "scripts/tollway"
+STOCK_SCRIPT = "guest_stock.py"
 
 
 def smoke_on(kernel, folder):
@@ -73,6 +79,66 @@ def test_smoke_with_lockdep(with_lockdep, check):
     verify(with_lockdep, check)
     if check == "kernel_log":
         assert "lockdep is on" in with_lockdep[check]["notes"]
+
+
+def installed(kernel, out_dir):
+    """Let make install, of modules and tools, fill out_dir/installed for a word
+    of the matrix."""
+    _, root, _, releases = matrix.headers(kernel, labkernel.Progress())
+    stock = place_qemu.stock_kernel(kernel)
+    assert stock.version in releases
+    target = out_dir / "installed"
+    modules = target / "usr/lib/modules" / stock.version
+    modules.mkdir(parents=True)
+    kdir = f"/usr/src/linux-headers-{stock.version}"
+    done = run_in(root, {TOP: matrix.SRC, out_dir: matrix.OUT}, [
+        "make", "-C", matrix.SRC, "install-modules", f"KDIR={kdir}",
+        f"CC={matrix.kernel_gcc(root, kdir)}", f"O={matrix.OUT}/build",
+        f"DESTDIR={matrix.OUT}/installed",
+        f"MODDIR=/usr/lib/modules/{stock.version}/updates"],
+        text=True, capture_output=True)
+    assert not done.returncode, done.stdout + done.stderr
+    subprocess.run(["make", "-C", TOP, "install-tools", f"O={out_dir}/build",
+                    f"DESTDIR={target}"], check=True, capture_output=True,
+                   env={key: value for key, value in os.environ.items()
+                        if key != "MAKEFLAGS"})
+    # depmod sees the kernel's own modules beside ours, as it would there.
+    original = stock.folder / "lib/modules" / stock.version
+    for path in original.glob("modules.*"):
+        (modules / path.name).write_bytes(path.read_bytes())
+    (modules / "kernel").symlink_to(original / "kernel")
+    (target / "lib").symlink_to("usr/lib")
+    subprocess.run(["depmod", "-b", str(target), stock.version], check=True)
+    (modules / "kernel").unlink()
+    # As the first run there would build them.
+    subprocess.run(
+        [sys.executable, "-c", "from tollwaylib import build; build.tools()"],
+        check=True, env=dict(
+            os.environ, TOLLWAY_CACHE=str(target / "cache"),
+            PYTHONPATH=str(target / "usr/local/lib/tollway/scripts")))
+
+
+@pytest.fixture(scope="module")
+def stock_host(request, tmp_path_factory):
+    """The checks of `tollway run --on host` on the stock 6.1."""
+    names = [item.callspec.params["check"] for item in request.session.items
+             if item.module is request.module and
+             item.originalname == "test_host_on_a_stock_kernel"]
+    out_dir = tmp_path_factory.mktemp("host")
+    try:
+        machine = place_qemu.Qemu("6.1", labkernel.Progress())
+    except TollwayError as error:
+        pytest.skip(f"not run on 6.1: {error}")
+    installed("6.1", out_dir)
+    return Guest(machine, STOCK_SCRIPT, names, out_dir, limits={
+        "wall_s": 7200, "virtual_s": 7200, "modules": ()})
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("check", checks_of(STOCK_SCRIPT))
+def test_host_on_a_stock_kernel(stock_host, check):
+    """`tollway run --on host` with modprobe, Mininet and real time."""
+    run_check(stock_host, check)
 
 
 def test_a_failed_check_is_seen(monkeypatch, tmp_path, capsys):

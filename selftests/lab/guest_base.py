@@ -23,6 +23,8 @@ from pathlib import Path
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
 CHECK_LIMIT_S = 20000
+# Orphans (FIN-WAIT with a dead peer) live on for many timeouts, s between looks.
+REST_S = 100
 MODULES = ("sch_sbrm", "sch_fq_rr", "tcp_sbrm", "tcp_pp")
 
 _notes = []
@@ -202,10 +204,9 @@ def guarded(function):
 
 def modules_unload():
     """With all sockets and qdiscs gone nothing may hold the modules."""
-    # Orphans (FIN-WAIT with a dead peer) live on for many timeouts.
     for module in MODULES:
         for _ in range(40):
-            time.sleep(100)
+            time.sleep(REST_S)
             said = run(f"rmmod {module}", check=False)
             if not said:
                 break
