@@ -40,7 +40,8 @@
  *   and their ACKs are samples (pp_pace.c); S leaves out what is known to be
  *   lost, as PP94 section 6 wants it;
  * - above the setpoint half of what is served is sent, and not nothing until the
- *   queue has drained, see pp_law_drain();
+ *   queue has drained, see pp_law_drain(); far above it nothing is sent while what
+ *   waits for certain drains, see pp_law_stop();
  * - while next to nothing waits, the law also comes with every second pair whose
  *   ACKs were no sample;
  * - after a timeout or an idle time the mean rate is forgotten and the rate
@@ -102,6 +103,19 @@ static u32 pp_train_use(struct sock *sk)
 	return train;
 }
 
+/* Is there more in the queue than a lower rate can mend? */
+static void pp_stop(struct sock *sk, struct pp *ca)
+{
+	u32 wait_us;
+
+	/* n_hat counts what was lost; in a shared queue others would fill it. */
+	if (ca->losses || ca->shared || pp_is_stopped(sk, ca))
+		return;
+	wait_us = pp_law_stop(ca->setpoint, ca->queue, ca->delay_us, ca->rtt_us);
+	if (wait_us)
+		pp_pace_stop(sk, ca, wait_us);
+}
+
 /**
  * pp_control() - the rate for a target of the law
  * @sk: socket
@@ -125,6 +139,7 @@ static void pp_control(struct sock *sk, struct pp *ca, u64 target,
 	target = pp_law_drain(rate, ca->setpoint, ca->queue, ca->delay_us,
 			      ca->estimate.service);
 	ca->draining = target > rate;
+	pp_stop(sk, ca);
 	pp_pace(sk, min(target, PP_RATE_MAX));
 }
 
@@ -212,6 +227,24 @@ static void pp_grope(struct sock *sk, const struct pp *ca)
 				PP_PACKET_SHIFT, ca->rtt_us));
 }
 
+/*
+ * Nothing is known yet, and a window of less than a train would tell nothing. But
+ * when half of the only train has been acknowledged, the next ACK brings the first
+ * sample, and the segment that this one lets go would be none of a pair: nine
+ * sources that begin at once are nine packets more in the queue of the tenth.
+ */
+static void pp_await(struct sock *sk, const struct pp_ack *ack)
+{
+	u32 train = READ_ONCE(ack->net->train);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 flight = tcp_packets_in_flight(tp);
+	u32 cwnd = max(tcp_snd_cwnd(tp), train);
+
+	if (tp->data_segs_out <= train && flight && flight < train)
+		cwnd = flight;
+	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
+}
+
 static void pp_round(struct sock *sk, struct pp *ca, const struct pp_ack *ack)
 {
 	/* The first ACK ends a round trip in which nothing else arrived. */
@@ -277,7 +310,7 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	struct pp_ack news = {
 		.net	= pp_net(sock_net(sk)),
 		.rs	= rs,
-		.acked	= tp->delivered - ca->delivered,
+		.acked	= rs->acked_sacked,
 		.now_ns	= (u32)tp->tcp_clock_cache,
 	};
 	bool first = !ca->estimate.service;
@@ -288,7 +321,6 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 		return;
 
 	pp_pace_settle(sk, ca);
-	ca->delivered = tp->delivered;
 	if (rs->losses > 0)
 		pp_loss(ca, &news);
 	if (!news.acked)
@@ -313,6 +345,8 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 		    (first || READ_ONCE(news.net->law) == PP_LAW_CONTINUOUS))
 			pp_law_now(sk, ca, pp_is_app_limited(sk, rs));
 		pp_pace_window(sk, ca, pipe);
+	} else {
+		pp_await(sk, &news);
 	}
 
 	if (!before(rs->prior_delivered, ca->round_start))
@@ -411,7 +445,7 @@ static void pp_init(struct sock *sk)
 
 	memset(ca, 0, sizeof(*ca));
 	ca->ready = 1;
-	ca->delivered = tp->delivered;
+	ca->stop_us = (u32)tp->tcp_mstamp - PP_RTT_MAX_US;
 	ca->round_start = tp->delivered;
 	ca->round_us = tp->tcp_mstamp;
 	ca->low_us = U32_MAX;

@@ -32,7 +32,7 @@
  * @rtt_us: round-trip time of the last ACK that had one, us
  * @queue: n_hat, Q8
  * @setpoint: B, Q8
- * @delivered: tp->delivered at the last ACK
+ * @stop_us: low word of the time at which it last stopped to let a queue drain
  * @round_start: tp->delivered when the round trip began
  * @round_us: low word of the time at which it began
  * @flight: most that a round trip delivered, in this one, Q8
@@ -71,7 +71,7 @@ struct pp {
 	u32			rtt_us;
 	u32			queue;
 	u32			setpoint;
-	u32			delivered;
+	u32			stop_us;
 	u32			round_start;
 	u32			round_us;
 	u32			flight;
@@ -129,8 +129,15 @@ static inline u32 pp_outstanding(const struct sock *sk)
 	       PP_PACKET_SHIFT;
 }
 
+/* Did it stop a round trip ago or less? Then that shows in nothing yet. */
+static inline bool pp_is_stopped(const struct sock *sk, const struct pp *ca)
+{
+	return (u32)tcp_sk(sk)->tcp_mstamp - ca->stop_us <= ca->rtt_us;
+}
+
 /* pp_pace.c */
 void pp_pace(struct sock *sk, u64 rate);
+void pp_pace_stop(struct sock *sk, struct pp *ca, u32 wait_us);
 void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe);
 u32 pp_pace_settle(struct sock *sk, struct pp *ca);
 void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train);

@@ -140,5 +140,6 @@ u64 pp_law_rate(u32 packets, u32 delay_us);
 u64 pp_law_rise(u64 target, u64 mean, u32 queue, u64 bound);
 u64 pp_law_mean(u64 mean, u64 rate);
 u64 pp_law_drain(u64 rate, u32 setpoint, u32 queue, u32 delay_us, u64 service);
+u32 pp_law_stop(u32 setpoint, u32 queue, u32 delay_us, u32 rtt_us);
 
 #endif /* _PP_MODEL_H */

@@ -39,7 +39,8 @@ static bool pp_pace_is_ours(const struct sock *sk)
 
 /*
  * A gap that was charged at a far lower rate ends when one of this rate would.
- * Small differences are left alone: only rises would count, and not falls.
+ * Small differences are left alone: only rises would count, and not falls. After
+ * a stop what is charged stands, or the stop would end with it.
  */
 static void pp_pace_hasten(struct sock *sk)
 {
@@ -48,7 +49,8 @@ static void pp_pace_hasten(struct sock *sk)
 	u64 gap_ns = pp_pace_time(sk, train * tp->mss_cache);
 	u64 end_ns = tp->tcp_clock_cache + gap_ns;
 
-	if (tp->tcp_wstamp_ns <= end_ns + gap_ns || !pp_pace_is_ours(sk))
+	if (tp->tcp_wstamp_ns <= end_ns + gap_ns || !pp_pace_is_ours(sk) ||
+	    pp_is_stopped(sk, inet_csk_ca(sk)))
 		return;
 	tp->tcp_wstamp_ns = end_ns;
 	/* A timer that waits holds the socket, and still does after this. */
@@ -72,6 +74,26 @@ void pp_pace(struct sock *sk, u64 rate)
 	WRITE_ONCE(sk->sk_pacing_rate, rate);
 	if (rate > before)
 		pp_pace_hasten(sk);
+}
+
+/**
+ * pp_pace_stop() - send nothing for a time
+ * @sk: socket
+ * @ca: its private area
+ * @wait_us: how long
+ *
+ * Not in a turn, whose gap is still to be charged.
+ */
+void pp_pace_stop(struct sock *sk, struct pp *ca, u32 wait_us)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 end_ns = tp->tcp_clock_cache + (u64)wait_us * NSEC_PER_USEC;
+
+	if (end_ns <= tp->tcp_wstamp_ns || !pp_pace_is_ours(sk))
+		return;
+	ca->stop_us = (u32)tp->tcp_mstamp;
+	/* A timer that waits for less will find that it is too early. */
+	tp->tcp_wstamp_ns = end_ns;
 }
 
 /**

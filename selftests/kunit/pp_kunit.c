@@ -180,6 +180,34 @@ static void pp_rise_test(struct kunit *test)
 				 20ULL << PP_RATE_SHIFT), 1ULL);
 }
 
+static void pp_stop_test(struct kunit *test)
+{
+	const u32 delay = 100000, wait = 40000;
+
+	/* Twice the setpoint, or no more than 8 packets above it: no stop. */
+	KUNIT_EXPECT_EQ(test, pp_law_stop(20 * PP_PACKET, 40 * PP_PACKET, delay,
+					  delay + wait), 0);
+	KUNIT_EXPECT_EQ(test, pp_law_stop(5 * PP_PACKET, 13 * PP_PACKET, delay,
+					  delay + wait), 0);
+	/* Nor while an eighth of R, or less, waits. */
+	KUNIT_EXPECT_EQ(test, pp_law_stop(10 * PP_PACKET, 100 * PP_PACKET, delay,
+					  delay + delay / 8), 0);
+	/* R has grown since. */
+	KUNIT_EXPECT_EQ(test, pp_law_stop(10 * PP_PACKET, 100 * PP_PACKET, delay,
+					  delay - 1), 0);
+	/* All but the setpoint's part of what waited. */
+	KUNIT_EXPECT_EQ(test, pp_law_stop(10 * PP_PACKET, 40 * PP_PACKET, delay,
+					  delay + wait), wait * 3 / 4);
+	KUNIT_EXPECT_EQ(test, pp_law_stop(0, 9 * PP_PACKET, delay,
+					  delay + wait), wait);
+	/* At most half of R, at the ends of the ranges too. */
+	KUNIT_EXPECT_EQ(test, pp_law_stop(PP_PACKET, 40 * PP_PACKET, delay,
+					  3 * delay), delay / 2);
+	KUNIT_EXPECT_EQ(test, pp_law_stop(0, U32_MAX, 1, PP_RTT_MAX_US), 0);
+	KUNIT_EXPECT_EQ(test, pp_law_stop(0, U32_MAX, PP_RTT_MAX_US / 2,
+					  PP_RTT_MAX_US), PP_RTT_MAX_US / 4);
+}
+
 /* What a connection sees, ACK by ACK, with trains of @wanted segments. */
 struct pp_ack_row {
 	u32	stamp_us;
@@ -273,6 +301,7 @@ static struct kunit_case pp_cases[] = {
 	KUNIT_CASE(pp_estimator_range_test),
 	KUNIT_CASE(pp_law_test),
 	KUNIT_CASE(pp_rise_test),
+	KUNIT_CASE(pp_stop_test),
 	KUNIT_CASE(pp_train_test),
 	{}
 };
