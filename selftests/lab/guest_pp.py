@@ -556,7 +556,34 @@ def check_first_ten():
     assert sent[-1] > 20
     # From one pair to the next: a fifth of the link, and less at first.
     assert max(after - before for before, after in zip(sent, sent[1:])) <= 2
+    # Pairs from the first on: half of one lets nothing go.
+    assert not any(one % 2 for one in sent)
     assert max(queue for _, queue, *_ in seen) <= 2
+
+
+def check_stop():
+    """Where far too much waits nothing is sent, but never until none does."""
+    path = fair_path(10, rtt_ms=100)
+    flow = path.connect("pp")
+    pump([flow], 2)
+    set_rate(path, 25 * 10**5)
+    seen = look(path, flow, 3, 0.002)
+    trace(seen, 10)
+    pair_s = 2 * PACKET * 8 / (25 * 10**5)
+    quiet = [0]
+    for (was, *_, before), (now, *_, after) in zip(seen, seen[1:]):
+        if after.data_segs_out == before.data_segs_out:
+            quiet[-1] += now - was
+        else:
+            quiet.append(0)
+    queues = [queue for _, queue, *_ in seen]
+    note(f"{pair_s * 1e3:.1f} ms a pair, silent for at most "
+         f"{max(quiet) * 1e3:.1f} ms, queue {min(queues)} to {max(queues)}, "
+         f"{queues[-1]} at the end")
+    # By its rate alone it would be two pairs' times, as half is sent.
+    assert 2.5 * pair_s < max(quiet) <= 0.05 + 2 * pair_s
+    assert min(queues) > 0
+    assert 8 <= queues[-1] <= 12
 
 
 def check_gap():
