@@ -96,12 +96,16 @@ class Traffic:
                     end.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"reno")
                 stay.append((near, far))
                 continue
-            for end in near, far:
-                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
-                               b"\1\0\0\0\0\0\0\0")
-            (near if how else far).close()
-            (far if how else near).close()
+            reset(near if how else far)
+            reset(far if how else near)
         self.ends = stay
+
+
+def reset(connection):
+    """Close a connection at once, whatever it has to send."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                          b"\1\0\0\0\0\0\0\0")
+    connection.close()
 
 
 def refused(name):
@@ -164,9 +168,10 @@ def cycle(traffic, rng):
                 break
         else:
             raise AssertionError(f"a flow stands still: {info(near)}")
+    # What one still had to send after losses would be there for seconds more.
     for near, far in traffic.ends:
-        near.close()
-        far.close()
+        reset(near)
+        reset(far)
     traffic.ends = []
 
 
