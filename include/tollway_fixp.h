@@ -162,7 +162,7 @@ static inline u64 fixp_ln_lost(u32 m)
 {
 	u64 square, sum;
 
-	if (m >= FIXP_ONE >> 3)
+	if (unlikely(m >= FIXP_ONE >> 3))
 		return -fixp_ln(FIXP_ONE - m);
 
 	/* m + m^2/2 + m^3 (1/3 + m/4 + m^2 (1/5 + m/6 + m^2 (1/7 + m/8))) */

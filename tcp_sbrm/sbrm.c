@@ -259,7 +259,7 @@ static bool sbrm_is_priced(const struct sock *sk, const struct sbrm *ca,
 {
 	if (ack->ece)
 		return true;
-	return ca->carrier && sbrm_balance(sk, ca, ack->net, price) < 0;
+	return ca->carrier && sbrm_balance(sk, ca, price) < 0;
 }
 
 /* The window after @ack, by the source of the connection. */
@@ -269,7 +269,7 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 	struct tcp_sock *tp = tcp_sk(sk);
 	s64 change;
 
-	if (ca->slow_start) {
+	if (unlikely(ca->slow_start)) {
 		bool priced = sbrm_is_priced(sk, ca, ack, price);
 
 		if (!priced && tcp_in_slow_start(tp)) {
@@ -300,9 +300,9 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
  * CP05 5.7: where prices come back, a loss need not be one more of them. Only
  * by the sysctl loss_cut, and only while they do come.
  */
-static bool sbrm_ignores_loss(const struct sock *sk, const struct sbrm *ca)
+static bool sbrm_ignores_loss(const struct sbrm *ca)
 {
-	return !READ_ONCE(sbrm_net(sock_net(sk))->loss_cut) &&
+	return !READ_ONCE(ca->net->loss_cut) &&
 	       !sbrm_is_rm(ca) && ca->echo != SBRM_ECHO_UNKNOWN;
 }
 
@@ -330,10 +330,7 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	news.marked = min(news.marked, news.acked);
 	news.ece = news.marked;
 	news.app_limited = rs->is_app_limited;
-	news.net = sbrm_net(sock_net(sk));
 
-	ca->acked_total += news.acked;
-	ca->marked_total += news.marked;
 	sbrm_rtt_update(ca, tp, rs->rtt_us);
 	if (ca->carrier)
 		sbrm_field_watch(sk, ca, news.acked);
@@ -343,8 +340,8 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	ca->seen = 0;
 
 	/* While lost packets are repaired the window stays as it was cut. */
-	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery &&
-	    !sbrm_ignores_loss(sk, ca))
+	if (unlikely(inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery) &&
+	    !sbrm_ignores_loss(ca))
 		sbrm_cwnd_set(sk, ca, ca->cwnd);
 	else
 		sbrm_update(sk, ca, &news, price);
@@ -380,7 +377,7 @@ static void sbrm_set_state(struct sock *sk, u8 new_state)
 
 	if (new_state < TCP_CA_Recovery || !ca->cwnd)
 		return;
-	if (new_state == TCP_CA_Recovery && sbrm_ignores_loss(sk, ca))
+	if (new_state == TCP_CA_Recovery && sbrm_ignores_loss(ca))
 		return;
 	if (new_state == TCP_CA_Loss && !sbrm_timed_out(sk))
 		return;
@@ -502,6 +499,7 @@ static void sbrm_init_as(struct sock *sk, u32 source, u32 estimator)
 	struct sbrm *ca = inet_csk_ca(sk);
 
 	memset(ca, 0, sizeof(*ca));
+	ca->net = net;
 	ca->source = source;
 	ca->estimator = estimator;
 	ca->delivered = tp->delivered;
@@ -556,12 +554,14 @@ static void rm_init(struct sock *sk)
 /*
  * ss knows no structure of ours; dctcp's has the nearest fields. enabled:
  * prices come back; ce_state: our receiver; alpha: m in 1/1024, of the price if
- * that came by itself; ab_ecn and ab_tot: segments marked and acknowledged.
+ * that came by itself; ab_ecn and ab_tot: segments marked and acknowledged,
+ * since the connection began.
  * Documented in tcp_sbrm(7).
  */
 static size_t sbrm_get_info(struct sock *sk, u32 ext, int *attr,
 			    union tcp_cc_info *info)
 {
+	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct sbrm *ca = inet_csk_ca(sk);
 	u32 mark = ca->carrier ? sbrm_mark_share(ca) : ca->mark;
 
@@ -574,8 +574,8 @@ static size_t sbrm_get_info(struct sock *sk, u32 ext, int *attr,
 		info->dctcp.dctcp_enabled = 1;
 		info->dctcp.dctcp_ce_state = ca->rcv_ce;
 		info->dctcp.dctcp_alpha = mark >> (FIXP_SHIFT - 10);
-		info->dctcp.dctcp_ab_ecn = ca->marked_total;
-		info->dctcp.dctcp_ab_tot = ca->acked_total;
+		info->dctcp.dctcp_ab_ecn = tp->delivered_ce;
+		info->dctcp.dctcp_ab_tot = tp->delivered;
 	}
 	*attr = INET_DIAG_DCTCPINFO;
 	return sizeof(info->dctcp);

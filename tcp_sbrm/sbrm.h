@@ -83,6 +83,8 @@ struct sbrm_field {
 
 /**
  * struct sbrm - one connection, in inet_csk_ca()
+ * @net: settings of the socket's namespace; from there they would be four lines
+ *	of the cache away, which have gone when the next ACK comes
  * @cwnd: window, segments in Q32; 0 until init() has run
  * @prior_cwnd: window before the last loss, for undo
  * @marks: for the estimators that count marks
@@ -99,8 +101,6 @@ struct sbrm_field {
  * @born: tcp_jiffies32 when the connection was made
  * @round_end: when this is acknowledged a round trip is over (TCP/RM: since
  *	the last cut, @cut is set; Vegas/CP: since the last step)
- * @acked_total: segments acknowledged, for ss; wraps
- * @marked_total: of those, marked
  * @rcv_prior_nxt: receiver: rcv_nxt before the last packet
  * @seen: what the last ACK said of the price field: field + 1, 0 for nothing
  * @quiet: time since the last mark, in 2^6 us; saturates
@@ -120,6 +120,7 @@ struct sbrm_field {
  * @rcv_bad: receiver: the field is rewritten on the way, do not echo it
  */
 struct sbrm {
+	const struct sbrm_net *net;
 	u64	cwnd;
 	u64	prior_cwnd;
 	union {
@@ -137,8 +138,6 @@ struct sbrm {
 	u32	gap;
 	u32	born;
 	u32	round_end;
-	u32	acked_total;
-	u32	marked_total;
 	u32	rcv_prior_nxt;
 	u16	seen;
 	u16	quiet;
@@ -159,18 +158,16 @@ struct sbrm {
 
 /**
  * struct sbrm_ack - what one ACK brings
- * @net: settings in force
  * @acked: segments newly delivered, 1 .. 2^20
  * @marked: of those, marked
  * @ece: the ACK says that a mark was seen
  * @app_limited: the window was not used
  */
 struct sbrm_ack {
-	const struct sbrm_net	*net;
-	u32			acked;
-	u32			marked;
-	bool			ece;
-	bool			app_limited;
+	u32	acked;
+	u32	marked;
+	bool	ece;
+	bool	app_limited;
 };
 
 /* TCP/RM, by choice or because nothing better comes back. */
@@ -184,8 +181,7 @@ bool sbrm_owns(const struct sock *sk);
 void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd);
 
 /* sbrm_source.c */
-int sbrm_balance(const struct sock *sk, const struct sbrm *ca,
-		 const struct sbrm_net *net, s64 price);
+int sbrm_balance(const struct sock *sk, const struct sbrm *ca, s64 price);
 s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
 		     const struct sbrm_ack *ack, s64 price);
 

@@ -92,7 +92,7 @@ static u32 sbrm_log_price(u32 mark)
  */
 static u32 sbrm_history(struct sbrm *ca, const struct sbrm_ack *ack)
 {
-	u32 window = clamp_t(u32, READ_ONCE(ack->net->history), 1, 64);
+	u32 window = clamp_t(u32, READ_ONCE(ca->net->history), 1, 64);
 	u32 acked = min(ack->acked, 64U);
 	u32 marked = min(ack->marked, acked);
 	u64 fresh = marked ? GENMASK_ULL(acked - 1, acked - marked) : 0;
@@ -121,7 +121,7 @@ static u32 sbrm_four_bit(struct sbrm *ca, const struct sbrm_ack *ack)
 		PKT_SBRM_FOUR_BIT_K0, PKT_SBRM_FOUR_BIT_K1,
 		PKT_SBRM_FOUR_BIT_K2, PKT_SBRM_FOUR_BIT_K3,
 	};
-	u32 gain = READ_ONCE(ack->net->history_gain);
+	u32 gain = READ_ONCE(ca->net->history_gain);
 	u32 nearest = U32_MAX;
 	int best = 0, i;
 	u64 price;
@@ -155,7 +155,7 @@ static u32 sbrm_four_bit(struct sbrm *ca, const struct sbrm_ack *ack)
 static void sbrm_mark_update(struct sbrm *ca, const struct sbrm_ack *ack)
 {
 	u32 gain = sbrm_plain_gain(ca, ack->acked,
-				   READ_ONCE(ack->net->history_gain));
+				   READ_ONCE(ca->net->history_gain));
 
 	ca->mark = sbrm_average(ca->mark, ack->acked, ack->marked, gain);
 }

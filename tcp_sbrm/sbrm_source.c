@@ -24,22 +24,27 @@
 #define SBRM_QUIET_MARKS	8
 #define SBRM_QUIET_SHIFT	6
 
+/* Willingness to pay of a flow, w ln(phi): packets/s in Q24, below 2^49. */
+static u64 sbrm_wtp(const struct sock *sk, const struct sbrm *ca)
+{
+	u32 priority = min_t(u32, READ_ONCE(sk->sk_priority),
+			     SBRM_WTP_CLASSES - 1);
+
+	return (u64)READ_ONCE(ca->net->wtp[priority]) *
+	       READ_ONCE(ca->net->ln_phi);
+}
+
 /**
  * sbrm_paid() - what a flow pays in some time
- * @sk: socket
- * @net: settings
+ * @wtp: sbrm_wtp() of the flow
  * @time: in 2^-@shift us, below 2^(26 + @shift)
  * @shift: fractional bits of @time, at most 4
  *
  * Return: segments times price in Q32, below 2^63.
  */
-static s64 sbrm_paid(const struct sock *sk, const struct sbrm_net *net,
-		     u32 time, unsigned int shift)
+static s64 sbrm_paid(u64 wtp, u32 time, unsigned int shift)
 {
-	u32 priority = min_t(u32, READ_ONCE(sk->sk_priority),
-			     SBRM_WTP_CLASSES - 1);
-	/* w ln(phi) in Q24, below 2^49; times @time with 8 more places. */
-	u64 wtp = (u64)READ_ONCE(net->wtp[priority]) * READ_ONCE(net->ln_phi);
+	/* With 8 more places than the product needs. */
 	u64 paid = mul_u64_u32_shr(wtp, time, SBRM_LN_PHI_SHIFT - 8);
 
 	/* 2251799814 is 2^51 / 10^6. */
@@ -49,7 +54,6 @@ static s64 sbrm_paid(const struct sock *sk, const struct sbrm_net *net,
 /**
  * sbrm_kappa_by_age() - gain per acknowledged segment
  * @ca: connection
- * @net: settings
  *
  * A young connection may use a larger gain that decays to the final one with
  * its age t as 1 / (1 + (2 t / young_ms)^2) (CP05 5.6.4 asks for it, and
@@ -57,14 +61,15 @@ static s64 sbrm_paid(const struct sock *sk, const struct sbrm_net *net,
  *
  * Return: kappa in Q28, at most 10.0.
  */
-static u32 sbrm_kappa_by_age(struct sbrm *ca, const struct sbrm_net *net)
+static u32 sbrm_kappa_by_age(struct sbrm *ca)
 {
+	const struct sbrm_net *net = ca->net;
 	u32 kappa = READ_ONCE(net->kappa);
 	u32 young = READ_ONCE(net->kappa_young);
 	u32 young_ms = READ_ONCE(net->young_ms);
 	u32 age_ms, t;
 
-	if (ca->grown || young <= kappa)
+	if (likely(ca->grown || young <= kappa))
 		return kappa;
 
 	age_ms = jiffies_to_msecs(tcp_jiffies32 - ca->born);
@@ -81,19 +86,18 @@ static u32 sbrm_kappa_by_age(struct sbrm *ca, const struct sbrm_net *net)
 /**
  * sbrm_kappa() - gain in force
  * @ca: connection
- * @net: settings
  *
  * The loop gain grows with the window; kappa_window, where set, takes that back
  * for larger ones (CP05 6.6.2).
  *
  * Return: kappa in Q28, at most 10.0.
  */
-static u32 sbrm_kappa(struct sbrm *ca, const struct sbrm_net *net)
+static u32 sbrm_kappa(struct sbrm *ca)
 {
-	u64 window = (u64)READ_ONCE(net->kappa_window) << FIXP_SHIFT;
-	u32 kappa = sbrm_kappa_by_age(ca, net);
+	u64 window = (u64)READ_ONCE(ca->net->kappa_window) << FIXP_SHIFT;
+	u32 kappa = sbrm_kappa_by_age(ca);
 
-	if (!window || ca->cwnd <= window)
+	if (likely(!window || ca->cwnd <= window))
 		return kappa;
 	return fixp_mul_div(kappa, window, ca->cwnd);
 }
@@ -137,13 +141,14 @@ static u32 sbrm_time_us(struct sbrm *ca, const struct sbrm_ack *ack, u32 now_us)
 	u64 limit_us = (u64)ca->rtt_us * 4;
 	u32 waited_us, time_us;
 
-	if (ca->cwnd < FIXP_ONE)
+	if (unlikely(ca->cwnd < FIXP_ONE))
 		limit_us = fixp_mul_div(limit_us, FIXP_ONE, ca->cwnd);
 	waited_us = min3((u64)ca->waited_us + (now_us - ca->acked_us),
 			 limit_us, (u64)SBRM_WAIT_MAX_US);
 	time_us = waited_us;
 	/* Nearly always it is less, which needs no quotient. */
-	if (mul_u64_u32_shr(ca->cwnd, waited_us, FIXP_SHIFT) >= twice_us)
+	if (unlikely(mul_u64_u32_shr(ca->cwnd, waited_us, FIXP_SHIFT) >=
+		     twice_us))
 		time_us = min_t(u64, waited_us,
 				fixp_mul_div(twice_us, FIXP_ONE, ca->cwnd));
 
@@ -173,7 +178,7 @@ static s64 sbrm_demand(const struct sock *sk, struct sbrm *ca,
 	if (!ca->gap)
 		ca->gap = gap;
 	ca->gap = (ca->gap * 15ULL + gap) >> 4;
-	return sbrm_paid(sk, ack->net, ca->gap, SBRM_GAP_SHIFT);
+	return sbrm_paid(sbrm_wtp(sk, ca), ca->gap, SBRM_GAP_SHIFT);
 }
 
 /* Time without a mark; what no segment was sent in hardly counts. */
@@ -191,7 +196,7 @@ static void sbrm_quiet_update(struct sbrm *ca, const struct sbrm_ack *ack,
  * sbrm_is_unpriced() - has the price of the path gone?
  * @sk: socket
  * @ca: its private area
- * @ack: what the ACK brought
+ * @wtp: what it is willing to pay, see sbrm_wtp()
  * @price: price of the path, Q32
  *
  * At rest a flow gets w marks a second. When eight are due and none has come,
@@ -201,24 +206,25 @@ static void sbrm_quiet_update(struct sbrm *ca, const struct sbrm_ack *ack,
  * Return: true while the flow should look for room faster than by kappa.
  */
 static bool sbrm_is_unpriced(const struct sock *sk, const struct sbrm *ca,
-			     const struct sbrm_ack *ack, s64 price)
+			     u64 wtp, s64 price)
 {
 	u32 quiet_us = (u32)ca->quiet << SBRM_QUIET_SHIFT;
 
 	if (ca->carrier)
-		return sbrm_balance(sk, ca, ack->net,
-				    price * SBRM_QUIET_MARKS) > 0;
+		return sbrm_balance(sk, ca, price * SBRM_QUIET_MARKS) > 0;
 
-	return sbrm_paid(sk, ack->net, quiet_us, 0) >=
-	       SBRM_QUIET_MARKS * (s64)FIXP_ONE;
+	return mul_u64_u32_shr(wtp, quiet_us, SBRM_LN_PHI_SHIFT) >=
+	       SBRM_QUIET_MARKS * USEC_PER_SEC;
 }
 
 /*
  * Would it make a difference to be young, and is the connection old enough that
  * what it sees is not of its own making?
  */
-static bool sbrm_may_be_young(const struct sbrm *ca, const struct sbrm_net *net)
+static bool sbrm_may_be_young(const struct sbrm *ca)
 {
+	const struct sbrm_net *net = ca->net;
+
 	if (READ_ONCE(net->kappa_young) <= READ_ONCE(net->kappa))
 		return false;
 
@@ -247,15 +253,15 @@ static s64 sbrm_direct(const struct sock *sk, struct sbrm *ca,
 		       const struct sbrm_ack *ack, s64 price, u32 kappa)
 {
 	u32 now_us = tcp_sk(sk)->tcp_mstamp;
+	u64 wtp = sbrm_wtp(sk, ca);
 	u32 time_us;
 	s64 room;
 
 	sbrm_quiet_update(ca, ack, now_us);
 	time_us = sbrm_time_us(ca, ack, now_us);
-	room = sbrm_paid(sk, ack->net, time_us, 0);
+	room = sbrm_paid(wtp, time_us, 0);
 
-	if (sbrm_may_be_young(ca, ack->net) &&
-	    sbrm_is_unpriced(sk, ca, ack, price)) {
+	if (sbrm_may_be_young(ca) && sbrm_is_unpriced(sk, ca, wtp, price)) {
 		ca->born = tcp_jiffies32;
 		ca->grown = 0;
 	}
@@ -294,23 +300,21 @@ static s64 sbrm_aimd(const struct sock *sk, struct sbrm *ca,
  * sbrm_balance() - what a flow is willing to pay, less what it is charged
  * @sk: socket
  * @ca: its private area
- * @net: settings
  * @price: price of the path, Q32
  *
  * For one round trip: w RTT against p cwnd.
  *
  * Return: above, below or equal to 0.
  */
-int sbrm_balance(const struct sock *sk, const struct sbrm *ca,
-		 const struct sbrm_net *net, s64 price)
+int sbrm_balance(const struct sock *sk, const struct sbrm *ca, s64 price)
 {
 	u32 rtt_us = ca->rtt_us;
 	u64 charge, paid;
 
-	if (READ_ONCE(net->rtt) == SBRM_RTT_MIN)
+	if (READ_ONCE(ca->net->rtt) == SBRM_RTT_MIN)
 		rtt_us = clamp_t(u32, tcp_min_rtt(tcp_sk(sk)), 1, rtt_us);
 	charge = fixp_mul_div(price, ca->cwnd, FIXP_ONE);
-	paid = sbrm_paid(sk, net, rtt_us, 0);
+	paid = sbrm_paid(sbrm_wtp(sk, ca), rtt_us, 0);
 	return paid > charge ? 1 : -(paid < charge);
 }
 
@@ -324,7 +328,7 @@ static s64 sbrm_vegas(const struct sock *sk, struct sbrm *ca,
 		return 0;
 
 	ca->round_end = tp->snd_nxt;
-	return sbrm_balance(sk, ca, ack->net, price) * (s64)FIXP_ONE;
+	return sbrm_balance(sk, ca, price) * (s64)FIXP_ONE;
 }
 
 /* The first ECE in a round trip cuts by kappa cwnd (5.6.2). */
@@ -367,7 +371,7 @@ static s64 sbrm_rm(const struct sock *sk, struct sbrm *ca,
 s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
 		     const struct sbrm_ack *ack, s64 price)
 {
-	u32 kappa = sbrm_kappa(ca, ack->net);
+	u32 kappa = sbrm_kappa(ca);
 
 	/* Not only when it is asked for: sequence numbers wrap. */
 	if (ca->cut && !before(tcp_sk(sk)->snd_una, ca->round_end))
