@@ -40,8 +40,8 @@
  *   and their ACKs are samples (pp_pace.c); S leaves out what is known to be
  *   lost, as PP94 section 6 wants it;
  * - above the setpoint half of what is served is sent, and not nothing until the
- *   queue has drained, see pp_law_drain(); far above it nothing is sent while what
- *   waits for certain drains, see pp_law_stop();
+ *   queue has drained, see pp_law_drain(); far above it the continuous law sends
+ *   nothing while what waits for certain drains, see pp_law_stop();
  * - while next to nothing waits, the law also comes with every second pair whose
  *   ACKs were no sample;
  * - after a timeout or an idle time the mean rate is forgotten and the rate
@@ -79,9 +79,9 @@
  * left, and S is the least it is until the next one is acknowledged: its mean is
  * half a train more.
  */
-static u32 pp_outstanding_mean(const struct sock *sk, const struct pp_net *net)
+static u32 pp_outstanding_mean(const struct sock *sk, const struct pp *ca)
 {
-	u32 train = READ_ONCE(net->train);
+	u32 train = READ_ONCE(ca->net->train);
 	u32 now = pp_outstanding(sk);
 
 	return now + min(now, train * PP_PACKET / 2);
@@ -91,16 +91,14 @@ static u32 pp_outstanding_mean(const struct sock *sk, const struct pp_net *net)
  * A pair, or a train, is one packet of so many segments: what is paced, it
  * leaves the host back to back. Route changes reset sk_gso_max_segs.
  */
-static u32 pp_train_use(struct sock *sk)
+static void pp_train_use(struct sock *sk, u32 train)
 {
-	u32 train = READ_ONCE(pp_net(sock_net(sk))->train);
 	struct pp *ca = inet_csk_ca(sk);
 
-	if (sk->sk_gso_max_segs != train) {
+	if (unlikely(sk->sk_gso_max_segs != train)) {
 		ca->gso_segs = sk->sk_gso_max_segs;
 		sk->sk_gso_max_segs = train;
 	}
-	return train;
 }
 
 /* Is there more in the queue than a lower rate can mend? */
@@ -108,8 +106,14 @@ static void pp_stop(struct sock *sk, struct pp *ca)
 {
 	u32 wait_us;
 
-	/* n_hat counts what was lost; in a shared queue others would fill it. */
-	if (ca->losses || ca->shared || pp_is_stopped(sk, ca))
+	if (likely(ca->queue / 2 <= ca->setpoint))
+		return;
+	/*
+	 * The discrete law asks for all that is too much in one round trip as it
+	 * is. n_hat counts what was lost; in a shared queue others would fill it.
+	 */
+	if (!pp_is_continuous(ca) || ca->losses || ca->shared ||
+	    pp_is_stopped(sk, ca))
 		return;
 	wait_us = pp_law_stop(ca->setpoint, ca->queue, ca->delay_us, ca->rtt_us);
 	if (wait_us)
@@ -171,30 +175,14 @@ static void pp_law_epoch(struct sock *sk, struct pp *ca, bool app_limited)
 		   app_limited);
 }
 
-/* What a round trip delivers, for the rise: the most of any ACK. */
-static void pp_flight(struct pp *ca, const struct rate_sample *rs)
-{
-	u64 flight;
-
-	if (rs->delivered <= 0 || rs->interval_us <= 0)
-		return;
-	/* Segments below 2^24 and times up to 2^24 us. */
-	flight = (u64)rs->delivered * ca->delay_us << PP_PACKET_SHIFT;
-	/* Nearly always it is less, which needs no quotient. */
-	if (flight <= (u64)ca->flight * (u32)rs->interval_us)
-		return;
-	flight = div_u64(flight, rs->interval_us);
-	ca->flight = max_t(u32, ca->flight, min_t(u64, flight, U32_MAX));
-}
-
 /*
  * Probing, PP94 section 7 with the numbers of Table 2. A setpoint that the
  * queue has not reached was not probed.
  */
-static void pp_setpoint(struct pp *ca, const struct pp_net *net)
+static void pp_setpoint(struct pp *ca)
 {
-	u32 fixed = READ_ONCE(net->setpoint) << PP_PACKET_SHIFT;
-	u32 most = READ_ONCE(net->setpoint_max) << PP_PACKET_SHIFT;
+	u32 fixed = READ_ONCE(ca->net->setpoint) << PP_PACKET_SHIFT;
+	u32 most = READ_ONCE(ca->net->setpoint_max) << PP_PACKET_SHIFT;
 
 	if (fixed) {
 		ca->setpoint = fixed;
@@ -206,12 +194,12 @@ static void pp_setpoint(struct pp *ca, const struct pp_net *net)
 	}
 }
 
-static void pp_loss(struct pp *ca, const struct pp_ack *ack)
+static void pp_loss(struct pp *ca, u32 losses)
 {
 	bool first = !ca->losses;
 
-	ca->losses = min_t(u32, ca->losses + ack->rs->losses, U8_MAX);
-	if (READ_ONCE(ack->net->setpoint) || !first)
+	ca->losses = min_t(u32, ca->losses + losses, U8_MAX);
+	if (READ_ONCE(ca->net->setpoint) || !first)
 		return;
 	ca->rounds = 0;
 	ca->setpoint = max(ca->setpoint - ca->setpoint / 4, PP_SETPOINT_MIN);
@@ -233,9 +221,9 @@ static void pp_grope(struct sock *sk, const struct pp *ca)
  * sample, and the segment that this one lets go would be none of a pair: nine
  * sources that begin at once are nine packets more in the queue of the tenth.
  */
-static void pp_await(struct sock *sk, const struct pp_ack *ack)
+static void pp_await(struct sock *sk, const struct pp *ca)
 {
-	u32 train = READ_ONCE(ack->net->train);
+	u32 train = READ_ONCE(ca->net->train);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 flight = tcp_packets_in_flight(tp);
 	u32 cwnd = max(tcp_snd_cwnd(tp), train);
@@ -245,44 +233,25 @@ static void pp_await(struct sock *sk, const struct pp_ack *ack)
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
 }
 
-static void pp_round(struct sock *sk, struct pp *ca, const struct pp_ack *ack)
+static void pp_round(struct sock *sk, struct pp *ca,
+		     const struct rate_sample *rs)
 {
 	/* The first ACK ends a round trip in which nothing else arrived. */
 	bool first = tcp_sk(sk)->delivered - ca->round_start < 2;
 
 	ca->flight_last = ca->flight;
 	ca->flight = 0;
-	pp_setpoint(ca, ack->net);
+	pp_setpoint(ca);
 	pp_path_round(sk, ca);
 	if (!ca->estimate.service && !first)
 		pp_grope(sk, ca);
-	else if (READ_ONCE(ack->net->law) == PP_LAW_DISCRETE)
-		pp_law_epoch(sk, ca, pp_is_app_limited(sk, ack->rs));
+	else if (!pp_is_continuous(ca))
+		pp_law_epoch(sk, ca, pp_is_app_limited(sk, rs));
 	if (ca->estimate.service) {
 		ca->epoch_rate = pp_invert(ca->estimate.service);
-		ca->epoch_queue = ca->queue;
+		if (!pp_is_continuous(ca))
+			ca->epoch_queue = ca->queue;
 	}
-}
-
-/*
- * Is the time of an ACK that of the segment that it delivers? Not if it waited
- * until a process let go of the socket; nor if that segment was sent again so
- * lately that it must be the ACK of an earlier transmission.
- */
-static bool pp_is_timed(const struct sock *sk, const struct pp *ca,
-			const struct rate_sample *rs)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-
-	if (sock_owned_by_user_nocheck(sk)) {
-		pp_count(sock_net(sk), PP_COUNT_BACKLOG);
-		return false;
-	}
-	if (rs->delivered <= 0)
-		return false;
-	return !rs->is_retrans ||
-	       tcp_stamp_us_delta(tp->tcp_mstamp, tp->first_tx_mstamp) >=
-	       ca->delay_us - ca->delay_us / 8;
 }
 
 /*
@@ -291,11 +260,11 @@ static bool pp_is_timed(const struct sock *sk, const struct pp *ca,
  * delayed ones): two trains of these stand for a sample, or the rate would never
  * rise to what the estimate allows.
  */
-static bool pp_is_law_due(struct pp *ca, const struct pp_ack *ack, bool sample)
+static bool pp_is_law_due(struct pp *ca, u32 acked, bool sample)
 {
-	u32 train = READ_ONCE(ack->net->train);
+	u32 train = READ_ONCE(ca->net->train);
 
-	ca->train.missed = min_t(u32, ca->train.missed + ack->acked, U8_MAX);
+	ca->train.missed = min_t(u32, ca->train.missed + acked, U8_MAX);
 	if (!sample && !(pp_is_low(ca) && ca->train.missed >= 2 * train))
 		return false;
 	ca->train.missed = 0;
@@ -305,14 +274,7 @@ static bool pp_is_law_due(struct pp *ca, const struct pp_ack *ack, bool sample)
 static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 			    const struct rate_sample *rs)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
 	struct pp *ca = inet_csk_ca(sk);
-	struct pp_ack news = {
-		.net	= pp_net(sock_net(sk)),
-		.rs	= rs,
-		.acked	= rs->acked_sacked,
-		.now_ns	= (u32)tp->tcp_clock_cache,
-	};
 	bool first = !ca->estimate.service;
 	u64 sample;
 
@@ -320,37 +282,34 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	if (!ca->ready)
 		return;
 
-	pp_pace_settle(sk, ca);
-	if (rs->losses > 0)
-		pp_loss(ca, &news);
-	if (!news.acked)
+	if (unlikely(ca->turn))
+		pp_pace_settle(sk, ca);
+	if (unlikely(rs->losses > 0))
+		pp_loss(ca, rs->losses);
+	if (!rs->acked_sacked)
 		return;
 
-	news.timed = pp_is_timed(sk, ca, rs);
-	pp_path_delay(sk, ca, &news);
-	pp_flight(ca, rs);
-	sample = pp_path_sample(sk, ca, &news);
+	sample = pp_path_ack(sk, ca, rs);
 	if (sample)
-		pp_estimate_sample(&ca->estimate, &news.net->gains, sample);
-	if (ca->estimate.service) {
+		pp_estimate_sample(&ca->estimate, &ca->net->gains, sample);
+	if (likely(ca->estimate.service)) {
 		u32 pipe = pp_law_pipe(ca->delay_us, ca->estimate.service);
 
-		ca->queue = pp_law_queue(pp_outstanding_mean(sk, news.net),
-					 pipe);
+		ca->queue = pp_law_queue(pp_outstanding_mean(sk, ca), pipe);
 		if (pp_is_low(ca))
 			ca->empty = 1;
 		else
 			ca->settled = 1;
-		if (pp_is_law_due(ca, &news, sample) &&
-		    (first || READ_ONCE(news.net->law) == PP_LAW_CONTINUOUS))
+		if (pp_is_law_due(ca, rs->acked_sacked, sample) &&
+		    (first || pp_is_continuous(ca)))
 			pp_law_now(sk, ca, pp_is_app_limited(sk, rs));
 		pp_pace_window(sk, ca, pipe);
 	} else {
-		pp_await(sk, &news);
+		pp_await(sk, ca);
 	}
 
-	if (!before(rs->prior_delivered, ca->round_start))
-		pp_round(sk, ca, &news);
+	if (unlikely(!before(rs->prior_delivered, ca->round_start)))
+		pp_round(sk, ca, rs);
 }
 
 /* Losses are no affair of the rate, PP94 section 6. */
@@ -376,13 +335,14 @@ static u32 pp_undo_cwnd(struct sock *sk)
 static void pp_restart(struct sock *sk, struct pp *ca, u32 rounds)
 {
 	pp_train_break(&ca->train);
-	ca->mean_rate >>= min(rounds, 63U);
+	ca->mean_rate = (u64)ca->mean_rate >> min(rounds, 63U);
 	ca->flight >>= min(rounds, 2U);
 	ca->flight_last >>= min(rounds, 2U);
 	ca->settled = 0;
 	ca->queue = 0;
 	ca->epoch_rate = 0;
-	ca->epoch_queue = 0;
+	if (!pp_is_continuous(ca))
+		ca->epoch_queue = 0;
 	if (ca->estimate.service)
 		pp_law_now(sk, ca, true);
 }
@@ -393,7 +353,7 @@ static void pp_before_send(struct sock *sk, struct pp *ca)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 idle_us;
 
-	if (tp->packets_out || ca->clean || !ca->ready)
+	if (likely(tp->packets_out) || ca->clean || !ca->ready)
 		return;
 	ca->clean = 1;
 	idle_us = min_t(u64, tp->tcp_mstamp - tp->delivered_mstamp,
@@ -402,20 +362,34 @@ static void pp_before_send(struct sock *sk, struct pp *ca)
 		pp_restart(sk, ca, idle_us / ca->delay_us);
 }
 
+/* Settings in force; a socket that has not been initialised has no pointer. */
+static u32 pp_train_of(const struct sock *sk, const struct pp *ca)
+{
+	const struct pp_net *net = likely(ca->net) ? ca->net :
+						     pp_net(sock_net(sk));
+
+	return READ_ONCE(net->train);
+}
+
 static u32 pp_tso_segs(COMPAT_TSO_SEGS_ARGS)
 {
 	struct pp *ca = inet_csk_ca(sk);
-	u32 train = pp_train_use(sk);
+	u32 train = pp_train_of(sk, ca);
 
+	pp_train_use(sk, train);
 	pp_before_send(sk, ca);
-	pp_pace_before_send(sk, ca, train);
+	if (unlikely(ca->turn || pp_pace_is_special(tcp_sk(sk))))
+		pp_pace_before_send(sk, ca, train);
 	return train;
 }
 
 /* For ppx, which has no rate. */
 static u32 ppx_tso_segs(COMPAT_TSO_SEGS_ARGS)
 {
-	return pp_train_use(sk);
+	u32 train = pp_train_of(sk, inet_csk_ca(sk));
+
+	pp_train_use(sk, train);
+	return train;
 }
 
 /*
@@ -431,7 +405,7 @@ static void pp_set_state(struct sock *sk, u8 new_state)
 	if (new_state != TCP_CA_Loss ||
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss || !ca->ready)
 		return;
-	if (!READ_ONCE(pp_net(sock_net(sk))->setpoint))
+	if (!READ_ONCE(ca->net->setpoint))
 		ca->setpoint = PP_SETPOINT_INITIAL;
 	pp_restart(sk, ca, 63);
 }
@@ -444,6 +418,7 @@ static void pp_init(struct sock *sk)
 	struct pp *ca = inet_csk_ca(sk);
 
 	memset(ca, 0, sizeof(*ca));
+	ca->net = net;
 	ca->ready = 1;
 	ca->stop_us = (u32)tp->tcp_mstamp - PP_RTT_MAX_US;
 	ca->round_start = tp->delivered;
@@ -460,7 +435,7 @@ static void pp_init(struct sock *sk)
 	if (tp->srtt_us)
 		pp_pace(sk, pp_law_rate(tcp_snd_cwnd(tp) << PP_PACKET_SHIFT,
 					tp->srtt_us >> 3));
-	pp_train_use(sk);
+	pp_train_use(sk, READ_ONCE(net->train));
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
 
@@ -526,7 +501,8 @@ static void ppx_init(struct sock *sk)
 	struct pp *ca = inet_csk_ca(sk);
 
 	memset(ca, 0, sizeof(*ca));
-	pp_train_use(sk);
+	ca->net = pp_net(sock_net(sk));
+	pp_train_use(sk, READ_ONCE(ca->net->train));
 	tcp_snd_cwnd_set(tcp_sk(sk), min_t(u32, tcp_sk(sk)->snd_cwnd_clamp,
 					   PPX_CWND));
 }

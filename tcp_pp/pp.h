@@ -23,16 +23,25 @@
 
 /**
  * struct pp - one connection, in inet_csk_ca()
+ * @net: settings of the socket's namespace; from there they would be four lines
+ *	of the cache away, which have gone when the next ACK comes
  * @estimate: service time of the bottleneck
  * @mean_rate: mean of the rate at which to send, packets/s in Q16
+ * @odd: round trips that do not fit a queue of our own, see PP_ODD_STEP; with
+ *	@shared those that do, or those since it began while @fresh
+ * @hold: round trips until @delay_us may be raised again
  * @epoch_rate: 1 / s_hat when the round trip began
+ * @losses: segments lost in this round trip; saturates
+ * @rounds: round trips since the setpoint was raised
+ * @turn: a train may leave that the stack does not pace
  * @train: ACKs of the open train
  * @epoch_queue: discrete law: n_hat when the round trip began, Q8
+ * @stop_us: continuous law: low word of the time at which it last stopped to let
+ *	a queue drain
  * @delay_us: propagation delay R, us; 0 before the first sample
  * @rtt_us: round-trip time of the last ACK that had one, us
  * @queue: n_hat, Q8
  * @setpoint: B, Q8
- * @stop_us: low word of the time at which it last stopped to let a queue drain
  * @round_start: tp->delivered when the round trip began
  * @round_us: low word of the time at which it began
  * @flight: most that a round trip delivered, in this one, Q8
@@ -40,12 +49,6 @@
  * @low_us: least in this round trip; while @fresh, in the one before @shared
  * @turn_bytes: low word of tp->bytes_sent when the turn began
  * @gso_segs: what sk_gso_max_segs was without us
- * @odd: round trips that do not fit a queue of our own, see PP_ODD_STEP; with
- *	@shared those that do, or those since it began while @fresh
- * @hold: round trips until @delay_us may be raised again
- * @losses: segments lost in this round trip; saturates
- * @rounds: round trips since the setpoint was raised
- * @turn: a train may leave that the stack does not pace
  * @ready: init() has run
  * @rising: the adaptive rise holds the rate down
  * @draining: the rate is that of a queue which drains
@@ -62,16 +65,24 @@
  * @held: ACKs in a row that stand for a pair
  */
 struct pp {
+	const struct pp_net	*net;
 	struct pp_estimate	estimate;
-	u64			mean_rate;
-	u64			epoch_rate;
+	u64			mean_rate:48,
+				odd:8,
+				hold:8;
+	u64			epoch_rate:48,
+				losses:8,
+				rounds:2,
+				turn:1;
 	struct pp_train		train;
-	u32			epoch_queue;
+	union {
+		u32		epoch_queue;
+		u32		stop_us;
+	};
 	u32			delay_us;
 	u32			rtt_us;
 	u32			queue;
 	u32			setpoint;
-	u32			stop_us;
 	u32			round_start;
 	u32			round_us;
 	u32			flight;
@@ -79,11 +90,6 @@ struct pp {
 	u32			low_us;
 	u32			turn_bytes;
 	u16			gso_segs;
-	u8			odd;
-	u8			hold;
-	u8			losses;
-	u8			rounds:2,
-				turn:1;
 	u16			ready:1,
 				rising:1,
 				draining:1,
@@ -100,22 +106,6 @@ struct pp {
 				held:3;
 };
 
-/**
- * struct pp_ack - what one ACK brings
- * @net: settings in force
- * @rs: rate sample of the stack
- * @acked: segments newly delivered, 1 and up
- * @now_ns: when it came, low word
- * @timed: that time is true, and so is the one of the segments
- */
-struct pp_ack {
-	const struct pp_net		*net;
-	const struct rate_sample	*rs;
-	u32				acked;
-	u32				now_ns;
-	bool				timed;
-};
-
 /* Up to this queue the estimates are taken with caution, PP94 section 5. */
 static inline bool pp_is_low(const struct pp *ca)
 {
@@ -129,24 +119,59 @@ static inline u32 pp_outstanding(const struct sock *sk)
 	       PP_PACKET_SHIFT;
 }
 
+/* Is the rate that of the continuous law, PP94 (14)? */
+static inline bool pp_is_continuous(const struct pp *ca)
+{
+	return READ_ONCE(ca->net->law) == PP_LAW_CONTINUOUS;
+}
+
 /* Did it stop a round trip ago or less? Then that shows in nothing yet. */
 static inline bool pp_is_stopped(const struct sock *sk, const struct pp *ca)
 {
-	return (u32)tcp_sk(sk)->tcp_mstamp - ca->stop_us <= ca->rtt_us;
+	return pp_is_continuous(ca) &&
+	       (u32)tcp_sk(sk)->tcp_mstamp - ca->stop_us <= ca->rtt_us;
+}
+
+/* The stack paces from this segment on. */
+#define PP_PACED_FROM	10
+
+/* Does the stack not pace by itself what comes next, or not in pairs? */
+static inline bool pp_pace_is_special(const struct tcp_sock *tp)
+{
+	return tp->lost_out > tp->retrans_out ||
+	       tp->data_segs_out < PP_PACED_FROM;
+}
+
+/**
+ * pp_pace_window() - a window that leaves the rate alone
+ * @sk: socket
+ * @ca: its private area
+ * @pipe: R / s_hat, Q8
+ *
+ * Twice what the pipe and the setpoint hold. It ends what a flow sends when ACKs
+ * stay away, and nothing else: a queue that is too long is the law's affair, so
+ * the window leaves room for some pairs above what is outstanding.
+ */
+static inline void pp_pace_window(struct sock *sk, const struct pp *ca,
+				  u32 pipe)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 cwnd = 2 * ((u64)pipe + ca->setpoint) >> PP_PACKET_SHIFT;
+
+	cwnd = max_t(u64, cwnd, tcp_packets_in_flight(tp)) + 16;
+	tcp_snd_cwnd_set(tp, min_t(u64, cwnd, tp->snd_cwnd_clamp));
 }
 
 /* pp_pace.c */
 void pp_pace(struct sock *sk, u64 rate);
 void pp_pace_stop(struct sock *sk, struct pp *ca, u32 wait_us);
-void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe);
 u32 pp_pace_settle(struct sock *sk, struct pp *ca);
 void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train);
 
 /* pp_path.c */
 u64 pp_path_bound(const struct pp *ca);
-u64 pp_path_sample(struct sock *sk, struct pp *ca, const struct pp_ack *ack);
-void pp_path_delay(const struct sock *sk, struct pp *ca,
-		   const struct pp_ack *ack);
+u64 pp_path_ack(const struct sock *sk, struct pp *ca,
+		const struct rate_sample *rs);
 void pp_path_round(const struct sock *sk, struct pp *ca);
 
 #endif /* _PP_H */

@@ -75,7 +75,9 @@ static u32 pp_error(u64 service, u64 sample)
 {
 	u64 away = sample > service ? sample - service : service - sample;
 
-	return away >= service ? PP_ONE : div64_u64(away << 16, service);
+	if (unlikely(away >= service))
+		return PP_ONE;
+	return div64_u64(away << 16, service);
 }
 
 static void pp_estimate_fuzzy(struct pp_estimate *est, u64 sample)
@@ -118,7 +120,7 @@ void pp_estimate_sample(struct pp_estimate *est, const struct pp_gains *gains,
 {
 	sample = clamp_t(u64, sample, PP_SERVICE_MIN, PP_SERVICE_MAX);
 
-	if (!est->service) {
+	if (unlikely(!est->service)) {
 		est->service = sample;
 		est->last_error = 0;
 		est->error = gains->estimator == PP_ESTIMATOR_KALMAN ?

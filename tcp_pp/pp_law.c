@@ -19,55 +19,23 @@
 #define PP_ATTACK_UP	15
 #define PP_ATTACK_DOWN	8
 
-/* A pair, and a half: rate times ns, rate times service time, both over 2^32. */
-#define PP_PAIR_Q32	(((2ULL * NSEC_PER_SEC) << PP_RATE_SHIFT >> 32) + 1)
-#define PP_HALF_Q32	(((u64)NSEC_PER_SEC << \
-			  (PP_SERVICE_SHIFT + PP_RATE_SHIFT - 1)) >> 32)
-
-/**
- * pp_law_pipe() - packets of the flow that are on the way, and do not wait
- * @delay_us: propagation delay R, us, at most PP_RTT_MAX_US
- * @service: s_hat, ns in Q10
- *
- * Return: R / s_hat in Q8, at most U32_MAX.
- */
-u32 pp_law_pipe(u32 delay_us, u64 service)
+/* Out of the way of pp_rate(). */
+static noinline u64 pp_rate_large(u64 packets, u64 time_ns)
 {
-	/* us to ns and to Q18: below 2^52. */
-	u64 pipe = div64_u64(((u64)delay_us * NSEC_PER_USEC) <<
-			     (PP_SERVICE_SHIFT + PP_PACKET_SHIFT),
-			     service ?: 1);
-
-	return min_t(u64, pipe, U32_MAX);
-}
-
-/**
- * pp_law_rtt_ns() - round-trip time that is to be expected
- * @queue: n_hat, Q8
- * @delay_us: propagation delay R, us, at most PP_RTT_MAX_US
- * @service: s_hat, ns in Q10, at most PP_SERVICE_MAX
- *
- * Return: R + n_hat s_hat in ns, 1 us .. 2^57.
- */
-u64 pp_law_rtt_ns(u32 queue, u32 delay_us, u64 service)
-{
-	u64 wait = mul_u64_u32_shr(service, queue,
-				   PP_SERVICE_SHIFT + PP_PACKET_SHIFT);
-
-	return max_t(u64, wait + (u64)delay_us * NSEC_PER_USEC, NSEC_PER_USEC);
+	return min_t(u64, fixp_mul_div(packets << (PP_RATE_SHIFT - PP_PACKET_SHIFT),
+				       NSEC_PER_SEC, time_ns), PP_RATE_MAX);
 }
 
 /* packets (Q8) per time (ns) as a rate; saturates. */
-static u64 pp_rate(u64 packets, u64 time_ns)
+static inline u64 pp_rate(u64 packets, u64 time_ns)
 {
 	/* Nearly always they are fewer: 10^9 * 2^34 fits. */
-	if (likely(packets < BIT_ULL(26) && time_ns))
-		return min_t(u64, div64_u64((packets * NSEC_PER_SEC) <<
-					    (PP_RATE_SHIFT - PP_PACKET_SHIFT),
-					    time_ns), PP_RATE_MAX);
+	if (unlikely(packets >= BIT_ULL(26) || !time_ns))
+		return pp_rate_large(packets, time_ns);
 
-	return min_t(u64, fixp_mul_div(packets << (PP_RATE_SHIFT - PP_PACKET_SHIFT),
-				       NSEC_PER_SEC, time_ns), PP_RATE_MAX);
+	return min_t(u64, div64_u64((packets * NSEC_PER_SEC) <<
+				    (PP_RATE_SHIFT - PP_PACKET_SHIFT),
+				    time_ns), PP_RATE_MAX);
 }
 
 /**
@@ -83,17 +51,15 @@ u64 pp_law_continuous(u32 setpoint, u32 queue, u32 delay_us, u64 service)
 {
 	u64 rtt_ns = pp_law_rtt_ns(queue, delay_us, service);
 	u64 rate = pp_invert(service);
-	u64 change;
-
+	s64 room = (s64)setpoint - queue;
+	/* Around the setpoint both are as likely: no branch would be foreseen. */
+	u32 attack = PP_ATTACK_DOWN + (PP_ATTACK_UP - PP_ATTACK_DOWN) *
+				      (room >= 0);
 	/* At most 2^57 ns by 15. */
-	if (queue <= setpoint) {
-		change = pp_rate(setpoint - queue,
-				 div_u64(rtt_ns * PP_ATTACK_UP, 10));
-		return min_t(u64, rate + change, PP_RATE_MAX);
-	}
+	s64 change = pp_rate(abs(room), div_u64(rtt_ns * attack, 10));
 
-	change = pp_rate(queue - setpoint, div_u64(rtt_ns * PP_ATTACK_DOWN, 10));
-	return rate > change ? rate - change : 0;
+	change = room < 0 ? -change : change;
+	return clamp_t(s64, rate + change, 0, PP_RATE_MAX);
 }
 
 /**
@@ -134,61 +100,16 @@ u64 pp_law_rate(u32 packets, u32 delay_us)
 	return pp_rate(packets, (u64)delay_us * NSEC_PER_USEC);
 }
 
-/**
- * pp_law_rise() - adaptive exponential rise, PP94 sections 5 and 8
- * @target: rate by the law
- * @mean: mean rate at which the flow sends
- * @queue: n_hat, Q8
- * @bound: do not go beyond, whatever the target
- *
- * While next to nothing waits at the bottleneck the estimates may come from an
- * idle one: go a fifth of the way only.
- *
- * Return: the rate to send at.
- */
-u64 pp_law_rise(u64 target, u64 mean, u32 queue, u64 bound)
-{
-	if (queue > PP_QUEUE_LOW || target <= mean)
-		return target;
-	return max(mean, min(mean + (target - mean) / 5, bound));
-}
-
-/**
- * pp_law_mean() - mean rate, for the rise
- * @mean: so far
- * @rate: at which the flow sends now
- *
- * Return: 3/4 of the one and 1/4 of the other, PP94 Table 2.
- */
-u64 pp_law_mean(u64 mean, u64 rate)
-{
-	return (mean * 3 + rate + 2) / 4;
-}
-
-/**
- * pp_law_drain() - do not stop while the queue is too long
- * @rate: by the law
- * @setpoint: B, Q8
- * @queue: n_hat, Q8
- * @delay_us: propagation delay R, us
- * @service: s_hat, ns in Q10
- *
- * n_hat counts what was lost at the end of the queue until something behind it
- * arrives. Sources that all stop for that, as PP94's do, find the link idle when
- * they begin again, take all of it for theirs, and overflow it together.
- *
- * Return: @rate, but at least a pair in a round trip, and above the setpoint half
- * of what is served, so that what waits is on the way to the setpoint.
- */
-u64 pp_law_drain(u64 rate, u32 setpoint, u32 queue, u32 delay_us, u64 service)
+/* The rest of pp_law_drain(), for a rate that may be too low. */
+u64 pp_law_drain_slow(u64 rate, u32 setpoint, u32 queue, u32 delay_us,
+		      u64 service)
 {
 	u64 rtt_ns = pp_law_rtt_ns(queue, delay_us, service);
 
-	/* Nearly always the rate is higher, which needs no quotient. */
 	if (mul_u64_u64_shr(rate, rtt_ns, 32) <= PP_PAIR_Q32)
 		rate = max(rate, pp_rate(2 * PP_PACKET, rtt_ns));
-	if (queue > setpoint &&
-	    mul_u64_u64_shr(rate, service, 32) <= PP_HALF_Q32)
+	if (mul_u64_u64_shr(rate, service, 32) <= PP_HALF_Q32 &&
+	    queue > setpoint)
 		rate = max(rate, pp_invert(service) / 2);
 	return rate;
 }

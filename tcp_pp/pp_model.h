@@ -118,6 +118,106 @@ static inline u32 pp_law_queue(u32 outstanding, u32 pipe)
 	return outstanding - min(outstanding, pipe);
 }
 
+/**
+ * pp_law_pipe() - packets of the flow that are on the way, and do not wait
+ * @delay_us: propagation delay R, us, at most PP_RTT_MAX_US
+ * @service: s_hat, ns in Q10
+ *
+ * Return: R / s_hat in Q8, at most U32_MAX.
+ */
+static inline u32 pp_law_pipe(u32 delay_us, u64 service)
+{
+	/* us to ns and to Q18: below 2^52. */
+	u64 pipe = div64_u64(((u64)delay_us * NSEC_PER_USEC) <<
+			     (PP_SERVICE_SHIFT + PP_PACKET_SHIFT),
+			     service ?: 1);
+
+	return min_t(u64, pipe, U32_MAX);
+}
+
+/**
+ * pp_law_rtt_ns() - round-trip time that is to be expected
+ * @queue: n_hat, Q8
+ * @delay_us: propagation delay R, us, at most PP_RTT_MAX_US
+ * @service: s_hat, ns in Q10, at most PP_SERVICE_MAX
+ *
+ * Return: R + n_hat s_hat in ns, 1 us .. 2^57.
+ */
+static inline u64 pp_law_rtt_ns(u32 queue, u32 delay_us, u64 service)
+{
+	u64 wait = mul_u64_u32_shr(service, queue,
+				   PP_SERVICE_SHIFT + PP_PACKET_SHIFT);
+
+	return max_t(u64, wait + (u64)delay_us * NSEC_PER_USEC, NSEC_PER_USEC);
+}
+
+/**
+ * pp_law_rise() - adaptive exponential rise, PP94 sections 5 and 8
+ * @target: rate by the law
+ * @mean: mean rate at which the flow sends
+ * @queue: n_hat, Q8
+ * @bound: do not go beyond, whatever the target
+ *
+ * While next to nothing waits at the bottleneck the estimates may come from an
+ * idle one: go a fifth of the way only.
+ *
+ * Return: the rate to send at.
+ */
+static inline u64 pp_law_rise(u64 target, u64 mean, u32 queue, u64 bound)
+{
+	if (queue > PP_QUEUE_LOW || target <= mean)
+		return target;
+	return max(mean, min(mean + (target - mean) / 5, bound));
+}
+
+/**
+ * pp_law_mean() - mean rate, for the rise
+ * @mean: so far
+ * @rate: at which the flow sends now
+ *
+ * Return: 3/4 of the one and 1/4 of the other, PP94 Table 2.
+ */
+static inline u64 pp_law_mean(u64 mean, u64 rate)
+{
+	return (mean * 3 + rate + 2) / 4;
+}
+
+/* A pair, and a half: rate times ns, rate times service time, both over 2^32. */
+#define PP_PAIR_Q32	(((2ULL * NSEC_PER_SEC) << PP_RATE_SHIFT >> 32) + 1)
+#define PP_HALF_Q32	(((u64)NSEC_PER_SEC << \
+			  (PP_SERVICE_SHIFT + PP_RATE_SHIFT - 1)) >> 32)
+/* The rate in Q1 times R in us, or times s_hat in Q-1, that is more for certain. */
+#define PP_PAIR_SURE	(((PP_PAIR_Q32 + 1) << (32 - 15)) / NSEC_PER_USEC + 1)
+#define PP_HALF_SURE	((PP_HALF_Q32 + 1) << (32 - 15 - 11))
+
+u64 pp_law_drain_slow(u64 rate, u32 setpoint, u32 queue, u32 delay_us,
+		      u64 service);
+
+/**
+ * pp_law_drain() - do not stop while the queue is too long
+ * @rate: by the law
+ * @setpoint: B, Q8
+ * @queue: n_hat, Q8
+ * @delay_us: propagation delay R, us
+ * @service: s_hat, ns in Q10
+ *
+ * n_hat counts what was lost at the end of the queue until something behind it
+ * arrives. Sources that all stop for that, as PP94's do, find the link idle when
+ * they begin again, take all of it for theirs, and overflow it together.
+ *
+ * Return: @rate, but at least a pair in a round trip, and above the setpoint half
+ * of what is served, so that what waits is on the way to the setpoint.
+ */
+static inline u64 pp_law_drain(u64 rate, u32 setpoint, u32 queue, u32 delay_us,
+			       u64 service)
+{
+	/* Nearly always the rate is far higher, which needs no 128 bits. */
+	if (likely((rate >> 15) * delay_us > PP_PAIR_SURE &&
+		   (rate >> 15) * (service >> 11) > PP_HALF_SURE))
+		return rate;
+	return pp_law_drain_slow(rate, setpoint, queue, delay_us, service);
+}
+
 /* pp_train.c */
 u64 pp_train_ack(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
 		 u32 wanted);
@@ -131,15 +231,10 @@ void pp_estimate_sample(struct pp_estimate *est, const struct pp_gains *gains,
 			u64 sample);
 
 /* pp_law.c */
-u32 pp_law_pipe(u32 delay_us, u64 service);
-u64 pp_law_rtt_ns(u32 queue, u32 delay_us, u64 service);
 u64 pp_law_continuous(u32 setpoint, u32 queue, u32 delay_us, u64 service);
 u64 pp_law_discrete(u32 setpoint, u32 queue, u32 outstanding, u64 rate_before,
 		    u64 rate, u64 rtt_ns);
 u64 pp_law_rate(u32 packets, u32 delay_us);
-u64 pp_law_rise(u64 target, u64 mean, u32 queue, u64 bound);
-u64 pp_law_mean(u64 mean, u64 rate);
-u64 pp_law_drain(u64 rate, u32 setpoint, u32 queue, u32 delay_us, u64 service);
 u32 pp_law_stop(u32 setpoint, u32 queue, u32 delay_us, u32 rtt_us);
 
 #endif /* _PP_MODEL_H */

@@ -21,9 +21,6 @@
 
 #include "pp.h"
 
-/* The stack paces from this segment on. */
-#define PP_PACED_FROM	10
-
 /* Time that bytes take at the rate of the socket. */
 static u64 pp_pace_time(const struct sock *sk, u32 bytes)
 {
@@ -42,11 +39,10 @@ static bool pp_pace_is_ours(const struct sock *sk)
  * Small differences are left alone: only rises would count, and not falls. After
  * a stop what is charged stands, or the stop would end with it.
  */
-static void pp_pace_hasten(struct sock *sk)
+static void pp_pace_hasten(struct sock *sk, u32 bytes)
 {
-	u32 train = READ_ONCE(pp_net(sock_net(sk))->train);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u64 gap_ns = pp_pace_time(sk, train * tp->mss_cache);
+	u64 gap_ns = pp_pace_time(sk, bytes);
 	u64 end_ns = tp->tcp_clock_cache + gap_ns;
 
 	if (tp->tcp_wstamp_ns <= end_ns + gap_ns || !pp_pace_is_ours(sk) ||
@@ -66,14 +62,23 @@ static void pp_pace_hasten(struct sock *sk)
  */
 void pp_pace(struct sock *sk, u64 rate)
 {
+	const struct pp *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
 	unsigned long before = sk->sk_pacing_rate;
+	u32 bytes = READ_ONCE(ca->net->train) * tp->mss_cache;
+	/* What is left of the gap that was charged. */
+	u32 left_ns = min_t(u64, U32_MAX, tp->tcp_wstamp_ns -
+			    min(tp->tcp_wstamp_ns, tp->tcp_clock_cache));
 
 	/* 2^46 times a segment of at most 2^16. */
-	rate = (rate * tcp_sk(sk)->mss_cache) >> PP_RATE_SHIFT;
+	rate = (rate * tp->mss_cache) >> PP_RATE_SHIFT;
 	rate = clamp_t(u64, rate, 1, READ_ONCE(sk->sk_max_pacing_rate));
 	WRITE_ONCE(sk->sk_pacing_rate, rate);
-	if (rate > before)
-		pp_pace_hasten(sk);
+	/* Nearly always it is less than a gap and a half: no quotient. */
+	if (unlikely(mul_u64_u32_shr(rate, left_ns, 32) >=
+		     (u64)bytes * (3 * NSEC_PER_SEC / 2) >> 32) &&
+	    rate > before)
+		pp_pace_hasten(sk, bytes);
 }
 
 /**
@@ -96,25 +101,6 @@ void pp_pace_stop(struct sock *sk, struct pp *ca, u32 wait_us)
 	tp->tcp_wstamp_ns = end_ns;
 }
 
-/**
- * pp_pace_window() - a window that leaves the rate alone
- * @sk: socket
- * @ca: its private area
- * @pipe: R / s_hat, Q8
- *
- * Twice what the pipe and the setpoint hold. It ends what a flow sends when ACKs
- * stay away, and nothing else: a queue that is too long is the law's affair, so
- * the window leaves room for some pairs above what is outstanding.
- */
-void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-	u64 cwnd = 2 * ((u64)pipe + ca->setpoint) >> PP_PACKET_SHIFT;
-
-	cwnd = max_t(u64, cwnd, tcp_packets_in_flight(tp)) + 16;
-	tcp_snd_cwnd_set(tp, min_t(u64, cwnd, tp->snd_cwnd_clamp));
-}
-
 /* Will something be left to send after a train? */
 static bool pp_pace_is_more(const struct sock *sk, u32 train)
 {
@@ -129,8 +115,7 @@ static bool pp_pace_is_due(const struct sock *sk, const struct pp *ca,
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (tp->lost_out <= tp->retrans_out &&
-	    tp->data_segs_out >= PP_PACED_FROM)
+	if (!pp_pace_is_special(tp))
 		return false;
 	/* After a timeout the window lets less leave than a train. */
 	return ca->estimate.service && pp_pace_is_ours(sk) &&

@@ -57,12 +57,12 @@
 #define PP_LOSSES		8
 
 /* What arrives, as a service time; 0 if the ACK does not tell. */
-static u64 pp_path_arrivals(const struct pp_ack *ack)
+static u64 pp_path_arrivals(const struct rate_sample *rs)
 {
-	if (ack->rs->delivered <= 0 || ack->rs->interval_us <= 0)
+	if (rs->delivered <= 0 || rs->interval_us <= 0)
 		return 0;
-	return div_u64((u64)min_t(u64, ack->rs->interval_us, PP_RTT_MAX_US) *
-		       NSEC_PER_USEC << PP_SERVICE_SHIFT, ack->rs->delivered);
+	return div_u64((u64)min_t(u64, rs->interval_us, PP_RTT_MAX_US) *
+		       NSEC_PER_USEC << PP_SERVICE_SHIFT, rs->delivered);
 }
 
 /* A sample of pairs while ACKs are delayed. */
@@ -75,12 +75,12 @@ static u64 pp_path_delayed(const struct pp *ca, u64 gap)
 }
 
 static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
-			       const struct pp_ack *ack, bool paired)
+			       u32 acked, bool paired)
 {
 	if (paired) {
 		ca->held = 0;
 		ca->delayed = 0;
-	} else if (ack->acked > 1 && !ca->delayed &&
+	} else if (acked > 1 && !ca->delayed &&
 		   ++ca->held >= PP_DELAYED_ACKS) {
 		ca->delayed = 1;
 		pp_count(sock_net(sk), PP_COUNT_DELAYED);
@@ -118,34 +118,98 @@ static u64 pp_path_credible(const struct pp *ca, u64 sample)
 {
 	u64 most;
 
-	if (!sample || !pp_is_low(ca) || sample >= ca->estimate.service / 32)
+	if (likely(!sample || !pp_is_low(ca) ||
+		   sample >= ca->estimate.service / 32))
 		return sample;
 	most = pp_path_seen(ca) * (ca->settled ? 4 : 8);
 	return max(sample, pp_invert(most));
 }
 
-/**
- * pp_path_sample() - the service time that an ACK tells, of whatever path
- * @sk: socket
- * @ca: connection
- * @ack: what the ACK brought
- *
- * Return: sample, ns in Q10, or 0.
+/*
+ * The round-trip time of an ACK. The first packet after an idle time finds
+ * nothing of ours on the path: its time is R, but for that until it is its
+ * queue's turn.
  */
-u64 pp_path_sample(struct sock *sk, struct pp *ca, const struct pp_ack *ack)
+static void pp_path_delay(const struct sock *sk, struct pp *ca,
+			  const struct rate_sample *rs)
 {
-	u64 gap, sample;
+	bool clean = ca->clean;
+	u32 rtt_us, turn_us;
 
-	if (!ack->timed) {
-		pp_train_break(&ca->train);
-		return 0;
+	if (unlikely(clean))
+		ca->clean = 0;
+	if (unlikely(rs->rtt_us < 0))
+		return;
+
+	rtt_us = clamp_t(long, rs->rtt_us, 1, PP_RTT_MAX_US);
+	ca->rtt_us = rtt_us;
+	if (unlikely(!ca->delay_us || rtt_us < ca->delay_us)) {
+		ca->delay_us = rtt_us;
+	} else if (unlikely(clean && rs->acked_sacked == 1 && !ca->shared)) {
+		turn_us = ca->estimate.service >> (PP_SERVICE_SHIFT + 9);
+		if (rtt_us > ca->delay_us + ca->delay_us / 8 + turn_us) {
+			ca->delay_us = rtt_us;
+			pp_count(sock_net(sk), PP_COUNT_LONGER);
+		}
 	}
 
-	gap = pp_train_gap(&ca->train, ack->now_ns, ack->acked);
-	sample = pp_train_ack(&ca->train, (u32)tcp_sk(sk)->first_tx_mstamp,
-			      ack->now_ns, ack->acked,
-			      READ_ONCE(ack->net->train));
-	pp_path_watch_acks(sk, ca, ack, sample);
+	if (likely(!ca->shared))
+		ca->low_us = min(ca->low_us, rtt_us);
+	else if (ca->fresh && rtt_us < ca->low_us -
+		 (ca->low_us - min(ca->delay_us, ca->low_us)) / 8)
+		ca->fell = 1;
+}
+
+/* What a round trip delivers, for the rise: the most of any ACK. */
+static void pp_path_flight(struct pp *ca, const struct rate_sample *rs)
+{
+	u64 flight;
+
+	if (rs->delivered <= 0 || rs->interval_us <= 0)
+		return;
+	/* Segments below 2^24 and times up to 2^24 us. */
+	flight = (u64)rs->delivered * ca->delay_us << PP_PACKET_SHIFT;
+	/* Nearly always it is less, which needs no quotient. */
+	if (likely(flight <= (u64)ca->flight * (u32)rs->interval_us))
+		return;
+	flight = div_u64(flight, rs->interval_us);
+	ca->flight = max_t(u32, ca->flight, min_t(u64, flight, U32_MAX));
+}
+
+/*
+ * Is the time of an ACK that of the segment that it delivers? Not if it waited
+ * until a process let go of the socket; nor if that segment was sent again so
+ * lately that it must be the ACK of an earlier transmission.
+ */
+static bool pp_path_is_timed(const struct sock *sk, const struct pp *ca,
+			     const struct rate_sample *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (unlikely(sock_owned_by_user_nocheck(sk))) {
+		pp_count(sock_net(sk), PP_COUNT_BACKLOG);
+		return false;
+	}
+	if (unlikely(rs->delivered <= 0))
+		return false;
+	return likely(!rs->is_retrans) ||
+	       tcp_stamp_us_delta(tp->tcp_mstamp, tp->first_tx_mstamp) >=
+	       ca->delay_us - ca->delay_us / 8;
+}
+
+/* A sample where ACKs are held back or the queue is shared, or may be. */
+static noinline u64 pp_path_sample_odd(const struct sock *sk, struct pp *ca,
+				       const struct rate_sample *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 acked = rs->acked_sacked;
+	u64 gap, sample;
+
+	gap = pp_train_gap(&ca->train, tp->tcp_clock_cache, acked);
+	sample = pp_train_ack(&ca->train, tp->first_tx_mstamp,
+			      tp->tcp_clock_cache, acked,
+			      READ_ONCE(ca->net->train));
+	pp_path_watch_acks(sk, ca, acked, sample);
 	if (!sample && ca->delayed)
 		sample = pp_path_delayed(ca, gap);
 
@@ -156,42 +220,49 @@ u64 pp_path_sample(struct sock *sk, struct pp *ca, const struct pp_ack *ack)
 
 	if (sample && sample < ca->estimate.service - ca->estimate.service / 4)
 		ca->narrow = 1;
-	return pp_path_arrivals(ack);
+	return pp_path_arrivals(rs);
+}
+
+/* The service time that an ACK tells whose time is true, or 0. */
+static u64 pp_path_sample(const struct sock *sk, struct pp *ca,
+			  const struct rate_sample *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 sample;
+
+	if (unlikely(rs->acked_sacked > 1 || ca->delayed || ca->shared))
+		return pp_path_sample_odd(sk, ca, rs);
+
+	sample = pp_train_ack(&ca->train, tp->first_tx_mstamp,
+			      tp->tcp_clock_cache, 1,
+			      READ_ONCE(ca->net->train));
+	if (!sample)
+		return 0;
+	ca->held = 0;
+	ca->paired = 1;
+	return pp_path_credible(ca, sample);
 }
 
 /**
- * pp_path_delay() - take the round-trip time of an ACK
+ * pp_path_ack() - what an ACK tells of whatever path
  * @sk: socket
  * @ca: connection
- * @ack: what the ACK brought
+ * @rs: rate sample of the stack; something was delivered
  *
- * The first packet after an idle time finds nothing of ours on the path. Its
- * round-trip time is R, but for the time until it is its queue's turn.
+ * Return: a sample of the service time, ns in Q10, or 0.
  */
-void pp_path_delay(const struct sock *sk, struct pp *ca,
-		   const struct pp_ack *ack)
+u64 pp_path_ack(const struct sock *sk, struct pp *ca,
+		const struct rate_sample *rs)
 {
-	u64 turn_us = ca->estimate.service >> (PP_SERVICE_SHIFT + 9);
-	bool clean = ca->clean && ack->acked == 1;
+	/* By the propagation delay that was known when it was sent. */
+	bool timed = pp_path_is_timed(sk, ca, rs);
 
-	ca->clean = 0;
-	if (ack->rs->rtt_us < 0)
-		return;
-
-	ca->rtt_us = clamp_t(long, ack->rs->rtt_us, 1, PP_RTT_MAX_US);
-	if (!ca->delay_us || ca->rtt_us < ca->delay_us) {
-		ca->delay_us = ca->rtt_us;
-	} else if (clean && !ca->shared &&
-		   ca->rtt_us > ca->delay_us + ca->delay_us / 8 + turn_us) {
-		ca->delay_us = ca->rtt_us;
-		pp_count(sock_net(sk), PP_COUNT_LONGER);
-	}
-
-	if (ca->fresh && ca->rtt_us < ca->low_us -
-	    (ca->low_us - min(ca->delay_us, ca->low_us)) / 8)
-		ca->fell = 1;
-	if (!ca->shared)
-		ca->low_us = min(ca->low_us, ca->rtt_us);
+	pp_path_delay(sk, ca, rs);
+	pp_path_flight(ca, rs);
+	if (likely(timed))
+		return pp_path_sample(sk, ca, rs);
+	pp_train_break(&ca->train);
+	return 0;
 }
 
 /* What a round trip says of a queue of our own. */

@@ -29,6 +29,9 @@ static u64 pp_train_sample(const struct pp_train *train)
 {
 	u64 span = (u64)(train->last_ns - train->first_ns) << PP_SERVICE_SHIFT;
 
+	/* One for a pair, which needs no quotient. */
+	if (likely(train->segs == 1))
+		return span;
 	return train->segs ? div_u64(span, train->segs) : 0;
 }
 
