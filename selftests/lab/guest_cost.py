@@ -34,8 +34,6 @@ TOLERANCE = 1.25
 FAIR_BOUNDS = (*((name, "fq_codel") for name in (
     "fq_rr", "fq_rr drop-last", "fq_rr drop-tail", "fq_rr drr")),
     *((name, "sfq") for name in cost.FAIR if "fq_rr" in name))
-# sbrm and pp miss their bound (make bench says so): no more than that.
-TOLERANCE_OF_ACKS = 1.5
 # By which the clock of the lab goes on when it is read.
 CLOCK_NS = 256
 # Many flows are about caches, which are shared with those.
@@ -146,7 +144,7 @@ def check_acks():
     for ours, other in cost.ACK_BOUNDS:
         ratio = cost.ack_cost(found[ours], min) / \
             cost.ack_cost(found[other], min)
-        assert ratio <= TOLERANCE_OF_ACKS, (ours, other, ratio)
+        assert ratio <= TOLERANCE, (ours, other, ratio)
 
 
 if __name__ == "__main__":
