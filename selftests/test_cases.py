@@ -462,6 +462,19 @@ def test_tables_of_variants_stand_side_by_side():
     assert shown[0].rows[0] == ["a", "2050.0", "2050.0"]
 
 
+def test_a_variant_may_leave_cases_out():
+    whole, part = results.analyse(repeated()), results.analyse(repeated())
+    part["parameters"] = dict(part["parameters"], cc="cubic")
+    names = [point["name"] for point in whole["cases"]]
+    del part["cases"][0]
+    for order in ([whole, part], [part, whole]):
+        shown = tables.case_variants_tables(order)[0]
+        assert [row[0] for row in shown.rows] == names
+        column = shown.heads.index("cubic + fq_rr")
+        assert shown.rows[0][column] == tables._NONE
+        assert shown.rows[1][column] == shown.rows[1][3 - column]
+
+
 def test_a_report_of_cases(tmp_path):
     for number, cc in enumerate(("pp", "cubic")):
         made = repeated()

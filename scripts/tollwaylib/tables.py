@@ -538,23 +538,28 @@ def _series_table(result, column):
 
 def case_variants_tables(results):
     """Variants of an experiment of cases beside one another: one table where
-    there is one case, else one for each metric."""
-    names = [point["name"] for point in results[0]["cases"]]
+    there is one case, else one for each metric. A variant may leave cases
+    out."""
+    points = [{point["name"]: point for point in result["cases"]}
+              for result in results]
+    names = list(dict.fromkeys(
+        name for found in sorted(points, key=len, reverse=True)
+        for name in found))
     columns = [column for column in results[0]["columns"]
                if any(_is_known(result, column) for result in results)]
     if len(names) == 1:
         rows = [[combination(result),
-                 *(_metric_cell(result["cases"][0], column)
-                   for column in columns)] for result in results]
+                 *(_metric_cell(found[names[0]], column)
+                   for column in columns)]
+                for result, found in zip(results, points)]
         return [Table(f"Variants compared: {names[0]}",
                       ["source + queue",
                        *(column["title"] for column in columns)], rows,
                       notes=_seeds_note(results[0]))]
     return [Table(
         column["title"], ["case", *map(combination, results)],
-        [[name, *(_metric_cell(result["cases"][index], column)
-                  for result in results)]
-         for index, name in enumerate(names)],
+        [[name, *(_metric_cell(found[name], column) if name in found else _NONE
+                  for found in points)] for name in names],
         notes=_seeds_note(results[0])) for column in columns]
 
 
