@@ -106,14 +106,14 @@ static void pp_stop(struct sock *sk, struct pp *ca)
 {
 	u32 wait_us;
 
+	/* Nearly always, and pp_law_stop() would say the same. */
 	if (likely(ca->queue / 2 <= ca->setpoint))
 		return;
 	/*
 	 * The discrete law asks for all that is too much in one round trip as it
 	 * is. n_hat counts what was lost; in a shared queue others would fill it.
 	 */
-	if (!pp_is_continuous(ca) || ca->losses || ca->shared ||
-	    pp_is_stopped(sk, ca))
+	if (pp_is_discrete(ca) || ca->losses || ca->shared || pp_is_stopped(sk, ca))
 		return;
 	wait_us = pp_law_stop(ca->setpoint, ca->queue, ca->delay_us, ca->rtt_us);
 	if (wait_us)
@@ -233,6 +233,16 @@ static void pp_await(struct sock *sk, const struct pp *ca)
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
 }
 
+/* The law of the sysctl, and what only it remembers: nothing as yet. */
+static void pp_law_begin(const struct sock *sk, struct pp *ca)
+{
+	ca->law = READ_ONCE(ca->net->law);
+	if (pp_is_discrete(ca))
+		ca->epoch_queue = ca->queue;
+	else
+		ca->stop_us = (u32)tcp_sk(sk)->tcp_mstamp - PP_RTT_MAX_US;
+}
+
 static void pp_round(struct sock *sk, struct pp *ca,
 		     const struct rate_sample *rs)
 {
@@ -245,11 +255,11 @@ static void pp_round(struct sock *sk, struct pp *ca,
 	pp_path_round(sk, ca);
 	if (!ca->estimate.service && !first)
 		pp_grope(sk, ca);
-	else if (!pp_is_continuous(ca))
+	else if (pp_is_discrete(ca))
 		pp_law_epoch(sk, ca, pp_is_app_limited(sk, rs));
 	if (ca->estimate.service) {
 		ca->epoch_rate = pp_invert(ca->estimate.service);
-		if (!pp_is_continuous(ca))
+		if (pp_is_discrete(ca))
 			ca->epoch_queue = ca->queue;
 	}
 }
@@ -288,6 +298,8 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 		pp_loss(ca, rs->losses);
 	if (!rs->acked_sacked)
 		return;
+	if (unlikely(READ_ONCE(ca->net->law) != ca->law))
+		pp_law_begin(sk, ca);
 
 	sample = pp_path_ack(sk, ca, rs);
 	if (sample)
@@ -301,7 +313,7 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 		else
 			ca->settled = 1;
 		if (pp_is_law_due(ca, rs->acked_sacked, sample) &&
-		    (first || pp_is_continuous(ca)))
+		    (first || !pp_is_discrete(ca)))
 			pp_law_now(sk, ca, pp_is_app_limited(sk, rs));
 		pp_pace_window(sk, ca, pipe);
 	} else {
@@ -341,7 +353,7 @@ static void pp_restart(struct sock *sk, struct pp *ca, u32 rounds)
 	ca->settled = 0;
 	ca->queue = 0;
 	ca->epoch_rate = 0;
-	if (!pp_is_continuous(ca))
+	if (pp_is_discrete(ca))
 		ca->epoch_queue = 0;
 	if (ca->estimate.service)
 		pp_law_now(sk, ca, true);
@@ -420,7 +432,7 @@ static void pp_init(struct sock *sk)
 	memset(ca, 0, sizeof(*ca));
 	ca->net = net;
 	ca->ready = 1;
-	ca->stop_us = (u32)tp->tcp_mstamp - PP_RTT_MAX_US;
+	pp_law_begin(sk, ca);
 	ca->round_start = tp->delivered;
 	ca->round_us = tp->tcp_mstamp;
 	ca->low_us = U32_MAX;

@@ -34,10 +34,11 @@
  * @losses: segments lost in this round trip; saturates
  * @rounds: round trips since the setpoint was raised
  * @turn: a train may leave that the stack does not pace
+ * @law: &enum pp_law in force: the continuous one has @stop_us, the discrete one
+ *	@epoch_queue
  * @train: ACKs of the open train
- * @epoch_queue: discrete law: n_hat when the round trip began, Q8
- * @stop_us: continuous law: low word of the time at which it last stopped to let
- *	a queue drain
+ * @epoch_queue: n_hat when the round trip began, Q8
+ * @stop_us: low word of the time at which it last stopped to let a queue drain
  * @delay_us: propagation delay R, us; 0 before the first sample
  * @rtt_us: round-trip time of the last ACK that had one, us
  * @queue: n_hat, Q8
@@ -73,7 +74,8 @@ struct pp {
 	u64			epoch_rate:48,
 				losses:8,
 				rounds:2,
-				turn:1;
+				turn:1,
+				law:1;
 	struct pp_train		train;
 	union {
 		u32		epoch_queue;
@@ -119,16 +121,16 @@ static inline u32 pp_outstanding(const struct sock *sk)
 	       PP_PACKET_SHIFT;
 }
 
-/* Is the rate that of the continuous law, PP94 (14)? */
-static inline bool pp_is_continuous(const struct pp *ca)
+/* Is the law in force that of PP94 (9), once in a round trip? */
+static inline bool pp_is_discrete(const struct pp *ca)
 {
-	return READ_ONCE(ca->net->law) == PP_LAW_CONTINUOUS;
+	return ca->law == PP_LAW_DISCRETE;
 }
 
 /* Did it stop a round trip ago or less? Then that shows in nothing yet. */
 static inline bool pp_is_stopped(const struct sock *sk, const struct pp *ca)
 {
-	return pp_is_continuous(ca) &&
+	return !pp_is_discrete(ca) &&
 	       (u32)tcp_sk(sk)->tcp_mstamp - ca->stop_us <= ca->rtt_us;
 }
 

@@ -51,7 +51,7 @@ extern unsigned int pp_net_id;
  * pp_net() - settings that hold for a socket
  * @net: its namespace
  *
- * Asked for with every ACK, and more.
+ * A connection keeps them, see struct pp.
  *
  * Return: the settings; they live as long as the namespace.
  */

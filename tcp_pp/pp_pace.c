@@ -75,7 +75,7 @@ void pp_pace(struct sock *sk, u64 rate)
 	rate = clamp_t(u64, rate, 1, READ_ONCE(sk->sk_max_pacing_rate));
 	WRITE_ONCE(sk->sk_pacing_rate, rate);
 	/* Nearly always it is less than a gap and a half: no quotient. */
-	if (unlikely(mul_u64_u32_shr(rate, left_ns, 32) >=
+	if (unlikely(left_ns == U32_MAX || mul_u64_u32_shr(rate, left_ns, 32) >=
 		     (u64)bytes * (3 * NSEC_PER_SEC / 2) >> 32) &&
 	    rate > before)
 		pp_pace_hasten(sk, bytes);

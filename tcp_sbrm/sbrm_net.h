@@ -8,7 +8,7 @@
 #include <net/netns/generic.h>
 
 #define SBRM_WTP_CLASSES	16
-/* Willingness to pay, packets/s: 24 bits, see sbrm_paid(). */
+/* Willingness to pay, packets/s: 24 bits, see sbrm_wtp(). */
 #define SBRM_WTP_MAX		10000000
 
 /* ln(phi) is in Q24. */
@@ -132,7 +132,7 @@ extern unsigned int sbrm_net_id;
  * sbrm_net() - settings that hold for a socket
  * @net: its namespace
  *
- * Asked for with every ACK.
+ * A connection keeps them, see struct sbrm.
  *
  * Return: the settings; they live as long as the namespace.
  */

@@ -180,6 +180,29 @@ static void pp_rise_test(struct kunit *test)
 				 20ULL << PP_RATE_SHIFT), 1ULL);
 }
 
+/* Products that stand for quotients never change what is said. */
+static void pp_drain_short_test(struct kunit *test)
+{
+	static const u32 delays[] = { 1, 88, 10000, 88000, PP_RTT_MAX_US };
+	u64 rate, service;
+	int bit, i;
+
+	for (service = PP_SERVICE_MIN; service <= PP_SERVICE_MAX; service *= 8)
+		for (i = 0; i < ARRAY_SIZE(delays); i++)
+			for (bit = 0; bit < 4 * 46; bit++) {
+				/* Quarters of powers of two. */
+				rate = ((4ULL + bit % 4) << (bit / 4)) / 4;
+				KUNIT_EXPECT_EQ(test,
+						pp_law_drain(rate, 512, 2560,
+							     delays[i],
+							     service),
+						pp_law_drain_slow(rate, 512,
+								  2560,
+								  delays[i],
+								  service));
+			}
+}
+
 static void pp_stop_test(struct kunit *test)
 {
 	const u32 delay = 100000, wait = 40000;
@@ -300,6 +323,7 @@ static struct kunit_case pp_cases[] = {
 	KUNIT_CASE(pp_estimator_test),
 	KUNIT_CASE(pp_estimator_range_test),
 	KUNIT_CASE(pp_law_test),
+	KUNIT_CASE(pp_drain_short_test),
 	KUNIT_CASE(pp_rise_test),
 	KUNIT_CASE(pp_stop_test),
 	KUNIT_CASE(pp_train_test),
