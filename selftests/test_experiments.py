@@ -162,6 +162,14 @@ def test_receivers(cc, sink):
     assert job("single-bottleneck", cc)["sink_cc"] == sink
 
 
+@pytest.mark.parametrize("cc, default", [("sbrm", "sbrm"), ("rem", "rem"),
+                                         ("cp", None), ("reno", None)])
+def test_default_of_hosts(cc, default):
+    """No namespace but the first may have cp as its default: it is restricted."""
+    assert job("single-bottleneck", cc)["sysctls"].get(
+        "net.ipv4.tcp_congestion_control") == default
+
+
 # --- the others ------------------------------------------------------------
 
 def test_single_bottleneck_has_two_ways():

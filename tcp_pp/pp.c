@@ -533,9 +533,9 @@ static struct tcp_congestion_ops pp_ops[] __read_mostly = {
 		.COMPAT_TSO_SEGS_OP = pp_tso_segs,
 		.get_info	= pp_get_info,
 	}, {
+		/* Restricted: no control at all is not for every user to have. */
 		.name		= "ppx",
 		.owner		= THIS_MODULE,
-		.flags		= TCP_CONG_NON_RESTRICTED,
 		.init		= ppx_init,
 		.release	= pp_release,
 		.cong_control	= ppx_cong_control,

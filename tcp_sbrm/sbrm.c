@@ -612,9 +612,9 @@ static struct tcp_congestion_ops sbrm_ops[] __read_mostly = {
 		.flags		= SBRM_NEEDS_MARKS | TCP_CONG_NON_RESTRICTED,
 	}, {
 		SBRM_OPS,
+		/* Restricted: hooks for a whole namespace, see sbrm_carrier.c. */
 		.name		= "cp",
 		.init		= cp_init,
-		.flags		= TCP_CONG_NON_RESTRICTED,
 	}, {
 		SBRM_OPS,
 		.name		= "rm",

@@ -16,7 +16,10 @@
  *
  * Both ways through netfilter: the hooks are registered in a namespace when its
  * first connection asks for them, and touch only packets of sockets whose
- * private area says so.
+ * private area says so. As they are in the way of every packet of the namespace,
+ * that is for its administrator to decide: cp is restricted (the administrator
+ * may allow it to everyone by net.ipv4.tcp_allowed_congestion_control), and the
+ * estimators of sbrm and rem that use the field are chosen by a sysctl.
  *
  * What is not believed:
  * - an echo or a field in a segment outside of the windows of the connection:

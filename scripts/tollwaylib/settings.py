@@ -11,6 +11,9 @@ from .traffic import PRIORITIES
 PRICED = ("sbrm", "rm", "rem", "cp")
 # Those whose receivers must run them too: they echo each mark or price.
 ECHOED = ("sbrm", "rem", "cp")
+# Restricted: the kernel takes them as the default of its first namespace only.
+# A socket may have them by CAP_NET_ADMIN.
+RESTRICTED = ("cp", "ppx")
 
 _LAWS = {
     "rem-pc1": "mark rem-pc1 phi {link_phi} gamma {gamma:g} delta {delta:g} "
@@ -219,7 +222,7 @@ def sysctls(cc, values, wtps):
     # ECN is asked for by everyone: CP05 4.3.1 compares with an ECN NewReno.
     # The rest keeps one connection from learning of another.
     settings = {"net.ipv4.tcp_ecn": 1, "net.ipv4.tcp_no_metrics_save": 1}
-    if cc in ECHOED:
+    if cc in ECHOED and cc not in RESTRICTED:
         # For receivers that cannot be told (iperf3): they echo the marks.
         settings["net.ipv4.tcp_congestion_control"] = cc
     if cc in PRICED:

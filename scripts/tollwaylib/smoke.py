@@ -26,6 +26,9 @@ import traceback
 from pathlib import Path
 
 CONTROLS = {"tcp_sbrm": ("sbrm", "rm", "rem", "cp"), "tcp_pp": ("pp", "ppx")}
+# The default of the first network namespace only. Elsewhere they are refused, and
+# 6.1 leaks a reference to the module each time it refuses.
+RESTRICTED = ("cp", "ppx")
 QDISCS = {
     # kind: (words to add, words to change, an option and its value after it)
     "sbrm": ("limit 300 target 20 gamma 0.02", "limit 400", "limit", 400),
@@ -184,11 +187,13 @@ def check_modules_are_loaded(note):
 
 
 def check_sysctl_selects(note):
-    """sysctl selects every congestion control."""
+    """sysctl selects every congestion control that is not restricted."""
     key = "net.ipv4.tcp_congestion_control"
     with two_hosts(), Inside("a"):
         available = run("sysctl -n net.ipv4.tcp_available_congestion_control")
         for name in sum(CONTROLS.values(), ()):
+            if name in RESTRICTED:
+                continue
             said = run(f"sysctl -w {key}={name}")
             assert said.strip() == f"{key} = {name}", said
             assert run(f"sysctl -n {key}").strip() == name

@@ -22,6 +22,8 @@ FILES = File("/run/tollway/build/modules")
 ADDRESS, LEAF = ("10.0.2.2", 6000), 0x10001
 OURS, OTHER = 0x100000, 0x200000
 CONTROLS = {"tcp_sbrm": ("sbrm", "rem", "cp", "rm"), "tcp_pp": ("pp", "ppx")}
+# Those that a namespace may have as its default: the others are restricted.
+DEFAULTS = {"tcp_sbrm": ("sbrm", "rem", "rm"), "tcp_pp": ("pp",)}
 QUEUES = {"sch_sbrm": b"sbrm\0", "sch_fq_rr": b"fq_rr\0"}
 DEFAULT = "net.ipv4.tcp_congestion_control"
 # Cycles until the caches of the kernel have what they keep.
@@ -151,7 +153,7 @@ def cycle(traffic, rng):
         traffic.queue(b"pfifo\0", OTHER)
     space = rng.choice((traffic.path.s, traffic.path.d))
     name = rng.choice(sorted(CONTROLS))
-    space.sysctl(DEFAULT, rng.choice(CONTROLS[name]))
+    space.sysctl(DEFAULT, rng.choice(DEFAULTS[name]))
     traffic.leave(rng)
     refused(name)
     space.sysctl(DEFAULT, "reno")

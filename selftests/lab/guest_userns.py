@@ -4,6 +4,7 @@ setting and option there, sends, and floods; nothing outside changes. And what
 such a user, or one with no namespace at all, tries outside is refused."""
 
 import contextlib
+import errno
 import json
 import os
 import random
@@ -26,6 +27,9 @@ MAPPED = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
 SYSCTLS = Path("/proc/sys/net/ipv4")
 OURS = ("tcp_sbrm", "tcp_pp")
 CONTROLS = ("sbrm", "rem", "cp", "rm", "pp", "ppx")
+RESTRICTED = ("cp", "ppx")
+DEFAULT = SYSCTLS / "tcp_congestion_control"
+ALLOWED = SYSCTLS / "tcp_allowed_congestion_control"
 TCP_CONGESTION = 13
 OPERATIONS = 300
 
@@ -247,6 +251,65 @@ def check_refused_outside():
     assert both(neighbour) == before
     run("ip link del outer0")
     run("tc qdisc del dev lo root")
+
+
+# As the default of a namespace. Of those that the kernel refuses, one that is
+# built in: 6.1 leaks a reference to the module each time it refuses.
+DEFAULTS = {**{name: 0 for name in CONTROLS if name not in RESTRICTED},
+            "dctcp": errno.EPERM}
+# Prints {name: 0 or the errno} of asking for each congestion control by a
+# socket, and of making it the default of the namespace.
+ASK = f"""
+import json, socket
+def tried(function):
+    try:
+        function()
+    except OSError as error:
+        return error.errno
+    return 0
+def ask(name):
+    socket.socket().setsockopt(socket.IPPROTO_TCP, {TCP_CONGESTION}, name.encode())
+def choose(name):
+    with open("{DEFAULT}", "w") as file:
+        file.write(name)
+print(json.dumps([{{name: tried(lambda: ask(name)) for name in {CONTROLS}}},
+                  {{name: tried(lambda: choose(name)) for name in {[*DEFAULTS]}}}]))
+"""
+
+
+def asked(who):
+    """What a user is told who asks for each: by a socket, as the default."""
+    return json.loads(run([*who, sys.executable, "-c", ASK]))
+
+
+def check_restricted():
+    """cp and ppx are for who may administer the network (CAP_NET_ADMIN where it
+    belongs to), until the administrator allows them to everyone."""
+    before = ALLOWED.read_text().split()
+    assert not set(before) & set(RESTRICTED), before
+    refused = {name: errno.EPERM if name in RESTRICTED else 0
+               for name in CONTROLS}
+    for who in (USER, MAPPED):
+        by_socket, as_default = asked(who)
+        note(f"{who[-1]}: {by_socket}, {as_default}")
+        assert by_socket == refused
+        assert set(as_default.values()) == {errno.EACCES}
+    # Root of a user namespace is the administrator of a network of its own, but
+    # no default may be restricted there: it would be allowed everywhere then.
+    by_socket, as_default = asked([*MAPPED, "--net"])
+    note(f"with a network of its own: {by_socket}, {as_default}")
+    assert not any(by_socket.values())
+    assert as_default == DEFAULTS
+    assert ALLOWED.read_text().split() == before
+    try:
+        ALLOWED.write_text(" ".join([*before, "cp"]))
+        assert asked(USER)[0] == {**refused, "cp": 0}
+    finally:
+        ALLOWED.write_text(" ".join(before))
+    assert asked(USER)[0] == refused
+    # A route needs no such permission, but that to administer the network.
+    with Namespace("routed"):
+        run("ip route add 192.0.2.0/24 dev lo congctl cp")
 
 
 def check_new_namespaces_begin_with_defaults():
