@@ -127,6 +127,7 @@ struct fq_rr_params {
  * @sent: packets that left
  * @collisions: packets with another tag than @tag
  * @drops: packets dropped
+ * @qlen_max: the largest @qlen that fell again, see fq_rr_shrinks()
  *
  * What every packet needs is in the first 64 bytes, but for the sums.
  */
@@ -146,6 +147,7 @@ struct fq_rr_flow {
 	u64			sent;
 	u64			collisions;
 	u32			drops;
+	u32			qlen_max;
 } ____cacheline_aligned;
 
 /**
@@ -499,6 +501,17 @@ static void fq_rr_append(struct fq_rr_sched_data *q, u32 id,
 	fq_rr_resized(q, id, flow->qlen - 1);
 }
 
+/*
+ * Call this before a queue becomes shorter: it keeps the largest length. That
+ * is done here and not where packets arrive, since a packet that leaves needs
+ * the second cache line of its queue anyway, for the sums.
+ */
+static void fq_rr_shrinks(struct fq_rr_flow *flow)
+{
+	if (flow->qlen > flow->qlen_max)
+		WRITE_ONCE(flow->qlen_max, flow->qlen);
+}
+
 /* Account for a packet that is not linked any more. */
 static void fq_rr_unaccount(struct fq_rr_sched_data *q, u32 id,
 			    const struct sk_buff *skb)
@@ -506,6 +519,7 @@ static void fq_rr_unaccount(struct fq_rr_sched_data *q, u32 id,
 	struct fq_rr_flow *flow = &q->t.flow[id];
 	u32 memory = fq_rr_cb(skb)->memory;
 
+	fq_rr_shrinks(flow);
 	fq_rr_add(&flow->qlen, -1);
 	fq_rr_add(&flow->len, -qdisc_pkt_len(skb));
 	fq_rr_add(&flow->memory, -memory);
@@ -605,6 +619,7 @@ static void fq_rr_drop_all(struct fq_rr_sched_data *q, u32 id,
 	flow->tail->next = *to_free;
 	*to_free = flow->head;
 
+	fq_rr_shrinks(flow);
 	fq_rr_add(&flow->drops, qlen);
 	tally->dropped += qlen;
 	tally->dropped_len += flow->len;
@@ -873,6 +888,7 @@ static struct sk_buff *fq_rr_collect(struct fq_rr_sched_data *q,
 		*link = flow->head;
 		*tail = flow->tail;
 		link = &flow->tail->next;
+		fq_rr_shrinks(flow);
 		WRITE_ONCE(flow->qlen, 0);
 		WRITE_ONCE(flow->len, 0);
 		WRITE_ONCE(flow->memory, 0);
@@ -1461,17 +1477,19 @@ static int fq_rr_dump_class_stats(struct Qdisc *sch, unsigned long cl,
 {
 	struct fq_rr_sched_data *q = qdisc_priv(sch);
 	const struct fq_rr_flow *flow = &q->t.flow[cl];
+	u32 qlen = READ_ONCE(flow->qlen);
 	struct tc_fq_rr_xstats st = {
 		.type	= TC_FQ_RR_XSTATS_CLASS,
 		.cl	= {
 			.weight		= READ_ONCE(flow->weight),
 			.credit		= READ_ONCE(flow->credit),
 			.memory		= READ_ONCE(flow->memory),
+			.packets_max	= max(READ_ONCE(flow->qlen_max), qlen),
 			.collisions	= READ_ONCE(flow->collisions),
 		},
 	};
 	struct gnet_stats_queue qs = {
-		.qlen		= READ_ONCE(flow->qlen),
+		.qlen		= qlen,
 		.backlog	= READ_ONCE(flow->len),
 		.drops		= READ_ONCE(flow->drops),
 	};

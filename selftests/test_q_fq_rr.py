@@ -158,5 +158,5 @@ def test_statistics_of_other_kernels(tc):
     assert statistics(tc, xstats() + b"\xff" * 12) == statistics(tc, xstats())
     assert statistics(tc, xstats()[:12])[0] == " flows 1 max 0 new 0 collisions 0 rehashes 0"
     assert statistics(tc, xstats(7)) in ([], [""])
-    assert statistics(tc, struct.pack("=IIIiIIQ", 1, 0, 5, -3, 40, 0, 6)) == [
-        " weight 5 credit -3 memory 40b collisions 6"]
+    assert statistics(tc, struct.pack("=IIIiIIQ", 1, 0, 5, -3, 40, 9, 6)) == [
+        " weight 5 credit -3 memory 40b packets max 9 collisions 6"]

@@ -470,6 +470,8 @@ static void print_class_xstats(const struct tc_fq_rr_cl_stats *st)
 	print_uint(PRINT_ANY, "weight_used", " weight %u", st->weight);
 	print_int(PRINT_ANY, "credit", " credit %d", st->credit);
 	print_uint(PRINT_ANY, "memory_used", " memory %ub", st->memory);
+	print_uint(PRINT_ANY, "packets_max", " packets max %u",
+		   st->packets_max);
 	print_lluint(PRINT_ANY, "collisions", " collisions %llu",
 		     st->collisions);
 }

@@ -209,14 +209,15 @@ struct tc_fq_rr_qd_stats {
  * @weight: in force
  * @credit: what the queue may still send in this round, packets or bytes
  * @memory: bytes of memory of its packets
- * @reserved: 0
+ * @packets_max: the most packets that it held; rounds of drr, changes of the key
+ *	and of options keep it, a change of the number of queues does not
  * @collisions: packets that were queued behind those of another flow
  */
 struct tc_fq_rr_cl_stats {
 	__u32	weight;
 	__s32	credit;
 	__u32	memory;
-	__u32	reserved;
+	__u32	packets_max;
 	__u64	collisions;
 };
 

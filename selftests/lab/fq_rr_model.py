@@ -18,6 +18,7 @@ class Flow:
         self.credit = 0
         self.finish = 0
         self.changed = 0    # when its length in packets changed last
+        self.most = 0
 
     def size(self):
         """Bytes."""
@@ -120,6 +121,7 @@ class Reference:
             self.quantum = max(self.quantum, size)
         flow = self.flows[name]
         flow.packets.append((number, size))
+        flow.most = max(flow.most, len(flow.packets))
         self._changed(name)
         self.most = max(self.most, len(self))
         if len(flow.packets) == 1:

@@ -132,6 +132,7 @@ class Pair:
         for name, one in ref.flows.items():
             cl = self.bench.classes()[name % FLOWS + 1]
             assert (cl.qlen, cl.backlog) == (len(one.packets), one.size())
+            assert cl.packets_max == one.most
 
     def drain(self):
         """Let all out."""

@@ -52,7 +52,7 @@ FqRrXstats = namedtuple("FqRrXstats", "type pad flows flows_max longest "
                         "rehashes")
 FQ_RR_XSTATS = struct.Struct("=10I9Q")
 FqRrClass = namedtuple("FqRrClass", "bytes packets qlen backlog drops weight "
-                       "credit memory collisions")
+                       "credit memory packets_max collisions")
 
 
 class Refused(Exception):
@@ -232,8 +232,7 @@ class Rtnl:
             basic = struct.unpack_from("=QI", stats[TCA_STATS_BASIC])
             queue = struct.unpack_from("=3I", stats[TCA_STATS_QUEUE])
             own = struct.unpack("=2IIiIIQ", stats[TCA_STATS_APP][:32])
-            found[number] = FqRrClass(*basic, *queue, own[2], own[3], own[4],
-                                      own[6])
+            found[number] = FqRrClass(*basic, *queue, *own[2:])
         return found
 
     def stats(self, device, handle=0x100000):
