@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The descriptions of the experiments against the papers' tables."""
 
+import dataclasses
 import math
 import pathlib
 import sys
@@ -10,8 +11,8 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
-from tollwaylib import experiments, network, results, settings  # noqa: E402
-from tollwaylib import theory, topo  # noqa: E402
+from tollwaylib import experiments, network, published  # noqa: E402
+from tollwaylib import results, settings, theory, topo  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 
 
@@ -314,6 +315,103 @@ def test_published_setups_are_those_of_the_experiments():
                 for cc, aqm in row["pairs"]:
                     assert settings.known_aqm(aqm) == aqm in settings.AQMS
                     assert cc in (*settings.PRICED, "reno")
+
+
+ROWS = [(name, part, row) for name in experiments.EXPERIMENTS
+        for part in published.parts(name) for row in part["rows"]]
+
+
+@pytest.mark.parametrize("name, part, row", ROWS, ids=[
+    f"{name}-{row['name']}-{row['paper']}".replace(" ", "_")
+    for name, _, row in ROWS])
+def test_every_published_row_states_its_setup(name, part, row):
+    """All that its source and its queue depend on, and there is a run of it:
+    that of setup=paper."""
+    experiment = experiments.get(name)
+    words = [f"{key}={value}" for key, value in
+             part["setup"].get("parameters", {}).items()]
+    for cc, aqm in row["pairs"]:
+        values = experiments.parse_settings(
+            experiment, [*words, "setup=paper"], cc, aqm)
+        needed = settings.deciding(cc, aqm, values)
+        if not experiment.cases:
+            needed.add("duration_s")
+        if "recovery" in values:
+            needed.add("recovery")
+        assert set(row["setup"]) == needed
+        made = experiments.job(experiment, cc, aqm, values,
+                               experiment.duration_s, 1)
+        for key, value in row["setup"].items():
+            assert made["parameters"][key] == value, key
+
+
+@pytest.mark.parametrize("cc, aqm", [
+    ("sbrm", "sbrm"), ("cp", "price"), ("rem", "rem-pc3"), ("rem", "rem4"),
+    ("sbrm", "vqm"), ("rm", "red"), ("reno", "pfifo"), ("pp", "fq_rr")])
+def test_what_decides_is_all_that_reaches_source_and_queue(cc, aqm):
+    """Whatever else is changed, neither tc nor a sysctl that this source reads
+    gets other words: deciding() leaves nothing out."""
+    experiment = experiments.get("pp-base" if cc == "pp" else
+                                 "double-bottleneck")
+    experiment = dataclasses.replace(experiment, presets=(), variants=())
+    base = experiments.parse_settings(experiment, [], cc, aqm)
+    stated = settings.deciding(cc, aqm, base)
+
+    def words(values):
+        made = experiments.job(experiment, cc, aqm, values, 60, 1)
+        return made["aqm"], made["sysctls"]
+    before = words(base)
+    # Sysctls are written for all sources of the module.
+    unread = {"rem": {"kappa", "kappa_window", "source", "history_gain"},
+              "cp": {"estimator", "history", "history_gain", "rtt"},
+              "rm": {"estimator", "source", "history", "history_gain", "rtt"},
+              "sbrm": {"rtt", "history"}}.get(cc, set()) | {"young_ms"}
+    for name, (default, least, most, _) in experiment.parameters().items():
+        if name in stated | unread | {"rate_mbit"} or least is None:
+            continue
+        other = most if default != most else least
+        assert words({**base, name: other}) == before, name
+
+
+def test_the_papers_setups_are_other_than_ours():
+    """CP05 5.4.2 and 4.4.1, and what ours are."""
+    def sysctl(name, cc, aqm, *words):
+        made = job("double-bottleneck" if name is None else name, cc, aqm,
+                   words)
+        return made["aqm"], {key.rpartition(".")[2]: value for key, value
+                             in made["sysctls"].items()}
+    queue, source = sysctl(None, "sbrm", "sbrm", "setup=paper")
+    assert queue == "sbrm limit 300 target 10 gamma auto no-dither"
+    assert (source["source"], source["estimator"]) == ("aimd", "raw")
+    queue, source = sysctl(None, "sbrm", "sbrm")
+    assert "no-dither" not in queue
+    assert (source["source"], source["estimator"]) == ("direct", "log")
+    queue, source = sysctl(None, "cp", "price", "setup=paper")
+    assert " target 2 " in queue and source["kappa"] == "0.010000"
+    queue, source = sysctl("parking-lot", "cp", "price", "setup=paper")
+    assert " target 18 " in queue
+    assert (source["source"], source["slow_start"]) == ("vegas", 0)
+    queue, _ = sysctl("parking-lot", "cp", "price", "setup=paper",
+                      "scale=many")
+    assert " target 1800 " in queue
+    # What is set by hand wins.
+    assert sysctl(None, "sbrm", "sbrm", "setup=paper",
+                  "source=direct")[1]["source"] == "direct"
+    with pytest.raises(TollwayError, match="no paper has values of cubic"):
+        job("double-bottleneck", "cubic", "red", ["setup=paper"])
+
+
+def test_a_papers_table_is_run_as_a_whole():
+    for name, pairs in (("double-bottleneck", 6), ("parking-lot", 3)):
+        experiment = experiments.get(name)
+        assert experiments.variants(
+            experiment, experiments.parse_settings(experiment, [])) == ()
+        found = experiments.variants(experiment, experiments.parse_settings(
+            experiment, ["setup=paper"], with_setup=False))
+        rows = {tuple(row["pairs"][0]) for part in published.parts(name)
+                for row in part["rows"]}
+        assert {(variant.cc, settings.known_aqm(variant.aqm))
+                for variant in found} == rows and len(found) == pairs
 
 
 def test_table_522_and_443_are_in_the_data():

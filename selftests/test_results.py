@@ -14,7 +14,8 @@ PUBLISHED = HERE.parent / "scripts/tollwaylib/data/published_cp05.json"
 sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 
 import synthetic  # noqa: E402
-from tollwaylib import experiments, results, tables  # noqa: E402
+from tollwaylib import experiments, published, results  # noqa: E402
+from tollwaylib import tables  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 
 
@@ -105,6 +106,24 @@ def test_samples_are_interpolated(raw):
     raw["flows"][0] = steps
     assert results.analyse(raw)["flows"][0]["rate_pps"] == pytest.approx(
         285, rel=1e-6)
+
+
+def test_a_late_connection_is_no_hole(raw):
+    """A SYN that was lost: until the answer to it there is nothing to see."""
+    raw["parameters"]["warmup_s"] = 0.0
+    flow = raw["flows"][0]
+    late = next(index for index, t in enumerate(flow["samples"]["t_s"])
+                if t > 1.3)
+    for key, values in flow["samples"].items():
+        flow["samples"][key] = values[late:]
+    with pytest.raises(TollwayError, match="was not sampled all the way"):
+        results.analyse(raw)
+    flow["final"]["connected_s"] = 1.28
+    rate = results.analyse(raw)["flows"][0]["rate_pps"]
+    # Of the whole time, the handshake included.
+    samples = flow["samples"]
+    assert rate == pytest.approx(samples["bytes_acked"][-1] / flow["mss_bytes"]
+                                 / (20.0 - flow["start_s"]))
 
 
 def test_unmeasured_is_null_not_zero(raw):
@@ -339,23 +358,72 @@ def test_aimd_bound_without_any_mark_fails():
     assert outcome["measured"] is None and outcome["verdict"] == "fails"
 
 
-def test_published_values_of_table_541(steady):
-    published = {entry["name"]: entry for entry in steady["published"]}
-    one = published["SBRM: utilisation of core link 1"]
+@pytest.fixture(scope="module")
+def as_published():
+    return results.analyse(synthetic.as_published())
+
+
+def test_published_values_of_table_541(as_published):
+    found = {entry["name"]: entry for entry in as_published["published"]}
+    one = found["SBRM: utilisation of core link 1"]
     assert one == {"name": one["name"], "value": 0.979, "unit": "%",
-                   "verdict": "agrees",
+                   "verdict": "agrees", "differences": [],
                    "paper": "CP05 Table 5.4.1",
                    "measured": pytest.approx(0.99)}
-    assert published["SBRM: utilisation of core link 2"]["verdict"] == "better"
-    mean = published["SBRM: mean core link utilisation"]
+    assert found["SBRM: utilisation of core link 2"]["verdict"] == "better"
+    mean = found["SBRM: mean core link utilisation"]
     assert mean["measured"] == pytest.approx(0.98)
-    assert results.all_hold(steady)
+    assert results.all_hold(as_published)
+    assert len(results.verdicts(as_published)) == 3
+    assert tables.published_table(as_published).notes == []
+
+
+def test_another_source_than_the_papers_is_not_judged(as_published):
+    """Whatever it is set to, and however good or bad it was."""
+    setup = published.rows("double-bottleneck", "sbrm", "sbrm", {})[0]["setup"]
+    for name, value in setup.items():
+        other = dict(as_published, parameters={
+            **as_published["parameters"],
+            name: "other" if isinstance(value, str) else 12345})
+        other["published"] = results.compare_published(other)
+        assert [entry["verdict"] for entry in other["published"]] \
+            == ["other setup"] * 3
+        (difference,) = other["published"][0]["differences"]
+        assert difference.startswith(f"{name} ")
+        assert results.verdicts(other) == [] and results.all_hold(other)
+        results.validate(other)
+        (note,) = tables.published_table(other).notes
+        assert "no verdict" in note and difference in note
+
+
+@pytest.mark.parametrize("utilization, own, rival", [
+    (0.979, "agrees", "agrees"), (0.999, "agrees", "agrees"),
+    (0.9995, "better", "differs"), (0.95, "differs", "differs")])
+def test_a_rival_that_does_better_differs(as_published, utilization, own,
+                                          rival):
+    """SBRM's first number, were it that of a rival."""
+    row = published.rows("double-bottleneck", "sbrm", "sbrm", {})[0]
+    for given, verdict in ((row, own), (dict(row, rival=True), rival)):
+        entry = results._compare(given, row["numbers"][0], utilization, [])
+        assert entry["verdict"] == verdict
+
+
+def test_rivals_are_those_of_the_papers():
+    """What a paper compares its own proposals with, and nothing else."""
+    rivals = {tuple(row["pairs"][0]) for name in experiments.EXPERIMENTS
+              for part in published.parts(name) for row in part["rows"]
+              if row.get("rival")}
+    assert rivals == {("reno", "pfifo"), ("reno", "red"), ("reno", "sbrm"),
+                      ("sbrm", "vqm"), ("rem", "rem-pc3"), ("rem", "rem4"),
+                      ("pp", "fq_rr")}
+    (row,) = [row for part in published.parts("pp-overload")
+              for row in part["rows"] if row.get("rival")]
+    assert row["name"] == "none packet-pair"
 
 
 def test_reasons_are_given_for_what_does_not_hold():
-    low = results.analyse(synthetic.steady(utilization=(0.75, 0.77)))
-    vqm = dict(low, parameters=dict(low["parameters"], aqm="vqm"))
-    vqm["published"] = results.compare_published(vqm)
+    vqm = results.analyse(synthetic.as_published(
+        aqm="vqm", utilization=(0.75, 0.77)))
     assert {entry["verdict"] for entry in vqm["published"]} == {"differs"}
     (reason,) = results.reasons(vqm, "published")
     assert reason.startswith("VQM: ")
@@ -381,7 +449,8 @@ def test_every_reason_is_about_something():
 
 
 def test_worse_than_published_differs():
-    result = results.analyse(synthetic.steady(utilization=(0.95, 0.97)))
+    result = results.analyse(synthetic.as_published(
+        utilization=(0.95, 0.97)))
     assert result["published"][0]["verdict"] == "differs"
     assert not results.all_hold(result)
 
@@ -396,9 +465,9 @@ def test_worse_than_published_differs():
 ])
 def test_published_rows(steady, cc, aqm, values):
     result = dict(steady, parameters={"cc": cc, "aqm": aqm})
-    published = results.compare_published(result)
-    assert [entry["value"] for entry in published] == values
-    for entry in published:
+    found = results.compare_published(result)
+    assert [entry["value"] for entry in found] == values
+    for entry in found:
         assert entry["paper"].startswith("CP05 Table ")
 
 
@@ -499,7 +568,7 @@ def test_aggregate_mean_spread_and_student_interval():
     assert whole["links"]["core1"]["utilization"]["ci95"] == \
         pytest.approx(0, abs=1e-9)
     assert len(whole["flows"]) == 36
-    assert whole["published"][0]["verdict"] == "agrees"
+    assert whole["published"][0]["measured"] == pytest.approx(0.99)
     json.dumps(whole, allow_nan=False)
 
 
@@ -813,10 +882,12 @@ def test_published_backlogs_have_units():
         link["capacity_bps"] = 34368000
     result["flows"] = result["flows"] + result["flows"][:24]
     result["parameters"] = {"cc": "rm", "aqm": "sbrm", "model": "greedy"}
-    published = {entry["name"].partition(": ")[2]: entry for entry in
-                 results.compare_published(result)}
-    assert {entry["unit"] for entry in published.values()} == {
-        "%", "pkts", "ms"}
-    assert published["mean buffer occupancy"]["verdict"] == "better"
+    (row,) = published.rows("single-bottleneck", "rm", "sbrm",
+                            {"model": "greedy"})
+    result["parameters"].update(row["setup"])
+    found = {entry["name"].partition(": ")[2]: entry for entry in
+             results.compare_published(result)}
+    assert {entry["unit"] for entry in found.values()} == {"%", "pkts", "ms"}
+    assert found["mean buffer occupancy"]["verdict"] == "better"
     result["parameters"]["model"] = "http"
     assert results.compare_published(result) == []

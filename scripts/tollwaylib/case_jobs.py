@@ -35,6 +35,8 @@ RIVALS = tuple(
                     ("reno", "fq_rr"), ("cubic", "fq_codel"),
                     ("bbr", "fq_codel"), ("reno", "fq_codel")))
 OURS = ("pp+fq_rr",)
+# Packet pair set as in the paper, where an experiment sets it in another way.
+AS_PUBLISHED = Variant("pp-fq_rr-paper", "pp", "fq_rr", {"setup": "paper"})
 
 
 def rtt_ms_of(values):

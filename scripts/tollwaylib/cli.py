@@ -166,16 +166,18 @@ def command_run(arguments, words):
     if experiment.only_compares and chosen:
         raise TollwayError(f"{experiment.name} compares its own sources "
                            "and queues: it takes no --cc and no --aqm")
-    compares = experiment.variants and not chosen
-    if compares:
-        values = experiments.parse_settings(experiment, given)
+    values = experiments.parse_settings(experiment, given, with_setup=False)
+    if not arguments.out and values["setup"] == "paper":
+        out_dir /= "paper"
+    variants = () if chosen else experiments.variants(experiment, values)
+    if variants:
         if not arguments.out and "model" in values:
             out_dir /= f"compared-{values['model']}"
         runs = [(variant.cc, variant.aqm,
                  [f"{name}={value}" for name, value in
                   variant.settings.items()] + given +
                  experiment.naming(variant), out_dir / variant.name, variant)
-                for variant in experiments.variants(experiment, values)]
+                for variant in variants]
     else:
         cc, aqm = (default if word is None else word for word, default in
                    ((arguments.cc, experiment.cc),
@@ -192,7 +194,7 @@ def command_run(arguments, words):
     done = [result for cc, aqm, values, place, variant in checked
             for result in run_once(arguments, words, experiment, cc, aqm,
                                    values, place, variant)]
-    if compares:
+    if variants:
         whole = runner.show_variants(done, out_dir, arguments.as_json)
     else:
         whole = [runner.show(done, out_dir, arguments.as_json)]

@@ -14,7 +14,8 @@ _USERS = {"off_s": (0.5, 0.0, 3600.0, "s between the pages of a user, mean")}
 class Variant:
     """One run of an experiment that compares: its name, source and queue,
     and what else is set. bounds: against other variants, see against(). model:
-    the one that it belongs to, if the experiment has several."""
+    the one that it belongs to, if the experiment has several, or "paper" where
+    it is one of what a paper ran (the parameter setup)."""
     name: str
     cc: str
     aqm: str

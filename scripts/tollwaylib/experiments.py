@@ -2,7 +2,7 @@
 """The experiments: topology, flows, schedule, bounds. One description each,
 whatever place they run at. What the papers published is in data/."""
 
-from . import case_jobs, experiments_pp
+from . import case_jobs, experiments_pp, published
 from .errors import TollwayError
 from .experiment import Experiment, Variant
 from .experiment import against as _against, bound as _bound
@@ -203,6 +203,12 @@ def _two_ways():
                     if load == "part" or metric == "median_s"))
 
 
+def _as_published(*pairs):
+    """The rows of a paper's table, a variant each of its setup."""
+    return tuple(Variant(f"{cc}-{aqm}", cc, aqm, model="paper")
+                 for cc, aqm in pairs)
+
+
 # CP05 5.5.1: lines 1 to 7 vary the number of flows, w and c. As (line, weight,
 # classes of that weight on each path), the rates are in topo.SteadyState.
 _STEADY = (("A", 1, 1), ("B", 1, 2), ("C", 1, 4), ("D", 2, 1), ("E", 4, 1),
@@ -217,6 +223,9 @@ EXPERIMENTS = {experiment.name: experiment for experiment in (
                    "5.1.1, 5.2.1, 5.4.1, Tables 4.3.3, 5.1.1, 5.2.1, 5.4.1",
         topology="DoubleBottleneck", classes=_THREE_PATHS, duration_s=60.0,
         presets=_DOUBLE_BOTTLENECK_PRESETS,
+        variants=_as_published(
+            ("reno", "pfifo"), ("reno", "red"), ("cp", "price"),
+            ("sbrm", "vqm"), ("rem", "rem"), ("sbrm", "sbrm")),
         bounds=(
             (_SBRM, (
                 _bound("class means against WPF", "classes.max_abs_error",
@@ -265,7 +274,9 @@ EXPERIMENTS = {experiment.name: experiment for experiment in (
         flows_per_class=1,
         defaults={"scale": "few", "warmup_s": 2.0, "rate_mbit": 48.0,
                   "wtp": 140},
-        presets=_PARKING_LOT_PRESETS, bounds=_PARKING_LOT_BOUNDS),
+        presets=_PARKING_LOT_PRESETS, bounds=_PARKING_LOT_BOUNDS,
+        variants=_as_published(("cp", "price"), ("rem", "rem"),
+                               ("rem", "rem4"))),
     Experiment(
         name="price-laws",
         title="27 combinations of source, price law and feedback",
@@ -326,16 +337,25 @@ def get(name):
     return EXPERIMENTS[name]
 
 
-def parse_settings(experiment, words, cc="sbrm", aqm="sbrm"):
+def parse_settings(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
     """{name: value} from a list of "name=value", see settings.parse()."""
-    return parse(experiment, words, cc, aqm)
+    return parse(experiment, words, cc, aqm, with_setup)
 
 
 def variants(experiment, values):
-    """The variants of a model, or those that `simulations` names."""
+    """The variants of a model or setup, or those that `simulations` names;
+    none where one run without them is what there is."""
     if not experiment.only_compares:
-        return tuple(variant for variant in experiment.variants
-                     if variant.model == values.get("model"))
+        found = tuple(variant for variant in experiment.variants
+                      if variant.model in (values.get("model"),
+                                           values["setup"]))
+        if values["setup"] == "ours":
+            return found
+        # Of rivals that no paper had there is nothing to run.
+        return tuple(variant for variant in found
+                     if "setup" not in variant.settings and published.rows(
+                         experiment.name, variant.cc, known_aqm(variant.aqm),
+                         values))
     text = values["simulations"]
     if text == "all":
         return experiment.variants

@@ -21,10 +21,13 @@ def _overload_shape(_values):
             "delay_ms": OVERLOAD_RTT_MS / 2 - 0.2, "sink_ms": 0.1}
 
 
-# PP94 section 6 sends a packet again once; what is lost then waits for the
-# timer (or the soft timeout, one packet in two round trips). Linux's RACK would
-# send it again and again in every round trip, and keep the buffer full for ever.
-_PP94_RECOVERY = {"net.ipv4.tcp_recovery": 0, "net.ipv4.tcp_early_retrans": 0}
+# The same for all sources, those under control and those that are not (MK94
+# section 2). pp94: PP94 section 6 sends a packet again once; what is lost then
+# waits for the timer (or the soft timeout, one packet in two round trips).
+# linux: RACK and TLP. RACK sends a lost packet again and again in every round
+# trip, so that sources without control keep the buffer full for ever.
+_RECOVERY = {"pp94": {"net.ipv4.tcp_recovery": 0,
+                      "net.ipv4.tcp_early_retrans": 0}, "linux": {}}
 
 
 def _overload_name(mix, overflow, room, load):
@@ -46,8 +49,8 @@ def _overload_cases(values):
                     flows = tuple(
                         flow_of(number, 0.0, **(
                               {"role": "pp"} if number <= mix[0] else
-                              {"role": "other", "cc": "ppx",
-                               "sysctls": _PP94_RECOVERY}),
+                              {"role": "other", "cc": "ppx"}),
+                              sysctls=_RECOVERY[values["recovery"]],
                               words=(number * 1000, rate_bps, on_s, off_s,
                                      True))
                         for number in range(1, SOURCES + 1))
@@ -99,7 +102,7 @@ EXPERIMENTS = (
         defaults={"packet_bytes": 500, "rate_mbit": OVERLOAD_MBIT,
                   "edge_mbit": OVERLOAD_ACCESS_MBIT, "warmup_s": 2.0,
                   "start_jitter_s": 2.0, "initcwnd": 10, "initial": 2,
-                  "service": "wfq",
+                  "service": "wfq", "recovery": "pp94",
                   "round_trips": 200.0},
         variants=tuple(map(_beside, RIVALS)), cc="pp", aqm="fq_rr",
         cases=_overload_cases, x_title="nominal load",

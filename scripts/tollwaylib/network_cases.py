@@ -2,6 +2,7 @@
 """A run of cases: flows from an idle network, again and again, in one boot."""
 
 import random
+import re
 import time
 
 from .errors import TollwayError
@@ -95,6 +96,8 @@ class CaseRun(Run):
                    ["devices"][self.topo.priced[link][1]]
                    for link, queue in queues.items()}
         at_end = {link: self.qdisc_stats(link) for link in self.topo.priced}
+        peaks = {link: self.class_peaks(link) for link in self.topo.priced} \
+            if case["classes"] else {}
         for flow in flows:
             final = dict(sent[flow["id"]])
             samples = final.pop("samples", None)
@@ -109,8 +112,19 @@ class CaseRun(Run):
                 "duration_s", "wires", "aqm")
         return {**{key: case[key] for key in keep}, "flows": flows,
                 "queues": {link: dict(sampled[link],
-                                      stats_at_end=at_end[link])
+                                      stats_at_end=at_end[link],
+                                      class_peaks=peaks.get(link, {}))
                            for link in sampled}}
+
+    def class_peaks(self, link):
+        """{class: the most packets that it held} by the queue's own count;
+        nothing of a queue without classes or without such a count."""
+        node, device = self.topo.priced[link]
+        # Not every tc has JSON of classes: that of Debian 12 prints text.
+        text = shell(self.net[node], f"tc -s class show dev {device}")
+        return {name: int(most) for name, most in re.findall(
+            r"^class fq_rr (\S+) (?:(?!^class).)*? packets max (\d+)", text,
+            re.MULTILINE | re.DOTALL)}
 
     def prepare_case(self, case):
         """A new AQM, the impairments and sysctls of the case."""

@@ -196,7 +196,7 @@ def _summary(groups):
     """How many verdicts hold, and each one that does not."""
     verdicts, failed = 0, []
     for group in groups:
-        for entry in group.whole["published"] + group.whole["bounds"]:
+        for entry in results.verdicts(group.whole):
             verdicts += 1
             if entry["verdict"] in ("fails", "differs"):
                 failed.append(f"{tables.combination(group.whole)}: "

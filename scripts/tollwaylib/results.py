@@ -31,15 +31,13 @@ What is measured:
   that never happens.
 """
 
-import functools
 import math
-import pathlib
 import statistics
 
 import numpy as np
 from scipy import stats
 
-from . import cases, theory
+from . import cases, published, theory
 from .errors import TollwayError
 from .schema import (LARGEST_UTILIZATION, RAW_SCHEMA, RECOVERY, SCHEMA,
                      load_json, load_raw, validate, write_json_atomic,
@@ -48,7 +46,7 @@ from .schema import (LARGEST_UTILIZATION, RAW_SCHEMA, RECOVERY, SCHEMA,
 # Readers of results need its files as well.
 __all__ = ["aggregate", "all_hold", "analyse", "compare",
            "compare_published", "load_json", "load_raw", "mean_of", "reasons",
-           "validate", "write_json_atomic", "write_text_atomic"]
+           "validate", "verdicts", "write_json_atomic", "write_text_atomic"]
 
 SETTLE_S = 2.0
 CONVERGENCE_WINDOW_S = 1.0
@@ -58,7 +56,9 @@ NEAR_WINDOW_S = 2.0
 NEAR_BAND = 0.05
 # Samples come every 50-100 ms; a hole of a second would hide what happened.
 _LONGEST_GAP_S = 1.0
-_DATA = pathlib.Path(__file__).parent / "data"
+# Instead of a verdict: the row is not about a run that was set like this one.
+OTHER_SETUP = "other setup"
+_HOLD, _MISS = ("holds", "agrees", "better"), ("fails", "differs")
 _EPSILON = 1e-9
 # Where flows come and go more often than that in all, those of a millisecond do
 # so at once: each time asks for all shares anew.
@@ -182,6 +182,8 @@ class _Flow:
             self.pages = _Pages(raw["pages"], self.where, self.stop)
             self.acked = self.pages.acked
             return
+        # Of our own sender; iperf3 does not say.
+        self.connected = raw.get("final", {}).get("connected_s") or self.start
         self.samples = _get(raw, "samples", self.where)
         self.times = _sample_times(self.samples, self.where)
         self.acked = self.counter("bytes_acked")
@@ -205,7 +207,10 @@ class _Flow:
         if stop - start < _EPSILON:
             raise TollwayError(f"{self.where} did not run while rates were "
                                f"measured, so it has none")
-        return start, self.acked.end_within(start, stop)
+        # A SYN may have been lost: until it is connected a flow has nothing to
+        # sample, and has sent nothing.
+        return start, self.acked.end_within(
+            max(start, min(self.connected, self.times[0])), stop)
 
     def rate_pps(self, start, stop):
         return self.acked.between(start, stop) / self.mss / (stop - start)
@@ -656,42 +661,38 @@ def _time_to_share(members, share, start, stop, window_s, band):
 
 # --- verdicts ------------------------------------------------------------
 
-@functools.lru_cache(maxsize=None)
-def _published():
-    """Published numbers by experiment, and reasons, of all papers."""
-    found = {"experiments": {}, "reasons": []}
-    for path in sorted(_DATA.glob("published_*.json")):
-        data = load_json(path)
-        for name, parts in data["experiments"].items():
-            found["experiments"].setdefault(name, []).extend(parts)
-        found["reasons"] += data.get("reasons", [])
-    return found
-
-
 def compare_published(result):
     """What the paper published for this run, beside what was measured.
 
     result: a result or an aggregate, without need of its published part. The
     list is empty when the paper says nothing about the pair of congestion
-    control and AQM, or the run's setup differs from the paper's. Verdicts:
-    "agrees" (within the tolerance), "better" (beyond it in the good
-    direction), "differs".
+    control and AQM, or the network is not the paper's. Where the sources and
+    queues were set in another way than the row says it holds for, the verdict
+    is "other setup", which is none, and `differences` says in what. Else it is
+    "agrees" (within the tolerance), "better" (beyond it in the good direction,
+    of what the paper is in favour of) or "differs".
     """
     pair = [result["parameters"].get("cc"), result["parameters"].get("aqm")]
     found = [
         (row, number, part["setup"]["capacity_bps"])
-        for part in _published()["experiments"].get(result["experiment"], ())
-        if _is_setup(result, part["setup"])
+        for part in published.parts(result["experiment"])
+        if _is_network(result, part["setup"])
         for row in part["rows"] if pair in row["pairs"]
         for number in row["numbers"]]
-    if "cases" in result:
-        return [_compare(row, number, mean_of(cases.metric_of(
-            result, number["case"], number["metric"])))
-            for row, number, _ in found
-            if cases.has_case(result, number["case"])]
-    measured = [(row, number, _lookup(result, number["metric"], links))
-                for row, number, links in found]
-    return [_compare(*entry) for entry in measured if entry[2] is not None]
+    measured = []
+    for row, number, links in found:
+        if "cases" not in result:
+            value = _lookup(result, number["metric"], links)
+            if value is None:
+                continue
+        elif cases.has_case(result, number["case"]):
+            value = mean_of(cases.metric_of(result, number["case"],
+                                            number["metric"]))
+        else:
+            continue
+        measured.append(_compare(row, number, value,
+                                 _differences(result, row["setup"])))
+    return measured
 
 
 def reasons(result, kind):
@@ -702,15 +703,15 @@ def reasons(result, kind):
     """
     pair = [result["parameters"].get("cc"), result["parameters"].get("aqm")]
     missed = [entry["name"] for entry in result[kind]
-              if entry["verdict"] in ("differs", "fails")]
-    return [reason["why"] for reason in _published()["reasons"]
+              if entry["verdict"] in _MISS]
+    return [reason["why"] for reason in published.reasons()
             if reason["experiment"] == result["experiment"]
             and pair in reason["pairs"]
             and any(reason["about"] in name for name in missed)]
 
 
-def _is_setup(result, setup):
-    """Did the run have what the paper's had?"""
+def _is_network(result, setup):
+    """Did the run have the links, flows and schedule that the paper's had?"""
     capacity = result.get("capacity_bps") or {
         name: link["capacity_bps"] for name, link in result["links"].items()}
     edges = [step["start_s"] for step in result.get("intervals", ())]
@@ -724,23 +725,39 @@ def _is_setup(result, setup):
                     for name, value in setup.get("parameters", {}).items()))
 
 
-def _compare(row, number, measured):
-    if measured is None:
-        return _comparison(row, number, None, "differs")
-    above = measured - number["value"]
-    if number["better"] == "lower":
-        above = -above
-    if abs(above) <= number["tolerance"] + _EPSILON:
-        verdict = "agrees"
+def _differences(result, setup):
+    """In what a run's settings differ from those that a row holds for."""
+    there = result["parameters"]
+    return [f"{name} {_plain(there.get(name))} instead of {_plain(value)}"
+            for name, value in setup.items() if there.get(name) != value]
+
+
+def _plain(value):
+    if isinstance(value, list):
+        return "/".join(map(_plain, value))
+    return "unset" if value is None else f"{value:g}" \
+        if isinstance(value, (int, float)) else str(value)
+
+
+def _compare(row, number, measured, differences):
+    if differences:
+        verdict = OTHER_SETUP
+    elif measured is None:
+        verdict = "differs"
     else:
-        verdict = "better" if above > 0 else "differs"
-    return _comparison(row, number, measured, verdict)
-
-
-def _comparison(row, number, measured, verdict):
+        above = measured - number["value"]
+        if number["better"] == "lower":
+            above = -above
+        if abs(above) <= number["tolerance"] + _EPSILON:
+            verdict = "agrees"
+        else:
+            # A rival that does better than published is a difference, too.
+            verdict = "better" if above > 0 and not row.get("rival") \
+                else "differs"
     return {"name": f"{row['name']}: {number['name']}",
             "value": number["value"], "unit": number.get("unit", "%"),
-            "paper": row["paper"], "measured": measured, "verdict": verdict}
+            "paper": row["paper"], "measured": measured, "verdict": verdict,
+            "differences": differences}
 
 
 def mean_of(value):
@@ -981,10 +998,16 @@ def compare(wholes):
         for whole in wholes]
 
 
+def verdicts(result):
+    """The entries of a result or aggregate that are judged: a published value
+    of another setup is not, nor what needs other seeds or runs."""
+    return [entry for entry in result["published"] + result["bounds"]
+            if entry["verdict"] in _HOLD + _MISS]
+
+
 def all_hold(result):
     """True if no verdict of a result or aggregate is "fails" or "differs"."""
-    return all(entry["verdict"] not in ("fails", "differs")
-               for entry in result["published"] + result["bounds"])
+    return all(entry["verdict"] in _HOLD for entry in verdicts(result))
 
 
 # --- over seeds ----------------------------------------------------------

@@ -10,7 +10,7 @@ import tempfile
 
 from .errors import TollwayError
 
-SCHEMA = 2
+SCHEMA = 3
 RAW_SCHEMA = 1
 # More than this means that the link is not shaped as described.
 LARGEST_UTILIZATION = 1.02
@@ -192,7 +192,10 @@ _CLASS = {"path": _is_text, "wtp": _or_null(_is_positive),
 _PUBLISHED_ENTRY = {"name": _is_text, "value": _is_number, "unit": _is_text,
                     "paper": _is_text,
                     "measured": _or_null(_is_number),
-                    "verdict": _one_of("agrees", "better", "differs")}
+                    "verdict": _one_of("agrees", "better", "differs",
+                                       "other setup"),
+                    "differences": lambda value: isinstance(value, list) and
+                    all(map(_is_text, value))}
 _BOUND = {"name": _is_text, "metric": _is_text,
           "measured": _or_null(_is_number), "op": _one_of("<=", ">="),
           "bound": _is_number,

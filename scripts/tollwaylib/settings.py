@@ -3,7 +3,9 @@
 
 import math
 import shlex
+import string
 
+from . import published
 from .errors import TollwayError
 from .traffic import PRIORITIES
 
@@ -29,7 +31,10 @@ _LAWS = {
 
 def _sbrm(law, feedback=None):
     words = f"sbrm limit {{limit}} {_LAWS[law]}{{spare}}"
-    return words if feedback is None else f"{words} feedback {feedback}"
+    if feedback is not None:
+        return f"{words} feedback {feedback}"
+    # The marks of vqm are certain: nothing is drawn.
+    return words if law == "vqm" else f"{words}{{draws}}"
 
 
 # Congestion controls of tcp_pp, which are asked for no price.
@@ -39,7 +44,8 @@ PACKET_PAIR = ("pp", "ppx")
 # price and rem4 alone are PC3, the law that CP05 uses throughout chapter 4
 # and 5.2; price-vqm is the "VQM n bit" of its Table 5.4.2.
 AQMS = {
-    "sbrm": "sbrm limit {limit} target {target} gamma {gamma_or_auto}{spare}",
+    "sbrm": "sbrm limit {limit} target {target} gamma {gamma_or_auto}{spare}"
+            "{draws}",
     **{law: _sbrm(law) for law in _LAWS},
     "rem4-pc1": _sbrm("rem-pc1", "four-bit"),
     "rem4-pc2": _sbrm("rem-pc2", "four-bit"),
@@ -60,6 +66,7 @@ ALIASES = {"rem": "rem-pc3"}
 
 COMMON = {
     # name: (default, least, greatest, meaning)
+    "setup": ("ours", None, None, "ours, or paper: what the paper ran"),
     "warmup_s": (5.0, 0.0, 1e6, "s left out of all rates"),
     "start_jitter_s": (0.1, 0.0, 10.0, "s over which the seed spreads starts"),
     # What a link may differ from what it should be and the run be made.
@@ -83,6 +90,7 @@ COMMON = {
     "interval_us": (1000, 1, 1000000, "us between price computations"),
     "vqm_scale": (0.9, 0.01, 1.0, "rate and room of vqm's virtual queue"),
     "nodrop": (0, 0, 1, "1: prices drop nothing, ECN-capable or not"),
+    "dither": (1, 0, 1, "0: each mark is drawn by itself, as in the papers"),
     # other queues; RED: thresholds of 5 and 15 packets and at most 10 %, the
     # defaults of ns-2 with which CP05 4.3.1 ran (its Table 4.3.1 is damaged
     # in our text).
@@ -121,6 +129,7 @@ COMMON = {
 SPECIAL = {
     "scale": ("few", None, None, "few or many flows"),
     "model": ("greedy", None, None, "greedy flows, or http users"),
+    "recovery": ("pp94", None, None, "of losses: pp94 or linux"),
     "simulations": ("all", None, None, "numbers of Table 5.4.2, as 1,6,27"),
     "row": ("wan", None, None, "of PP94 Table 3: lan, man or wan"),
     "repeats": (1, 1, 1000, "runs of each case that has something random"),
@@ -130,7 +139,8 @@ SPECIAL = {
 CHOICES = {"source": ("direct", "aimd", "vegas"),
            "estimator": ("log", "raw", "history", "four-bit", "explicit"),
            "rtt": ("last", "min"), "scale": ("few", "many"),
-           "model": ("greedy", "http"),
+           "model": ("greedy", "http"), "setup": ("ours", "paper"),
+           "recovery": ("pp94", "linux"),
            "row": ("lan", "man", "wan"),
            "service": ("rr", "drr", "wfq"),
            "overflow": ("drop-last", "drop-tail-of-longest", "drop-longest"),
@@ -145,11 +155,12 @@ def known_aqm(aqm):
     return ALIASES.get(aqm, aqm)
 
 
-def parse(experiment, words, cc="sbrm", aqm="sbrm"):
+def parse(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
     """{name: value} from a list of "name=value"; unknown or bad ones raise.
 
-    What is not set is the published parameter set of this congestion control
-    over this queue, as the experiment's presets have it.
+    What is not set is what the experiment's presets have for this congestion
+    control over this queue, or with setup=paper what the paper has (but not
+    without with_setup: which variants there are does not depend on it).
     """
     known = experiment.parameters()
     given = {}
@@ -163,11 +174,16 @@ def parse(experiment, words, cc="sbrm", aqm="sbrm"):
         given[name] = _parse_value(name, text, *known[name][:3])
     values = {name: entry[0] for name, entry in known.items()}
     setting = {cc, known_aqm(aqm)} | {
-        given.get(name, values[name]) for name in ("scale", "model", "row")
-        if name in known}
+        given.get(name, values[name])
+        for name in ("scale", "model", "row", "setup") if name in known}
     for names, preset in experiment.presets:
         if setting.issuperset(names):
             values.update(preset)
+    if with_setup and "paper" in setting:
+        # How long a run is is not set here.
+        values.update((name, value) for name, value in published.setup(
+            experiment.name, cc, known_aqm(aqm),
+            {**values, **given}).items() if name in known)
     values.update(given)
     if values["target"] >= values["limit"]:
         raise TollwayError(f"target ({values['target']}) must be below limit "
@@ -205,6 +221,7 @@ def aqm_words(aqm, values):
             link_phi=f"{values['phi'] if values['phi'] > 1 else math.e:.6f}",
             gamma_or_auto=values["gamma"] or "auto",
             spare=" nodrop" if values["nodrop"] else "",
+            draws="" if values["dither"] else " no-dither",
             red_limit_bytes=values["red_limit"] * packet,
             red_min_bytes=values["red_min"] * packet,
             red_max_bytes=values["red_max"] * packet, **values)
@@ -215,6 +232,44 @@ def aqm_words(aqm, values):
     if not words:
         raise TollwayError("--aqm needs the name of a qdisc")
     return " ".join(shlex.quote(word) for word in words)
+
+
+# What the fields of AQMS are made of, where that is not a parameter's name.
+# The rate is the link's, and no setting.
+_FIELDS = {"link_phi": ["phi"], "gamma_or_auto": ["gamma"],
+           "spare": ["nodrop"], "draws": ["dither"], "rate_bps": [],
+           "rate_mbit": [], "red_limit_bytes": ["red_limit"],
+           "red_min_bytes": ["red_min"], "red_max_bytes": ["red_max"]}
+
+
+def deciding(cc, aqm, values):
+    """Names of the parameters on which a congestion control and a named queue
+    depend: what a published value has to state. values: those of a run, of
+    which some decide whether others matter.
+    """
+    fields = {field for _, field, _, _ in
+              string.Formatter().parse(AQMS[known_aqm(aqm)]) if field}
+    names = {name for field in fields for name in _FIELDS.get(field, [field])}
+    names |= {"packet_bytes", "warmup_s", "initcwnd"}
+    if cc in PACKET_PAIR:
+        names |= {"setpoint", "pp_estimator", "law", "initial"}
+        if values["initial"]:
+            names.remove("initcwnd")
+    if cc not in PRICED:
+        return names
+    names |= {"wtp", "phi", "kappa_young", "slow_start", "loss_cut"}
+    if values["kappa_young"]:
+        names.add("young_ms")
+    if cc in ("sbrm", "cp"):
+        names.add("source")
+    if cc in ("sbrm", "rem"):
+        names.add("estimator")
+    if cc == "rem" or cc == "sbrm" and values["estimator"] == "history":
+        names.add("history")
+    if cc == "sbrm" and values["estimator"] == "log":
+        names.add("history_gain")
+    vegas = cc == "rem" or cc == "cp" and values["source"] == "vegas"
+    return names | ({"rtt"} if vegas else {"kappa", "kappa_window"})
 
 
 def sysctls(cc, values, wtps):

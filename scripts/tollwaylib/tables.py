@@ -135,7 +135,8 @@ def _seeds_note(result):
 def combination(result):
     """The congestion control and the AQM of a result, for a heading."""
     parameters = result["parameters"]
-    return (f"{parameters.get('cc', _NONE)} + {parameters.get('aqm', _NONE)}")
+    return (f"{parameters.get('cc', _NONE)} + {parameters.get('aqm', _NONE)}"
+            + (" (paper)" if parameters.get("setup") == "paper" else ""))
 
 
 # --- tables --------------------------------------------------------------
@@ -187,10 +188,25 @@ def published_table(result):
             + ([entry["unit"]] if len(units) > 1 else [])
             for entry in result["published"]]
     unit = f" [{units[0]}]" if len(units) == 1 else ""
-    return Table("Beside the published values",
+    return Table(f"Beside the published values: {combination(result)}",
                  ["quantity", "verdict", "source", f"published{unit}",
                   f"measured{unit}", *(["unit"] if len(units) > 1 else [])],
-                 rows, left=3, notes=reasons(result, "published"))
+                 rows, left=3,
+                 notes=other_setups(result) + reasons(result, "published"))
+
+
+def other_setups(result):
+    """What is not judged, and why: a sentence for each row of a paper."""
+    rows = {(entry["name"].partition(": ")[0], entry["paper"]):
+            entry["differences"] for entry in result["published"]
+            if entry["differences"]}
+    if not rows:
+        return []
+    return [f"{name}: no verdict, since {paper} holds for another setup; this "
+            f"run had {', '.join(differences)}"
+            for (name, paper), differences in rows.items()] + \
+        ([] if result["parameters"].get("setup") != "ours" else
+         ["--set setup=paper runs what the paper ran"])
 
 
 def bounds_table(result):
@@ -368,7 +384,8 @@ def variants_tables(results):
             (published_table(result), bounds_table(result)) if table]
     judged = [[result["parameters"]["variant"], *_bound_cells(bound)]
               for result in results for bound in result["bounds"]]
-    return [rivals_table(results)] + ([Table(
+    return [rivals_table(results)] + [
+        table for table in map(published_table, results) if table] + ([Table(
         "Bounds", ["variant", "quantity", "verdict", "measured", "bound"],
         judged, left=3, notes=list(dict.fromkeys(
             reason for result in results

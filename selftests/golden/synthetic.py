@@ -2,10 +2,19 @@
 """Small raw results with known answers, made without randomness or a run.
 
 Not measurements: the flows move at exactly the rates asked for, so that every
-number of the analysis can be worked out by hand.
+number of the analysis can be worked out by hand. Run by itself, this file
+writes the golden result anew; look at what git says has changed in it.
 """
 
 import hashlib
+import json
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent.parent / "scripts"))
+
+from tollwaylib import published, results  # noqa: E402
 
 CAPACITY_BPS = 96_000_000
 PACKET_BYTES = 1000
@@ -82,14 +91,14 @@ def queue(duration_s, warmup_s, utilization=0.99, base=20, interval=0.05):
 
 
 def raw(flows, duration_s=20.0, warmup_s=5.0, seed=1, cc="sbrm", aqm="sbrm",
-        utilization=(0.99, 0.97), **more):
-    """A whole raw result around a list of flows."""
+        utilization=(0.99, 0.97), setup=None, **more):
+    """A whole raw result around a list of flows. setup: more parameters."""
     whole = {
         "schema": 1, "experiment": "double-bottleneck",
         "parameters": {"cc": cc, "aqm": aqm, "duration_s": duration_s,
                        "warmup_s": warmup_s, "packet_bytes": PACKET_BYTES,
                        "place": "lab", "wtp": list(WTPS), "target": 10,
-                       "gamma": 0.015, "kappa": 0.1},
+                       "gamma": 0.015, "kappa": 0.1, **(setup or {})},
         "seed": seed,
         "links": {"core1": {"capacity_bps": CAPACITY_BPS, "delay_ms": 1,
                             "bottleneck": True},
@@ -131,6 +140,14 @@ def steady(scale=lambda number, path, wtp: 1.0, wtps=WTPS, **more):
     return raw(flows, **more)
 
 
+def as_published(*arguments, cc="sbrm", aqm="sbrm", **more):
+    """steady(), set as CP05 had it for this source over this queue."""
+    (row,) = published.rows("double-bottleneck", cc, aqm, {})
+    return steady(*arguments, cc=cc, aqm=aqm, setup=row["setup"],
+                  **{key: row["setup"][key] for key in
+                     ("duration_s", "warmup_s")}, **more)
+
+
 def dynamics(lag_s=1.5, **more):
     """One flow per path and wtp, two from 10 to 20 s, one again to 30 s.
 
@@ -150,3 +167,8 @@ def dynamics(lag_s=1.5, **more):
                 {"t_s": 20, "factor": 1}]
     return raw(flows, duration_s=30.0, warmup_s=3.0, schedule=schedule,
                **{"experiment": "double-bottleneck-dynamics", **more})
+
+
+if __name__ == "__main__":
+    (HERE / "double-bottleneck.json").write_text(json.dumps(
+        results.analyse(steady()), indent=1, ensure_ascii=False) + "\n")
