@@ -177,22 +177,54 @@ def compile_kernel(tree, build, flavour, progress):
     # The same sources give the same kernel, whoever builds it where.
     environment = dict(os.environ, KBUILD_BUILD_TIMESTAMP="1970-01-01",
                        KBUILD_BUILD_USER="tollway", KBUILD_BUILD_HOST="lab")
-    command = ["make", "-C", str(build), *make_words,
-               f"-j{os.cpu_count() or 1}", target, "modules"]
-    compiled = 0
-    with open(log_path, "w", encoding="utf-8") as log, subprocess.Popen(
-            command, text=True, stdout=subprocess.PIPE, env=environment,
-            stderr=subprocess.STDOUT) as make:
-        for line in make.stdout:
-            log.write(line)
-            if line.startswith("  CC"):
-                compiled += 1
-                if progress:
-                    progress.count(f"compiling the {flavour} kernel", compiled,
-                                   "files")
-    if make.returncode:
-        raise TollwayError(f"the kernel does not compile: see {log_path}")
+    make = ["make", "-C", str(build), *make_words]
+    jobs = f"-j{os.cpu_count() or 1}"
+    what = f"compiling the {flavour} kernel"
+    with open(log_path, "w", encoding="utf-8") as log:
+        # Only then can make say what else there is to do.
+        done = compiled(make + [jobs, "prepare", "modules_prepare"],
+                        environment, log, lambda count: progress and
+                        progress.count(what, f"{count} files"))
+        total = done + planned(make + [target, "modules"], environment)
+        compiled(make + [jobs, target, "modules"], environment, log,
+                 lambda count: progress and progress.count(
+                     what, f"{done + count} of "
+                     f"{max(total, done + count)} files"))
     (build / "built").touch()
+
+
+def compiled(command, environment, log, on_file):
+    """Run make; returns how many files it compiled, and calls on_file() with
+    that number after each. log: open file for what make says."""
+    count = 0
+    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, env=environment) as make:
+        try:
+            for line in make.stdout:
+                log.write(line)
+                if line.startswith("  CC"):
+                    count += 1
+                    on_file(count)
+        except BaseException:
+            # Nobody else may begin while it goes on.
+            make.terminate()
+            make.wait()
+            raise
+    if make.returncode:
+        raise TollwayError(f"the kernel does not compile: see {log.name}")
+    return count
+
+
+def planned(command, environment):
+    """How many files make would compile now, as make itself says.
+
+    It plans what can be planned: some files come out of others, and -k goes on
+    behind those that are not there yet.
+    """
+    text = subprocess.run([*command, "-n", "-k"], text=True, env=environment,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          check=False).stdout
+    return len(re.findall(r"\becho\s+'  CC", text))
 
 
 class Progress:
@@ -210,13 +242,13 @@ class Progress:
         self._show(text)
         self.last = time.monotonic()
 
-    def count(self, text, number, unit):
+    def count(self, text, so_far):
         """Say how far it is, at most every 0.2 s (10 s without a terminal)."""
         now = time.monotonic()
         if now - self.last < (0.2 if self.moving else 10):
             return
         self.last = now
-        self._show(f"{text}: {number} {unit}, {now - self.started:.0f} s")
+        self._show(f"{text}: {so_far}, {now - self.started:.0f} s")
 
     def done(self):
         """End the moving line."""
