@@ -216,10 +216,14 @@ class Run:
         return {name: self.finish(sink, GRACE_S)
                 for name, sink in sinks.items()}
 
-    def sender(self, path_name, lines, epoch_ns, duration_s, sample_ms,
-               cc_info=False):
-        """Start the flows of a path, given as lines of a flow file."""
-        source = self.topo.paths[path_name]["source"]
+    def sender(self, path_name, *arguments, **keywords):
+        """Start the flows of a path; arguments as for send_from()."""
+        return self.send_from(self.topo.paths[path_name]["source"],
+                              *arguments, **keywords)
+
+    def send_from(self, source, lines, epoch_ns, duration_s, sample_ms,
+                  cc_info=False):
+        """Start flows at a node, given as lines of a flow file."""
         flow_file = self.out_dir / f"flows-{source}.txt"
         flow_file.write_text("".join(line + "\n" for line in lines))
         return self.start(self.net[source], f"send-{source}",
@@ -287,10 +291,7 @@ class Run:
         self.progress("calibrating the links")
         result, paths = {}, self.topo.paths
         for link, described in self.topo.links_described.items():
-            name, path = next(
-                (name, path) for name, path in sorted(paths.items())
-                if path["links"] == [link])
-            result[link] = self.calibrate_link(link, described, name, path)
+            result[link] = self.calibrate_link(link, described)
         elsewhere = self.drops_elsewhere()
         if elsewhere:
             raise TollwayError(f"calibration failed: {elsewhere} packets were "
@@ -308,9 +309,26 @@ class Run:
                 result[path["links"][0]].setdefault("rtt_ms", rtt_ms)
         return result
 
-    def calibrate_link(self, link, described, path_name, path):
+    def load_of(self, link):
+        """Where the overload of a link comes from and goes to: two hosts.
+
+        It comes from the source of a path that crosses this link alone. Where
+        there is none, other links of a path could hold it back: then the router
+        before the link sends it.
+        """
+        crossing = [path for _, path in sorted(self.topo.paths.items())
+                    if link in path["links"]]
+        if not crossing:
+            raise TollwayError(f"calibration failed: no path crosses {link}")
+        for path in crossing:
+            if path["links"] == [link]:
+                return path["source"], path["sink"]
+        return self.topo.priced[link][0], crossing[0]["sink"]
+
+    def calibrate_link(self, link, described):
         """Overload one link for a moment; returns what was found."""
         node, device = self.topo.priced[link]
+        source, sink_name = self.load_of(link)
         intf = self.net[node].nameToIntf[device]
         intf.change_aqm("pfifo limit 20")
         size = self.topo.packet_bytes
@@ -322,16 +340,15 @@ class Run:
         busy_s = max(0.4 if described["capacity_bps"] <= 10**9 else 0.05,
                      CALIBRATION_PACKETS * size * 8 / described["capacity_bps"])
         overload_s = round(BUSY_S + busy_s, 6)
-        sink = self.sink(path["sink"], epoch_ns)
+        sink = self.sink(sink_name, epoch_ns)
         queue = self.sampler(link, epoch_ns, overload_s, 10000)
-        send = self.sender(path_name,
-                           [f"id=1 dst={address_of(self.net[path['sink']])} "
-                            f"port={SINK_PORT} proto=udp size={payload} "
-                            f"rate={offered} arrival=cbr"],
-                           epoch_ns, overload_s, 0)
+        send = self.send_from(
+            source, [f"id=1 dst={address_of(self.net[sink_name])} "
+                     f"port={SINK_PORT} proto=udp size={payload} "
+                     f"rate={offered} arrival=cbr"], epoch_ns, overload_s, 0)
         self.finish(send, lead_ns / 1e9 + overload_s + GRACE_S)
         samples = self.finish(queue, GRACE_S)["devices"][device]
-        self.stop_sinks({path["sink"]: sink})
+        self.stop_sinks({sink_name: sink})
         times = samples["t_s"]
         first = next((i for i, t in enumerate(times) if t >= BUSY_S), None)
         if first is None or times[-1] - times[first] < busy_s / 2:

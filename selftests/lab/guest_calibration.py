@@ -8,7 +8,7 @@ from pathlib import Path
 import guest_base
 from guest_base import near, note
 
-from tollwaylib import experiments
+from tollwaylib import experiments, topo
 from tollwaylib.errors import TollwayError
 from tollwaylib.network import Run
 from tollwaylib.settings import parse
@@ -121,6 +121,47 @@ def check_low_rates():
             shape(made, "core1", int(rate_mbit * MBIT * 0.97))
             said = refused(made)
             assert said.startswith("calibration failed: core1 carries "), said
+
+
+class Row(topo.PathTopo):
+    """Three links in a row and one path over all: none is alone in a path."""
+
+    def build(self, rate_bps=96 * MBIT):
+        routers = [self.router(f"r{number}") for number in range(1, 5)]
+        # The first lets less through than the others take.
+        for number, part in enumerate((1, 2, 2)):
+            self.priced_link(f"L{number + 1}", routers[number],
+                             routers[number + 1], rate_bps * part, 1)
+        self.path("all", self.endpoint("s1", "r1", 1),
+                  self.endpoint("d1", "r4", 1, sends=False),
+                  ["L1", "L2", "L3"], 10)
+
+
+def check_no_path_of_its_own():
+    """A link that is in no path alone is calibrated as any other; one that is
+    in no path at all is an error that says so."""
+    topo.Row = Row
+    with network() as made:
+        pass
+    job = dict(made.job, topology=["Row", {"packet_bytes": 1000}],
+               flows=[dict(made.job["flows"][0], path="all")])
+    made = Run(job)
+    OUT.mkdir()
+    try:
+        made.build()
+        found = made.calibrate()
+        note(", ".join(f"{name} {link['rate_bps'] / MBIT:.4f} Mb/s"
+                       for name, link in found.items()))
+        for link, rate_mbit in (("L1", 96), ("L2", 192), ("L3", 192)):
+            assert near(found[link]["rate_bps"], rate_mbit * MBIT, 0.002), link
+            assert found[link]["drops"], link
+        shape(made, "L3", int(192 * MBIT * 0.99))
+        assert refused(made).startswith("calibration failed: L3 carries 190.0")
+        made.topo.paths["all"]["links"].remove("L2")
+        assert refused(made) == "calibration failed: no path crosses L2"
+    finally:
+        made.close()
+        shutil.rmtree(OUT)
 
 
 if __name__ == "__main__":
