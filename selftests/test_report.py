@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tables, figures and the page, from synthetic results."""
 
+import html
 import html.parser
 import pathlib
 import random
 import re
 import shutil
 import sys
+import unicodedata
 import xml.etree.ElementTree
 
 import pytest
@@ -289,7 +291,7 @@ def test_page_says_what_was_done(page):
 def test_page_counts_the_verdicts(page):
     # sbrm: 1 bound, and 3 published for another setup, which are no verdicts;
     # reno: 3 published, core link 2 is 2.5 below.
-    assert "1 of 4 verdicts does not hold" in page
+    assert "3 of 4 verdicts hold. 3 published values are of " in page
     assert "other setup" in page and "no verdict, since CP05" in page
     assert ("reno + pfifo: NewReno+drop-tail: utilisation of core link 2 "
             "differs") in page
@@ -306,7 +308,39 @@ def test_names_from_a_run_are_escaped(tmp_path):
     text = report.write_report(tmp_path).read_text(encoding="utf-8")
     assert "<b>" not in text and "<img src=x>" not in text
     assert "&lt;b&gt;bold" in text
-    assert "These runs have no bounds" in text
+    assert "There are no verdicts" in text
+
+
+def test_page_has_nothing_that_html_forbids(tmp_path):
+    raw = priced(1)
+    # Colours of tc, a bell, a byte that is not UTF-8, and what JSON may hold.
+    raw["provenance"]["qdiscs"] = {
+        "r1": ["qdisc \x1b[1;36mhtb\x1b[0m 1:", "bell \x07 nul \x00 c1 \x9b"]}
+    raw["provenance"]["command"] = "tollway run --out l\udcfct \ud800"
+    save(tmp_path / "run", raw)
+    text = report.write_report(tmp_path).read_text(encoding="utf-8")
+    assert "qdisc htb 1:" in text and "--out l\\xfct" in text
+    assert not [character for character in text
+                if unicodedata.category(character) in ("Cc", "Cs")
+                and character not in "\n\t"]
+
+
+@pytest.mark.parametrize("place, words", [
+    ({"place": "lab", "flavour": "plain"}, "in the lab on Linux 6.1.0-test, in "
+     "virtual time."),
+    ({"place": "lab", "flavour": "debug"}, "in the lab on Linux 6.1.0-test, in "
+     "virtual time (debug kernel)."),
+    ({"place": "host"}, "on this host's own Linux 6.1.0-test."),
+    ({"place": "qemu"}, "in qemu on Linux 6.1.0-test."),
+    ({}, "on Linux 6.1.0-test.")])
+def test_page_says_where_it_ran(place, words, tmp_path):
+    raw = priced(1)
+    raw["provenance"] = {key: value for key, value in raw["provenance"].items()
+                         if key not in ("place", "flavour")} | place
+    save(tmp_path / "run", raw)
+    text = report.write_report(tmp_path).read_text(encoding="utf-8")
+    assert f"1 run of 1 setting, {words}" in html.unescape(text)
+    assert "unknown" not in text
 
 
 def test_provenance_is_shown_by_indentation(tmp_path):
@@ -320,7 +354,7 @@ def test_provenance_is_shown_by_indentation(tmp_path):
 
 def test_all_verdicts_hold(tmp_path):
     save(tmp_path / "run", priced(1, synthetic.as_published, bounds=BOUNDS))
-    assert "All 4 verdicts hold." in report.write_report(
+    assert "4 of 4 verdicts hold." in report.write_report(
         tmp_path).read_text(encoding="utf-8")
 
 

@@ -11,7 +11,7 @@ import os
 import pathlib
 import re
 
-from . import case_figures, figures, results, tables
+from . import case_figures, figures, results, tables, verdicts
 from .errors import TollwayError
 
 LIMITATIONS = (
@@ -91,6 +91,11 @@ def write_report(directory):
     the same run. Returns the path of index.html. Raises TollwayError when
     there are no results or one of them is incomplete.
     """
+    return write(directory)[0]
+
+
+def write(directory):
+    """write_report(); also returns the results or aggregates that it shows."""
     directory = pathlib.Path(directory)
     groups = _collect(directory)
     try:
@@ -100,7 +105,7 @@ def write_report(directory):
                            f"{error.strerror}") from error
     page = directory / "index.html"
     results.write_text_atomic(page, _page(groups, directory))
-    return page
+    return page, [group.whole for group in groups]
 
 
 def _collect(directory):
@@ -170,7 +175,7 @@ def _page(groups, directory):
         parts.append(_section(group, directory, _name(group, names)))
     parts.append(_repeat(groups))
     parts.append(_limitations())
-    body = "\n".join(part for part in parts if part)
+    body = _printable("\n".join(part for part in parts if part))
     return (f"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
             f"<meta charset=\"utf-8\">\n"
             f"<meta name=\"viewport\" content=\"width=device-width, "
@@ -179,39 +184,52 @@ def _page(groups, directory):
             f"</html>\n")
 
 
+# Colours of a terminal; then what HTML does not allow, and halves of characters,
+# which are bytes of a file name that are not UTF-8.
+_COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
+_FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def _printable(text):
+    """Text without colours, and with numbers for what cannot be shown."""
+    return _FORBIDDEN.sub(
+        lambda found: ascii(found[0])[1:-1].replace("udc", "x"),
+        _COLOURS.sub("", text))
+
+
 def _plural(count, word):
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def _lead(groups):
     runs = sum(len(group.results) for group in groups)
-    places = sorted({str(group.whole["parameters"].get("place", "unknown"))
-                     for group in groups})
+    places = sorted({_place(result["provenance"]) for group in groups
+                     for result in group.results})
     text = (f"{_plural(runs, 'run')} of {_plural(len(groups), 'setting')}, "
-            f"on {', '.join(places)}.")
+            f"{' and '.join(places)}.")
     return f"<p class=\"lead\">{html.escape(text)}</p>"
+
+
+def _place(provenance):
+    """Where a run was made, in words."""
+    kernel = f"Linux {provenance['kernel']}"
+    flavour = provenance.get("flavour", "plain")
+    return {"lab": f"in the lab on {kernel}, in virtual time",
+            "host": f"on this host's own {kernel}",
+            "qemu": f"in qemu on {kernel}"}.get(
+                provenance.get("place"), f"on {kernel}") + \
+        ("" if flavour == "plain" else f" ({flavour} kernel)")
 
 
 def _summary(groups):
     """How many verdicts hold, and each one that does not."""
-    verdicts, failed = 0, []
-    for group in groups:
-        for entry in results.verdicts(group.whole):
-            verdicts += 1
-            if entry["verdict"] in ("fails", "differs"):
-                failed.append(f"{tables.combination(group.whole)}: "
-                              f"{entry['name']} {entry['verdict']}")
-    if not verdicts:
-        return ("<p class=\"summary\">These runs have no bounds and no "
-                "published values to be held against.</p>")
-    if not failed:
-        text = ("The one verdict holds." if verdicts == 1
-                else f"All {verdicts} verdicts hold.")
+    wholes = [group.whole for group in groups]
+    lines = verdicts.missed(wholes)
+    text = html.escape(verdicts.headline(wholes))
+    if not lines:
         return f"<p class=\"summary\">{text}</p>"
-    items = "".join(f"<li>{html.escape(line)}</li>" for line in failed)
-    return (f"<div class=\"summary bad\">{len(failed)} of "
-            f"{_plural(verdicts, 'verdict')} "
-            f"{'does' if len(failed) == 1 else 'do'} not hold:"
+    items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
+    return (f"<div class=\"summary bad\">{text} These do not:"
             f"<ul>{items}</ul></div>")
 
 

@@ -58,7 +58,7 @@ NEAR_BAND = 0.05
 _LONGEST_GAP_S = 1.0
 # Instead of a verdict: the row is not about a run that was set like this one.
 OTHER_SETUP = "other setup"
-_HOLD, _MISS = ("holds", "agrees", "better"), ("fails", "differs")
+HOLD, MISS = ("holds", "agrees", "better"), ("fails", "differs")
 _EPSILON = 1e-9
 # Where flows come and go more often than that in all, those of a millisecond do
 # so at once: each time asks for all shares anew.
@@ -703,7 +703,7 @@ def reasons(result, kind):
     """
     pair = [result["parameters"].get("cc"), result["parameters"].get("aqm")]
     missed = [entry["name"] for entry in result[kind]
-              if entry["verdict"] in _MISS]
+              if entry["verdict"] in MISS]
     return [reason["why"] for reason in published.reasons()
             if reason["experiment"] == result["experiment"]
             and pair in reason["pairs"]
@@ -1002,12 +1002,12 @@ def verdicts(result):
     """The entries of a result or aggregate that are judged: a published value
     of another setup is not, nor what needs other seeds or runs."""
     return [entry for entry in result["published"] + result["bounds"]
-            if entry["verdict"] in _HOLD + _MISS]
+            if entry["verdict"] in HOLD + MISS]
 
 
 def all_hold(result):
     """True if no verdict of a result or aggregate is "fails" or "differs"."""
-    return all(entry["verdict"] in _HOLD for entry in verdicts(result))
+    return all(entry["verdict"] in HOLD for entry in verdicts(result))
 
 
 # --- over seeds ----------------------------------------------------------

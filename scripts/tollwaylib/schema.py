@@ -53,8 +53,8 @@ def write_json_atomic(path, value, indent=1):
     indent: as for json.dumps; None writes one line. NaN raises TollwayError.
     """
     try:
-        text = json.dumps(value, indent=indent, allow_nan=False,
-                          ensure_ascii=False)
+        # In ASCII: a file name may have bytes that are no character of UTF-8.
+        text = json.dumps(value, indent=indent, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise TollwayError(f"cannot write {path}: {error}") from error
     write_text_atomic(path, text + "\n")

@@ -39,6 +39,7 @@ ETHERNET_HEADER_BYTES = 14
 # Characters that the shells of Mininet, which have a terminal, take at once: it
 # is 4095, of which quotes take some.
 LONGEST_LINE = 3400
+COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
 # Queues whose flows are classes that a filter can choose.
 CLASSFUL = ("fq_rr", "fq_codel")
 
@@ -68,6 +69,8 @@ def shell(node, *commands):
     output = node.cmd(f"{script}; echo \"exit:$?:$piece\"").strip()
     text, _, end = output.rpartition("exit:")
     status, _, piece = end.strip().partition(":")
+    # The shells of Mininet have a terminal, on which tc may print in colours.
+    text = COLOURS.sub("", text)
     if status == "0":
         return text
     group = groups[int(piece)] if piece.isdigit() else commands
