@@ -13,7 +13,8 @@ from pathlib import Path
 import full
 import pytest
 
-from tollwaylib import experiments, labkernel
+from tollwaylib import VERSION as OUR_VERSION
+from tollwaylib import doctor, experiments, labkernel
 
 TOP = Path(__file__).resolve().parents[1]
 MAKEFILE = (TOP / "Makefile").read_text()
@@ -49,6 +50,7 @@ def test_help_is_the_default_and_names_every_target():
 
 
 def test_one_version():
+    assert OUR_VERSION == VERSION
     for source in TOP.glob("*_*/*.c"):
         found = re.search(r'MODULE_VERSION\("(.*)"\)', source.read_text())
         assert not found or found.group(1) == VERSION, source
@@ -177,6 +179,29 @@ def test_sudo_is_never_asked_to_wait(bare):
 def test_not_debian(bare):
     (bare[0] / "dpkg-query").unlink()
     one_sentence(bare[0], "not Debian")
+
+
+def test_what_the_doctor_says_installs_what_it_misses(bare, monkeypatch):
+    """On a machine where nothing is installed: each package that the doctor
+    names is one that its last line installs."""
+    monkeypatch.setattr(doctor.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(labkernel.Path, "glob", lambda *_: iter(()))
+    named = {word for one in doctor.machine()
+             for word in re.findall(r"package (\S+?)(?:,|$)", one.remedy)}
+    assert {"gcc", "mininet", "python3-pytest", "linux-source"} <= named
+    # What every Debian has, and what comes with another package.
+    essential = {"tar", "mount", "dpkg", "apt", "coreutils"}
+    program, *words = doctor.INSTALL_ALL.split()
+    assert Path(program).samefile(TOP / "scripts/install-dependencies")
+    installed = sh(program, "--missing", *words,
+                   env={"PATH": str(bare[0])}).stdout.split()
+    # It is installed where no source is found, by any file in /usr/src.
+    assert "linux-source" in Path(program).read_text()
+    installed.append("linux-source")
+    missing = named - essential - set(installed)
+    depended = sh("apt-cache", "depends", "mininet").stdout.split()
+    assert not missing - set(depended), missing
 
 
 @pytest.mark.parametrize("module", ["sbrm", "pp"])

@@ -341,7 +341,19 @@ def test_what_the_kernel_does_not_know(words, says, tmp_path, no_traces):
                    "--out", tmp_path / "out")
     assert done.returncode == 2
     assert says in last_line(done)
-    assert not list(tmp_path.rglob("result.json"))
+    # Once, and with nothing left behind.
+    assert done.stderr.count(last_line(done).removeprefix("tollway: ")) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_words_that_are_refused_leave_what_was_there(tmp_path, no_traces):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/kept").touch()
+    done = tollway("run", "double-bottleneck", "--duration", "7", "--cc",
+                   "nosuch", "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert (tmp_path / "out/kept").exists()
+    assert not (tmp_path / "out/seed-1").exists()
 
 
 def test_host_says_what_is_missing(tmp_path):
@@ -355,7 +367,51 @@ def test_host_says_what_is_missing(tmp_path):
         assert "needs root" in last_line(done)
 
 
+# --- verdicts --------------------------------------------------------------
+
+def test_a_run_ends_with_its_verdicts(tmp_path, no_traces):
+    done = tollway(*SHORT, "--out", tmp_path / "out", "--json",
+                   tmp_path / "json")
+    result = json.loads((tmp_path / "json").read_text())
+    entries = result["published"] + result["bounds"]
+    held, failed = ([entry for entry in entries if entry["verdict"] in words]
+                    for words in (("holds", "agrees", "better"),
+                                  ("fails", "differs")))
+    # So short a run is far from the shares.
+    assert failed and done.returncode == 1, done.stderr
+    said = done.stdout[done.stdout.index("report: "):].splitlines()
+    assert said[0] == f"report: {tmp_path / 'out/index.html'}"
+    assert said[1].startswith(f"{len(held)} of {len(held) + len(failed)} "
+                              "verdicts hold.")
+    assert said[2:] == ["These do not:"] + [
+        f"  {entry['name']} {entry['verdict']}" for entry in failed]
+    # The same of the report that is made again.
+    again = tollway("report", tmp_path / "out")
+    assert again.stdout.splitlines() == said and again.returncode == 0
+
+
 # --- bad ends --------------------------------------------------------------
+
+def test_command_that_is_not_there(no_traces):
+    done = tollway("lab", "exec", "nosuch")
+    assert done.returncode == 2
+    assert done.stdout == ("tollway: the command nosuch cannot be run in the "
+                           "lab: No such file or directory\n")
+
+
+def test_command_that_a_signal_ends(no_traces):
+    assert tollway("lab", "exec", "sh", "-c",
+                   "kill -9 $$").returncode == 128 + 9
+
+
+def test_a_name_that_is_not_utf_8(tmp_path, no_traces):
+    out = tmp_path / os.fsdecode(b"l\xfct")
+    done = tollway(*SHORT, "--out", out, errors="surrogateescape")
+    assert done.returncode in (0, 1), done.stderr
+    assert f"report: {out}/index.html" in done.stdout
+    page = (out / "index.html").read_text()
+    assert "--out" in page and r"l\xfct" in page
+
 
 def test_panic_keeps_the_log(tmp_path, no_traces):
     done = tollway(
@@ -430,6 +486,36 @@ def test_interrupted_run_leaves_nothing(number, status, tmp_path):
     assert gone(tmp_path)
     assert not list(tmp_path.rglob("result.json"))
     assert not list(tmp_path.rglob("raw.json"))
+
+
+@pytest.mark.parametrize("delay_s", [0.3, 0.6, 0.9, 1.2, 1.5, 2, 3])
+def test_interrupted_at_any_moment(delay_s, tmp_path):
+    """While modules are imported, while the lab boots, in calibration: there is
+    a moment at which the kernel is about to be started."""
+    process = subprocess.Popen(
+        [str(TOLLWAY), *SHORT, "-j", "2", "--repeat", "2", "--out",
+         str(tmp_path / "out")], text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE)
+    time.sleep(delay_s)
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=30)
+    assert process.returncode == 130, errors
+    assert errors.endswith("tollway: interrupted\n")
+    assert "Traceback" not in out + errors
+    assert gone(tmp_path)
+    assert not list(tmp_path.rglob("raw.json"))
+
+
+def test_a_lab_that_was_stopped_starts_nothing(tmp_path):
+    from tollwaylib.errors import TollwayError
+    from tollwaylib.lab import Lab
+
+    lab = Lab()
+    lab.stop()
+    started = time.monotonic()
+    with pytest.raises(TollwayError):
+        lab.run(["sh", "-c", "while :; do :; done"], tmp_path, wall_s=60)
+    assert time.monotonic() - started < 30 and gone(tmp_path)
 
 
 def test_two_runs_at_once(tmp_path):

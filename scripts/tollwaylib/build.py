@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from .errors import TollwayError
-from .paths import TOP, cache_dir, digest_of, files_below, locked
+from .paths import TOP, cache_dir, cache_folder, digest_of, files_below, locked
 
 MODULES = ("sch_sbrm/sch_sbrm.ko", "sch_fq_rr/sch_fq_rr.ko",
            "tcp_sbrm/tcp_sbrm.ko", "tcp_pp/tcp_pp.ko")
@@ -51,8 +51,7 @@ def tools():
     """Folder with the programs and tc plugins."""
     sources = files_below("tools", "include/uapi")
     folder = tools_folder()
-    if not folder.parent.exists():
-        folder.parent.mkdir(exist_ok=True)
+    cache_folder(folder.parent)
     return _built(folder, sources,
                   ["make", "-s", "-C", str(TOP / "tools"), f"O={folder}"],
                   "tools")

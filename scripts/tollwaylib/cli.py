@@ -2,63 +2,53 @@
 """The command `tollway`."""
 
 import argparse
-import math
-import os
 import shlex
 import shutil
-import signal
 import sys
 from pathlib import Path
 
-from . import doctor, experiments, lab as labs, matrix, report, runner
+from . import (VERSION, doctor, experiments, lab as labs, matrix, report,
+               runner, verdicts)
+from .ends import HOLDS as EXIT_HOLDS, MISSED as EXIT_MISSED
 from .errors import TollwayError
 from .labkernel import FLAVOURS, Progress
 from .place_host import HostPlace
 from .place_lab import LabPlace
 from .place_qemu import DEBUG, Qemu, QemuPlace
 from .settings import AQMS, CHOICES
+from .words import (LARGEST_SEED, LONGEST_S, MOST_RUNS, Parser, check_file,
+                    file_name, number, path, plain, visible)
 
 # Real time that the smoke set may take on a busy machine, s.
 SMOKE_S = 1800
-EXIT_HOLDS, EXIT_MISSED, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
-
-
-def number_above(least, kind):
-    """An argparse type: a finite number of a kind, above `least`."""
-    def parse(text):
-        try:
-            value = kind(text)
-        except ValueError:
-            value = math.nan
-        if not value > least or math.isinf(value):
-            what = "a whole number" if kind is int else "a number"
-            raise argparse.ArgumentTypeError(
-                f"{text!r} is not {what} above {least}")
-        return value
-    return parse
 
 
 def parser():
     """The whole command line."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="tollway", description="Congestion pricing and packet-pair rate "
         "control on the real Linux kernel, in virtual time.")
+    top.add_argument("--version", action="version",
+                     version=f"tollway {VERSION}")
     commands = top.add_subparsers(dest="command", required=True,
                                   metavar="COMMAND")
+    explained = commands.add_parser("help", help="explain the command line, or "
+                                    "that of one command")
+    explained.add_argument("about", nargs="?", metavar="COMMAND")
     commands.add_parser("list", help="experiments, and what each reproduces")
 
     run = commands.add_parser(
         "run", help="run an experiment, print its table, write its report")
-    run.add_argument("experiment", metavar="EXPERIMENT")
+    run.add_argument("experiment", type=plain, metavar="EXPERIMENT")
     run.add_argument("--on", choices=("lab", "host", "qemu"), default="lab",
                      help="virtual time (lab, the default), this kernel, or a "
                      "stock kernel of the distribution on emulated processors")
     run.add_argument("--kernel", choices=[row[0] for row in matrix.KERNELS] +
                      [DEBUG],
                      default="6.1", help="for --on qemu (default: 6.1)")
-    run.add_argument("--cc", metavar="NAME",
+    run.add_argument("--cc", type=plain, metavar="NAME",
                      help="congestion control of the flows (default: sbrm)")
-    run.add_argument("--aqm", metavar="WORDS",
+    run.add_argument("--aqm", type=plain, metavar="WORDS",
                      help=f"queue at the bottlenecks: {', '.join(AQMS)} and "
                      "rem (rem-pc3) have the papers' parameters; else any "
                      "words tc takes, such as 'codel target 2ms' (default: "
@@ -66,15 +56,15 @@ def parser():
     run.add_argument("--scale", choices=CHOICES["scale"],
                      help="short for --set scale=...")
     run.add_argument("--set", action="append", default=[], dest="settings",
-                     metavar="NAME=VALUE", help="set a parameter of the "
+                     type=plain, metavar="NAME=VALUE", help="set a parameter of the "
                      "experiment; a wrong name prints those there are")
-    run.add_argument("--duration", type=number_above(0, float), metavar="S",
-                     help="seconds of traffic")
-    run.add_argument("--seed", type=number_above(0, int), default=1,
-                     metavar="N", help="seed of the (first) run (default: 1)")
-    run.add_argument("--repeat", type=number_above(0, int), default=1,
+    run.add_argument("--duration", type=number(float, LONGEST_S),
+                     metavar="S", help="seconds of traffic")
+    run.add_argument("--seed", type=number(int, LARGEST_SEED),
+                     default=1, metavar="N", help="seed of the (first) run (default: 1)")
+    run.add_argument("--repeat", type=number(int, MOST_RUNS), default=1,
                      metavar="N", help="runs, with successive seeds")
-    run.add_argument("-j", "--jobs", type=number_above(0, int), default=1,
+    run.add_argument("-j", "--jobs", type=number(int, MOST_RUNS), default=1,
                      metavar="N", help="runs at a time, each on a core")
     run.add_argument("--traffic", choices=("tollway", "iperf3"),
                      default="tollway", help="who sends (default: tollway)")
@@ -83,10 +73,10 @@ def parser():
                      "bottlenecks into the digest, or keep them as well")
     run.add_argument("--flavour", choices=FLAVOURS, default="plain",
                      help="of the lab's kernel")
-    run.add_argument("--out", type=Path, metavar="DIR",
+    run.add_argument("--out", type=path, metavar="DIR",
                      help="where the results go (default: tollway-results/"
                      "EXPERIMENT/CC-AQM)")
-    run.add_argument("--json", metavar="FILE", dest="as_json",
+    run.add_argument("--json", type=file_name, metavar="FILE", dest="as_json",
                      help="write the result there; - prints it instead of the "
                      "tables")
     run.add_argument("-v", "--verbose", action="store_true",
@@ -94,7 +84,7 @@ def parser():
 
     again = commands.add_parser(
         "report", help="make tables, figures and report again from results")
-    again.add_argument("directory", type=Path, metavar="DIR")
+    again.add_argument("directory", type=path, metavar="DIR")
 
     lab = commands.add_parser("lab", help="the virtual-time kernel by hand")
     actions = lab.add_subparsers(dest="action", required=True,
@@ -106,15 +96,15 @@ def parser():
         action = actions.add_parser(name, help=text)
         action.add_argument("--flavour", choices=FLAVOURS, default="plain")
         if name in ("shell", "exec"):
-            action.add_argument("--seed", type=number_above(0, int), default=1,
-                                metavar="N")
-            action.add_argument("--out", type=Path, metavar="DIR",
+            action.add_argument("--seed", type=number(int, LARGEST_SEED),
+                                default=1, metavar="N")
+            action.add_argument("--out", type=path, metavar="DIR",
                                 help="the one directory it can write to")
         if name == "exec":
-            action.add_argument("--wall", type=number_above(0, float),
+            action.add_argument("--wall", type=number(float, LONGEST_S),
                                 default=600, metavar="S",
                                 help="limit in seconds of real time")
-            action.add_argument("--virtual", type=number_above(0, float),
+            action.add_argument("--virtual", type=number(float, LONGEST_S),
                                 default=86400, metavar="S",
                                 help="limit in seconds of virtual time")
             action.add_argument("argv", nargs=argparse.REMAINDER,
@@ -189,8 +179,10 @@ def command_run(arguments, words):
     checked = [(cc, aqm, experiments.parse_settings(experiment, settings, cc,
                                                     aqm), place, variant)
                for cc, aqm, settings, place, variant in runs]
-    for cc, aqm, values, *_ in checked:
-        check_run(arguments, experiment, aqm, values)
+    for cc, aqm, values, _, variant in checked:
+        check_run(arguments, experiment, cc, aqm, values, variant)
+    if arguments.as_json not in (None, "-"):
+        check_file(arguments.as_json)
     done = [result for cc, aqm, values, place, variant in checked
             for result in run_once(arguments, words, experiment, cc, aqm,
                                    values, place, variant)]
@@ -202,14 +194,15 @@ def command_run(arguments, words):
         else EXIT_MISSED
 
 
-def check_run(arguments, experiment, aqm, values):
+def check_run(arguments, experiment, cc, aqm, values, variant):
     """Raise TollwayError if a run cannot be what was asked for."""
     duration_s = arguments.duration or experiment.duration_s
     if duration_s <= values["warmup_s"]:
         raise TollwayError(
             f"--duration {duration_s:g}: it must be longer than the warm-up of "
             f"{values['warmup_s']:g} s (--set warmup_s=...)")
-    experiments.aqm_words(aqm, values)
+    experiments.job(experiment, cc, aqm, values, duration_s, arguments.seed,
+                    variant)
 
 
 def run_once(arguments, words, experiment, cc, aqm, values, out_dir,
@@ -225,7 +218,7 @@ def run_once(arguments, words, experiment, cc, aqm, values, out_dir,
         place, experiment, cc, aqm, values,
         arguments.duration or experiment.duration_s,
         seeds, out_dir, jobs=arguments.jobs if arguments.on == "lab" else 1,
-        command=shlex.join(["tollway", *words]),
+        command=visible(shlex.join(["tollway", *words])),
         variant=variant, options={"trace": None if arguments.trace == "none"
                  else arguments.trace, "traffic": arguments.traffic,
                  "verbose": arguments.verbose})
@@ -261,34 +254,28 @@ def command_lab(arguments):
             shutil.rmtree(out_dir, ignore_errors=True)
 
 
+def command_help(about):
+    """Explain the command line, or that of one command."""
+    parser().parse_args([about, "--help"] if about else ["--help"])
+
+
 def main(words=None):
-    """Entry point; returns the exit status."""
+    """Do what the command line says; returns the exit status.
+
+    See ends.guarded() for what becomes of exceptions.
+    """
     words = sys.argv[1:] if words is None else words
     arguments = parser().parse_args(words)
-    # A killed run must clean up like an interrupted one, and a run in the
-    # background, where shells ignore SIGINT, be interrupted like any other.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        if arguments.command == "list":
-            return command_list()
-        if arguments.command == "run":
-            return command_run(arguments, words)
-        if arguments.command == "report":
-            print(f"report: {report.write_report(arguments.directory)}")
-            return EXIT_HOLDS
-        if arguments.command == "lab":
-            return command_lab(arguments)
-        return doctor.main(arguments)
-    except KeyboardInterrupt:
-        print("tollway: interrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_FAILED
-    except TollwayError as error:
-        print(f"tollway: {error}", file=sys.stderr)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"tollway: {where}{error.strerror}", file=sys.stderr)
-    return EXIT_FAILED
+    if arguments.command == "help":
+        return command_help(arguments.about)
+    if arguments.command == "list":
+        return command_list()
+    if arguments.command == "run":
+        return command_run(arguments, words)
+    if arguments.command == "report":
+        page, wholes = report.write(arguments.directory)
+        print(f"report: {page}\n{verdicts.text(wholes)}")
+        return EXIT_HOLDS
+    if arguments.command == "lab":
+        return command_lab(arguments)
+    return doctor.main(arguments)

@@ -4,7 +4,6 @@
 
 Nothing here needs more than Python itself."""
 
-import argparse
 import importlib.util
 import os
 import shutil
@@ -14,11 +13,17 @@ from pathlib import Path
 from . import live
 from .errors import TollwayError
 from .labkernel import find_source
+from .paths import TOP
+from .words import Parser, check_file, file_name, number, plain
+
+LONGEST_LOOK_S = 3600
+# What the tests need is all that there is here.
+INSTALL_ALL = f"{TOP}/scripts/install-dependencies check"
 
 PROGRAMS = (
     # program, needed for, how to get it (a package of the distribution)
-    ("gcc", "building", "build-essential"),
-    ("make", "building", "build-essential"),
+    ("gcc", "building", "gcc"),
+    ("make", "building", "make"),
     ("flex", "the lab kernel", "flex"),
     ("bison", "the lab kernel", "bison"),
     ("bc", "the lab kernel", "bc"),
@@ -68,22 +73,22 @@ def machine():
 def add_options(parser):
     """The options of the command."""
     parser.add_argument(
-        "--peer", metavar="HOST[:PORT]", help="look at the connections to "
+        "--peer", type=plain, metavar="HOST[:PORT]", help="look at the connections to "
         "this host instead, and at the path: is ECN negotiated, are marks "
         "made, kept and echoed, are the modules there?")
-    parser.add_argument("--seconds", type=float, default=5, metavar="S",
+    parser.add_argument("--seconds", type=number(float, LONGEST_LOOK_S),
+                        default=5, metavar="S",
                         help="how long to look at the traffic (default: 5)")
-    parser.add_argument("--json", metavar="FILE", dest="as_json",
+    parser.add_argument("--json", type=file_name, metavar="FILE", dest="as_json",
                         help="write what was found there; - prints it instead "
                         "of the text")
 
 
 def main(arguments):
     """Print what is found; 0 if all is well, else 1."""
-    if not 0 < arguments.seconds <= 3600:
-        raise TollwayError(f"--seconds {arguments.seconds:g}: it must be "
-                           "above 0, and at most 3600")
-    if arguments.peer:
+    if arguments.as_json not in (None, "-"):
+        check_file(arguments.as_json)
+    if arguments.peer is not None:
         seen = live.observe(arguments.peer, arguments.seconds)
         found = live.judge(seen)
         text = live.text_of(found)
@@ -93,8 +98,7 @@ def main(arguments):
                          (f": {one.remedy}" if one.remedy else "")
                          for one in found)
         if not live.well(found):
-            text += ("\nscripts/install-dependencies installs all of these "
-                     "on Debian.")
+            text += f"\nTo install all of these on Debian: {INSTALL_ALL}"
     if arguments.as_json != "-":
         print(text)
     if arguments.as_json == "-":
@@ -106,18 +110,8 @@ def main(arguments):
 
 def entry():
     """Entry point of the command; returns the exit status."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="tollway doctor", description="What is missing on this machine, "
         "and how to get it; with --peer, whether ECN works from end to end.")
     add_options(parser)
-    try:
-        return main(parser.parse_args(sys.argv[2:]))
-    except KeyboardInterrupt:
-        print("tollway: interrupted", file=sys.stderr)
-        return 130
-    except TollwayError as error:
-        print(f"tollway: {error}", file=sys.stderr)
-    except OSError as error:
-        print(f"tollway: {error.filename or ''}: {error.strerror}",
-              file=sys.stderr)
-    return 2
+    return main(parser.parse_args(sys.argv[2:]))

@@ -5,9 +5,40 @@ The same input gives the same SVG, byte for byte, on one version of
 matplotlib: identifiers are salted with a constant and no date is written.
 """
 
+import atexit
+import logging
+import os
 import pathlib
+import shutil
+import tempfile
 
-import matplotlib
+
+def _place_for_matplotlib():
+    """Give matplotlib a directory of its own for its caches where it would not
+    find one: without a home it does not start, and where it cannot write to
+    the home it says so on standard error."""
+    def can_be_made(path):
+        while not os.path.exists(path) and path != os.path.dirname(path):
+            path = os.path.dirname(path)
+        return os.path.isdir(path) and os.access(path, os.W_OK | os.X_OK)
+
+    wanted = [os.path.join(os.environ.get(name) or
+                           os.path.join(os.path.expanduser("~"), usual),
+                           "matplotlib")
+              for name, usual in (("XDG_CONFIG_HOME", ".config"),
+                                  ("XDG_CACHE_HOME", ".cache"))]
+    if "MPLCONFIGDIR" not in os.environ and not all(
+            os.path.isabs(path) and can_be_made(path) for path in wanted):
+        folder = tempfile.mkdtemp(prefix="tollway-matplotlib-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        os.environ["MPLCONFIGDIR"] = folder
+
+
+_place_for_matplotlib()
+# Nor is anyone to wait for the list of fonts with a warning.
+logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+
+import matplotlib  # noqa: E402  (it looks for its directory at once)
 
 matplotlib.use("Agg")
 

@@ -32,17 +32,21 @@ def main():
         os.environ.update(run["environment"])
         status = subprocess.call(run["argv"], cwd=run["cwd"],
                                  timeout=run["virtual_s"])
+        # As a shell has it where a signal ended the command.
+        status = 128 - status if status < 0 else status
     except subprocess.TimeoutExpired:
         print(f"tollway: not finished after {run['virtual_s']} s of virtual time",
               file=sys.stderr)
     except OSError as error:
-        print(f"tollway: {error}", file=sys.stderr)
+        print(f"tollway: the command {run['argv'][0]} cannot be run in the lab: "
+              f"{error.strerror}", file=sys.stderr)
     finally:
         sys.stdout.flush()
         try:
             (OUT / "status").write_text(f"{status}\n")
         except OSError as error:
-            print(f"tollway: {error}", file=sys.stderr)
+            print(f"tollway: the status cannot be written: {error.strerror}",
+                  file=sys.stderr)
         os.sync()
         ctypes.CDLL(None).reboot(POWER_OFF)
 

@@ -32,6 +32,7 @@ class Lab:
     """A kernel and what was built for it, ready to boot any number of times."""
 
     name = "the lab"
+    stopped = False
 
     def __init__(self, flavour="plain", progress=None):
         self.kernel = lab_kernel(flavour, progress)
@@ -42,7 +43,9 @@ class Lab:
         self.sessions = set()
 
     def stop(self):
-        """End every kernel that this Lab runs, from another thread."""
+        """End every kernel that this Lab runs or is about to run, from another
+        thread."""
+        self.stopped = True
         for leader in list(self.sessions):
             end_session(leader)
 
@@ -145,6 +148,8 @@ class Lab:
             end_session(process.pid)
 
         self.sessions.add(process.pid)
+        if self.stopped:
+            end_session(process.pid)
         watchdog = threading.Timer(wall_s, expire)
         watchdog.start()
         lines = []

@@ -71,6 +71,8 @@ def find_source():
         path = Path(named).absolute()
         if not path.exists():
             raise TollwayError(f"KERNEL_SRC={named} does not exist")
+        if path.is_dir() and not (path / "arch/um/Makefile").is_file():
+            raise TollwayError(f"KERNEL_SRC={named} is not a Linux source tree")
         return path
     found = sorted(Path("/usr/src").glob("linux-source-*.tar.*"),
                    key=lambda path: [int(number) for number in

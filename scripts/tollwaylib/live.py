@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .errors import TollwayError
+from .words import short
 
 SCHEMA = 1
 PRICED = ("sbrm", "rem", "cp", "rm")
@@ -339,15 +340,21 @@ def handshake(family, address, port, cc, seconds=5):
 def resolve(peer):
     """(family, address, port or None) of HOST, HOST:PORT, [HOST]:PORT."""
     found = re.fullmatch(r"\[(.+)\](?::(\d+))?|([^:]+)(?::(\d+))?|(.+)", peer)
+    if not found:
+        raise TollwayError(f"--peer {short(peer)}: give it as HOST or "
+                           "HOST:PORT")
     host = found[1] or found[3] or found[5]
     port = found[2] or found[4]
-    if port and not 0 < int(port) < 65536:
-        raise TollwayError(f"--peer {peer}: there is no port {port}")
+    if port and not (len(port) <= 5 and 0 < int(port) < 65536):
+        raise TollwayError(f"--peer {short(peer)}: there is no such port")
     try:
         family, _, _, _, place = socket.getaddrinfo(
             host, None, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise TollwayError(f"--peer {host}: {error.strerror}") from error
+        raise TollwayError(f"--peer {short(host)}: {error.strerror}") from error
+    except UnicodeError as error:
+        raise TollwayError(f"--peer {short(host)}: that is no name of a host") \
+            from error
     return family, place[0], int(port) if port else None
 
 

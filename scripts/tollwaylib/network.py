@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from pathlib import Path
 
 from mininet.log import setLogLevel
@@ -21,7 +22,9 @@ from mininet.net import Mininet
 
 from . import topo as topologies
 from . import topo_pp as topologies_pp
-from .errors import TollwayError
+from .ends import sentence
+from .errors import (RUN_FAILED, RUN_INTERRUPTED, RUN_REFUSED, RefusedError,
+                     TollwayError)
 from .topo import address_of, configure_network, separate_sources, shell
 from .traffic import SINK_PORT, TRAFFIC
 
@@ -82,6 +85,7 @@ class Run:
 
     def run(self):
         """Run the job; returns the raw result (dict)."""
+        self.check_kernel()
         try:
             self.build()
             calibration = self.calibrate()
@@ -93,7 +97,6 @@ class Run:
 
     def build(self):
         """Start the Mininet network and set what every node needs."""
-        self.check_kernel()
         self.progress("building the network")
         setLogLevel("debug" if self.job.get("verbose") else "warning")
         name, keywords = self.job["topology"]
@@ -135,7 +138,7 @@ class Run:
         for name in sorted({flow["cc"] for flow in self.all_flows()
                             if flow["cc"]}):
             if name not in names:
-                raise TollwayError(f"--cc {name}: this kernel has no such "
+                raise RefusedError(f"--cc {name}: this kernel has no such "
                                    f"congestion control, only "
                                    f"{', '.join(sorted(names))}")
         tried = subprocess.run(
@@ -145,7 +148,7 @@ class Run:
             check=False)
         if tried.returncode:
             reason = tried.stdout.strip().partition("\n")[0]
-            raise TollwayError(f"--aqm '{self.job['aqm']}': {reason}")
+            raise RefusedError(f"--aqm '{self.job['aqm']}': {reason}")
 
     def lead_ns(self, least_s, programs):
         """From now until so many programs are started and wait, ns."""
@@ -548,17 +551,31 @@ def main(job_path):
     def progress(text):
         print(f"tollway: {text}", flush=True)
 
+    def failed(reason, status=RUN_FAILED):
+        """Leave the reason for the place that started this; the console, which
+        is also read, gets it without the name of the command in front."""
+        (out_dir / "error.txt").write_text(f"{reason}\n", encoding="utf-8",
+                                           errors="backslashreplace")
+        print(f"error: {reason}", file=sys.stderr, flush=True)
+        return status
+
     try:
         raw = kind_of_run(job)(job, progress).run()
         temporary = out_dir / "raw.json.new"
         temporary.write_text(json.dumps(raw))
         temporary.rename(out_dir / "raw.json")
-    except (TollwayError, OSError) as error:
-        (out_dir / "error.txt").write_text(f"{error}\n")
-        print(f"tollway: {error}", file=sys.stderr, flush=True)
-        return 2
+    except RefusedError as error:
+        return failed(error, RUN_REFUSED)
+    except TollwayError as error:
+        return failed(error)
+    except OSError as error:
+        return failed(sentence(error))
     except KeyboardInterrupt:
-        return 130
+        return RUN_INTERRUPTED
+    except Exception as error:  # the traceback goes to the console's log
+        traceback.print_exc()
+        return failed(f"unexpected error: {type(error).__name__}: {error}; "
+                      "the traceback is in console.log of this seed")
     return 0
 
 

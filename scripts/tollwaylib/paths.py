@@ -17,21 +17,40 @@ def cache_dir():
     """Directory for built kernels, modules and tools; TOLLWAY_CACHE moves it."""
     base = os.environ.get("TOLLWAY_CACHE")
     if not base:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or
-                    Path.home() / ".cache") / "tollway"
-    path = Path(base).absolute()
+        home = os.environ.get("XDG_CACHE_HOME") or \
+            os.path.join(os.path.expanduser("~"), ".cache")
+        if not os.path.isabs(home):
+            raise TollwayError("there is no home directory for the cache: set "
+                               "TOLLWAY_CACHE to a directory for it")
+        base = os.path.join(home, "tollway")
+    return cache_folder(Path(base).absolute())
+
+
+def cache_folder(path):
+    """A directory in the cache, made if it is not there."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise TollwayError(f"the cache {path} cannot be made ({error.strerror}):"
-                           " set TOLLWAY_CACHE to a directory that can") from error
+        raise _no_cache(path, error) from error
     return path
+
+
+def _no_cache(path, error):
+    return TollwayError(
+        f"what is missing in the cache cannot be built there: {path}: "
+        f"{error.strerror}; set TOLLWAY_CACHE to a directory that you can "
+        "write to")
 
 
 @contextlib.contextmanager
 def locked(path):
     """Hold an exclusive lock beside `path`, so that two builds never mix."""
-    with open(f"{path}.lock", "w", encoding="ascii") as lock:
+    name = f"{path}.lock"
+    try:
+        lock = open(name, "w", encoding="ascii")
+    except OSError as error:
+        raise _no_cache(name, error) from error
+    with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import build
+from . import build, errors
 from .errors import TollwayError
 from .paths import TOP
 from .runner import tool_versions
@@ -125,10 +125,7 @@ class HostPlace:
                 self.stop()
                 raise
         if self.process.returncode:
-            error = folder / "error.txt"
-            raise TollwayError(
-                error.read_text().strip() if error.exists() else
-                f"the run failed: see {folder / 'console.log'}")
+            raise errors.of_run(folder, self.process.returncode)
 
     def stop(self):
         """End the run; it removes its own namespaces."""

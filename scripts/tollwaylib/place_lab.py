@@ -3,7 +3,7 @@
 
 import json
 
-from .errors import TollwayError
+from . import errors
 from .lab import BUILD, MEMORY_MB, OUT, Lab
 from .labkernel import HZ
 from .runner import module_versions, tool_versions
@@ -43,10 +43,7 @@ class LabPlace:
             on_line=on_line, memory_mb=MEMORY_MB
             if len(job["flows"]) <= FLOWS_IN_MEMORY else MANY_FLOWS_MB)
         if status:
-            error = folder / "error.txt"
-            raise TollwayError(
-                error.read_text().strip() if error.exists() else
-                f"the run failed: see {folder / 'console.log'}")
+            raise errors.of_run(folder, status)
 
     def stop(self):
         """End what is running."""

@@ -17,7 +17,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import build, matrix
+from . import build, errors, matrix
 from .errors import TollwayError
 from .lab import OUT, BUILD, Lab
 from .labkernel import QEMU_FILES, kernel as own_kernel
@@ -247,10 +247,7 @@ class QemuPlace:
              f"{OUT}/job.json"], folder, seed=job["seed"], core=core,
             wall_s=limit_s + 60, virtual_s=limit_s, on_line=on_line)
         if status:
-            error = folder / "error.txt"
-            raise TollwayError(
-                error.read_text().strip() if error.exists() else
-                f"the run failed: see {folder / 'console.log'}")
+            raise errors.of_run(folder, status)
 
     def stop(self):
         """End what is running."""

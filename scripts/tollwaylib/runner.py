@@ -12,25 +12,38 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import build, experiments, report, results, tables
-from .errors import TollwayError
+from . import build, experiments, report, results, tables, verdicts
+from .errors import RefusedError, TollwayError
 from .labkernel import Progress
 from .paths import TOP
 
 
-def write_text(path, text):
-    """Write a file whole or not at all; a full disk is a TollwayError."""
-    results.write_text_atomic(path, text)
+def write_json(path, text):
+    """Write the file of --json: whole or not at all if it is a file, as it
+    comes if it is anything else, such as a pipe or /dev/null."""
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+    else:
+        results.write_text_atomic(path, text)
 
 
 @contextlib.contextmanager
 def claimed(out_dir):
-    """Keep a second run away from a directory as long as this one lasts."""
+    """Keep a second run away from a directory as long as this one lasts.
+
+    Directories that are made for it and have nothing in them at the end, as
+    nothing was run, are removed.
+    """
+    made = [folder for folder in (out_dir, *out_dir.parents)
+            if not folder.exists()]
+    path = out_dir / ".lock"
     try:
         out_dir.mkdir(parents=True, exist_ok=True)
-        lock = open(out_dir / ".lock", "w", encoding="ascii")
+        lock = open(path, "w", encoding="ascii")
     except OSError as error:
-        raise TollwayError(f"{out_dir}: {error.strerror}") from error
+        raise TollwayError(f"{out_dir} cannot be made or written: "
+                           f"{error.strerror}") from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -39,7 +52,14 @@ def claimed(out_dir):
                 raise
             raise TollwayError(f"another run writes to {out_dir}: give this "
                                "one another --out") from None
-        yield
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                if made and os.listdir(out_dir) == [path.name]:
+                    path.unlink()
+                for folder in made:
+                    folder.rmdir()
 
 
 def run(place, experiment, cc, aqm, values, duration_s, seeds, out_dir,
@@ -66,8 +86,9 @@ def run(place, experiment, cc, aqm, values, duration_s, seeds, out_dir,
             return run_seed(place, job, out_dir / f"seed-{seed}",
                             cores[index % jobs], command, progress)
 
-        futures = [pool.submit(one, index) for index in range(len(seeds))]
+        futures = []
         try:
+            futures += [pool.submit(one, index) for index in range(len(seeds))]
             for future in futures:
                 done.append(future.result())
         except BaseException:
@@ -82,10 +103,10 @@ def run(place, experiment, cc, aqm, values, duration_s, seeds, out_dir,
 
 def run_seed(place, job, folder, core, command, progress):
     """Run one seed into a folder; returns its result."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
     complete = False
     try:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         place.run(job, folder, core, lambda line: _show(line, job, progress))
         raw = results.load_raw(folder)
         raw["provenance"].update(place.provenance(), command=command,
@@ -95,8 +116,10 @@ def run_seed(place, job, folder, core, command, progress):
         results.write_json_atomic(folder / "result.json", result)
         complete = True
         return result
-    except OSError as error:
-        raise TollwayError(f"{folder}: {error.strerror}") from error
+    except RefusedError:
+        # It was not run, and there is nothing that a log could explain.
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     finally:
         if not complete:
             for name in ("raw.json", "raw.json.new", "result.json"):
@@ -173,17 +196,21 @@ def show(done, out_dir, as_json=None):
     return whole
 
 
-def _present(whole, shown, out_dir, as_json):
-    """Write the object of --json or print its tables, and write the report."""
-    if as_json:
-        text = json.dumps(whole, indent=1) + "\n"
-        if as_json == "-":
-            sys.stdout.write(text)
-        else:
-            write_text(Path(as_json), text)
+def _present(wholes, shown, out_dir, as_json):
+    """Write the report and the object of --json, or print its tables; then how
+    many verdicts hold, and which do not."""
+    # First what lasts: the terminal may be gone.
+    page = report.write_report(out_dir)
+    text = json.dumps(wholes, indent=1) + "\n"
+    if as_json == "-":
+        sys.stdout.write(text)
+    elif as_json:
+        write_json(as_json, text)
     if as_json != "-":
         for table in shown:
             print(tables.render_text(table))
             print()
-    page = report.write_report(out_dir)
-    print(f"report: {page}", file=sys.stderr if as_json == "-" else sys.stdout)
+    if isinstance(wholes, dict):
+        wholes = [wholes]
+    print(f"report: {page}\n{verdicts.text(wholes)}",
+          file=sys.stderr if as_json == "-" else sys.stdout)

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: GPL-2.0
+"""How a command ends: with a status, and with one sentence if it failed.
+
+guarded() runs the body of a command. An exception that nobody caught would end
+Python with a traceback and status 1, and 1 means that a verdict was missed:
+here every failure becomes one sentence on standard error and status 2.
+
+Nothing here needs more than Python itself.
+"""
+
+import codecs
+import os
+import signal
+import sys
+import tempfile
+import traceback
+
+from .errors import TollwayError
+
+HOLDS, MISSED, FAILED, INTERRUPTED = 0, 1, 2, 130
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def guarded(name, body):
+    """Run body() as the command `name`; returns the exit status.
+
+    body: returns a status, or raises. -v among the words of the command line
+    prints the traceback of an unexpected error; without it the traceback goes
+    to a file, which the sentence names.
+    """
+    _open_streams()
+    _take_signals()
+    try:
+        status = _status_of(name, body)
+        _ignore_signals()
+    except KeyboardInterrupt:
+        # It came while another end was being reported.
+        status = INTERRUPTED
+    return _flushed(name, status)
+
+
+def _status_of(name, body):
+    try:
+        return body()
+    except KeyboardInterrupt:
+        _ignore_signals()
+        _say(name, "interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has left, as head does: there is nobody to tell.
+        return FAILED
+    except SystemExit as error:
+        # argparse ends with a number after --help, and so do programs.
+        if error.code is None or isinstance(error.code, int):
+            return error.code or HOLDS
+        _say(name, error.code)
+    except TollwayError as error:
+        _say(name, error)
+    except OSError as error:
+        _say(name, sentence(error))
+        _show_traceback()
+    except BaseException as error:  # whatever it is, it is not a verdict
+        _say(name, _unexpected(error))
+    return FAILED
+
+
+def sentence(error):
+    """What an OSError says, with the file or the program that it is about."""
+    reason = error.strerror or str(error) or type(error).__name__
+    if error.filename is None:
+        return reason
+    if isinstance(error, FileNotFoundError) and _from_popen(error):
+        return (f"the program {_text(error.filename)} is not installed, or in "
+                "no directory of PATH: tollway doctor says how to get it")
+    return f"{_text(error.filename)}: {reason}"
+
+
+def _from_popen(error):
+    """Was it a program that could not be started? A file of this name may be
+    anything else; a program that is looked for in PATH has no slash."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and frames[-1].filename.endswith("subprocess.py") and \
+        "/" not in _text(error.filename)
+
+
+def _text(name):
+    return os.fsdecode(name) if isinstance(name, (str, bytes)) else str(name)
+
+
+def _unexpected(error):
+    """A sentence on an exception that should not have come this far."""
+    what = " ".join(str(error).split())
+    said = f"unexpected error: {type(error).__name__}" + \
+        (f": {what}" if what else "")
+    if _show_traceback():
+        return said
+    try:
+        with tempfile.NamedTemporaryFile(
+                "w", encoding="utf-8", errors="backslashreplace",
+                prefix="tollway-error-", suffix=".txt", delete=False) as file:
+            file.write(traceback.format_exc())
+    except OSError:
+        return f"{said} (tollway run -v shows where)"
+    return f"{said}; this is a fault of tollway, please report it with the " \
+        f"file {file.name}"
+
+
+def _show_traceback():
+    """Print the traceback if -v asks for it; was it asked for?"""
+    words = sys.argv[1:]
+    if "-v" not in words and "--verbose" not in words:
+        return False
+    try:
+        traceback.print_exc()
+    except (OSError, ValueError):
+        pass
+    return True
+
+
+def _say(name, text):
+    """One line on standard error, if there is anyone to read it."""
+    lines = [line.strip() for line in str(text).splitlines()]
+    try:
+        print(f"{name}: {'; '.join(filter(None, lines))}", file=sys.stderr,
+              flush=True)
+    except (OSError, ValueError):
+        pass
+
+
+def _flushed(name, status):
+    """Write out what is buffered; what cannot be written is a failure.
+
+    Python does it once more at its end, where a failure is status 120.
+    """
+    for stream, number in ((sys.stdout, 1), (sys.stderr, 2)):
+        try:
+            stream.flush()
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and \
+                    not isinstance(error, BrokenPipeError):
+                _say(name, "the output cannot be written: "
+                     f"{error.strerror}")
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+            status = status if status == INTERRUPTED else FAILED
+    return status
+
+
+def _open_streams():
+    """Make the three standard streams usable, whatever they were.
+
+    A stream that was closed would give its number to the next file that is
+    opened, into which messages would go then.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest number that is free, which is this one.
+            os.open(os.devnull, os.O_RDWR)
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w", encoding="utf-8",
+                                    closefd=False))
+    codecs.register_error("tollway", _as_bytes)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="tollway")
+
+
+def _as_bytes(error):
+    """What a locale cannot write: bytes of a file name as they were, else '?'."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return b"".join(bytes([ord(one) - 0xDC00])
+                    if 0xDC80 <= ord(one) <= 0xDCFF else b"?"
+                    for one in error.object[error.start:error.end]), error.end
+
+
+def _take_signals():
+    """A killed run cleans up like an interrupted one; and a run in the
+    background, where shells ignore SIGINT, is interrupted like any other."""
+    for number in _SIGNALS:
+        # nohup ignores SIGHUP, and means it.
+        if number != signal.SIGHUP or \
+                signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+    signal.signal(signal.SIGALRM, _interrupt)
+    sys.unraisablehook = _unraisable
+
+
+def _interrupt(_number, _frame):
+    raise KeyboardInterrupt
+
+
+def _unraisable(lost):
+    """What Python drops, as it was raised in a callback of the collector.
+
+    An interrupt that comes there would be lost: it comes again a little later.
+    """
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+    else:
+        sys.__unraisablehook__(lost)
+
+
+def _ignore_signals():
+    """What is left is to report the end: nothing may interrupt that."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
