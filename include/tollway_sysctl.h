@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Handlers for settings that proc_dointvec() and its family do not know:
- * decimal fractions and words out of a list. For the tables of one network
- * namespace, whose words are written under the lock of the sysctl table and
- * read without one.
+ * decimal fractions and words out of a list. The kernel holds no lock while a
+ * handler runs: two processes that write one setting are in it at the same time,
+ * and others read the setting meanwhile. Each handler here writes one word, once,
+ * with a value that is valid by itself, and so needs no lock. A setting of
+ * several words needs one of its own for its writers.
  */
 #ifndef _TOLLWAY_SYSCTL_H
 #define _TOLLWAY_SYSCTL_H

@@ -17,8 +17,7 @@
  * @train: segments that leave back to back, 2 and up
  * @initial: segments sent before anything is known; 0: the initial window
  *
- * Single words, written under the lock of the sysctl table and read without
- * one.
+ * Each setting is a single word, written and read without a lock.
  */
 struct pp_net {
 	struct pp_gains	gains;

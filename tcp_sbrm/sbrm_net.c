@@ -20,6 +20,7 @@
 /**
  * struct sbrm_net_priv - what hangs off a network namespace
  * @values: the settings; first, see sbrm_net()
+ * @lock: held to write or show a setting that has several words
  * @carrier: hooks for the price field
  * @counters: see &enum sbrm_counter; each event is rare
  * @header: of the registered table
@@ -27,6 +28,7 @@
  */
 struct sbrm_net_priv {
 	struct sbrm_net		values;
+	struct mutex		lock;	/* of wtp, of phi */
 	struct sbrm_carrier_net	carrier;
 	atomic_long_t		counters[SBRM_COUNTERS];
 	struct ctl_table_header	*header;
@@ -81,53 +83,62 @@ static int sbrm_counters_show(struct seq_file *seq, void *v)
 	return 0;
 }
 
+/* The kernel calls handlers of sysctls without a lock, and several at once. */
+static struct mutex *sbrm_net_lock(struct sbrm_net *values)
+{
+	return &container_of(values, struct sbrm_net_priv, values)->lock;
+}
+
 /* phi, and its logarithm beside it. */
 static int sbrm_proc_phi(COMPAT_CTL_CONST struct ctl_table *ctl, int write,
 			 void *buffer, size_t *lenp, loff_t *ppos)
 {
 	struct sbrm_net *values = container_of(ctl->data, struct sbrm_net, phi);
-	int err = tollway_proc_fraction(ctl, write, buffer, lenp, ppos);
 	u64 phi;
+	int err;
 
-	if (err || !write)
-		return err;
-
-	phi = div_u64((u64)READ_ONCE(values->phi) << FIXP_SHIFT, 1000000);
-	WRITE_ONCE(values->ln_phi, (fixp_ln(phi) +
-		   (1 << (FIXP_SHIFT - SBRM_LN_PHI_SHIFT - 1))) >>
-		   (FIXP_SHIFT - SBRM_LN_PHI_SHIFT));
-	return 0;
+	mutex_lock(sbrm_net_lock(values));
+	err = tollway_proc_fraction(ctl, write, buffer, lenp, ppos);
+	if (!err && write) {
+		phi = div_u64((u64)values->phi << FIXP_SHIFT, 1000000);
+		WRITE_ONCE(values->ln_phi, (fixp_ln(phi) +
+			   (1 << (FIXP_SHIFT - SBRM_LN_PHI_SHIFT - 1))) >>
+			   (FIXP_SHIFT - SBRM_LN_PHI_SHIFT));
+	}
+	mutex_unlock(sbrm_net_lock(values));
+	return err;
 }
 
 /* The table is taken whole or not at all; a shorter list sets the first ones. */
 static int sbrm_proc_wtp(COMPAT_CTL_CONST struct ctl_table *ctl, int write,
 			 void *buffer, size_t *lenp, loff_t *ppos)
 {
+	struct sbrm_net *values = container_of(ctl->data, struct sbrm_net, wtp);
 	static const int min = 1, max = SBRM_WTP_MAX;
-	u32 values[SBRM_WTP_CLASSES];
+	u32 wtp[SBRM_WTP_CLASSES];
 	struct ctl_table fake = {
 		.procname = ctl->procname,
-		.data = values,
-		.maxlen = sizeof(values),
+		.data = wtp,
+		.maxlen = sizeof(wtp),
 		.mode = ctl->mode,
 		.extra1 = (void *)&min,
 		.extra2 = (void *)&max,
 	};
-	u32 *wtp = ctl->data;
 	size_t given = *lenp;
 	int err, i;
 
-	memcpy(values, wtp, sizeof(values));
+	mutex_lock(sbrm_net_lock(values));
+	memcpy(wtp, values->wtp, sizeof(wtp));
 	err = proc_dointvec_minmax(&fake, write, buffer, lenp, ppos);
-	if (err || !write)
-		return err;
 	/* More values than classes stay unread. */
-	if (*lenp < given)
-		return -EINVAL;
-
-	for (i = 0; i < SBRM_WTP_CLASSES; i++)
-		WRITE_ONCE(wtp[i], values[i]);
-	return 0;
+	if (!err && write && *lenp < given)
+		err = -EINVAL;
+	if (!err && write) {
+		for (i = 0; i < SBRM_WTP_CLASSES; i++)
+			WRITE_ONCE(values->wtp[i], wtp[i]);
+	}
+	mutex_unlock(sbrm_net_lock(values));
+	return err;
 }
 
 static const char *const sbrm_sources[] = {
@@ -305,6 +316,7 @@ static int __net_init sbrm_net_init(struct net *net)
 	BUILD_BUG_ON(offsetof(struct sbrm_net_priv, values));
 
 	priv->values = sbrm_defaults;
+	mutex_init(&priv->lock);
 	sbrm_carrier_net_init(net);
 
 	/* One empty entry more: older kernels look for it. */

@@ -60,8 +60,8 @@ enum sbrm_rtt {
  * @kappa_window: window from which on the gain falls with it, segments; 0: none
  * @history_gain: weight of one packet in an exponential average, Q32
  * @history: packets that the estimator history looks at, 1 .. 64
- * @phi: base of the prices that @wtp is meant for, 10^-6
- * @ln_phi: its logarithm, Q24
+ * @phi: base of the prices that @wtp is meant for, 10^-6; only to be shown
+ * @ln_phi: its logarithm, Q24, for all else
  * @source: an &enum sbrm_source, of new connections
  * @estimator: an &enum sbrm_estimator, of new connections
  * @rtt: an &enum sbrm_rtt
@@ -70,8 +70,9 @@ enum sbrm_rtt {
  * @wtp: willingness to pay by socket priority, packets/s; last, so that the
  *	least one is in a cache line with all the others
  *
- * Single words, written under the lock of the sysctl table and read without
- * one.
+ * Connections read single words, without a lock. Where a setting has several
+ * (@wtp, and @phi with @ln_phi), its writers and those who show it hold the mutex
+ * of struct sbrm_net_priv.
  */
 struct sbrm_net {
 	u32	kappa;

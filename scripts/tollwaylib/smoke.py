@@ -201,6 +201,35 @@ def check_sysctl_selects(note):
     note(available.strip())
 
 
+# In the lab no time passes: writes are counted.
+WRITES = 20000
+
+
+def check_sysctl_writers(note):
+    """A process writes the first number of wtp while this one writes all of them:
+    the others are always those written last."""
+    path = "/proc/sys/net/ipv4/tcp_sbrm/wtp"
+    with two_hosts(), Inside("a"):
+        child = os.fork()
+        file = os.open(path, os.O_RDWR)
+        if not child:
+            for _ in range(3 * WRITES):
+                os.pwrite(file, b"5", 0)
+            os._exit(0)
+        tables, lost, met = (b"1 " * 16, b"1111111 " * 16), 0, 0
+        for number in range(WRITES):
+            table = tables[number % len(tables)]
+            os.pwrite(file, table, 0)
+            seen = os.pread(file, 1000, 0).split()
+            met += seen[0] == b"5"
+            lost += seen[1:] != table.split()[1:]
+        os.close(file)
+        assert os.waitpid(child, 0)[1] == 0
+    note(f"{lost} of {WRITES} tables lost, {met} met the other process, on "
+         f"{os.cpu_count()} processors")
+    assert not lost
+
+
 def check_tc_with_the_plugins(note):
     """tc adds, shows, changes, replaces and deletes both qdiscs."""
     with two_hosts():
