@@ -64,6 +64,7 @@
 #include <net/tcp.h>
 
 #include "pp.h"
+#include "tollway_release.h"
 
 /* PP94 Table 2: the setpoint when it is probed. */
 #define PP_SETPOINT_INITIAL	(5 * PP_PACKET)
@@ -93,12 +94,8 @@ static u32 pp_outstanding_mean(const struct sock *sk, const struct pp *ca)
  */
 static void pp_train_use(struct sock *sk, u32 train)
 {
-	struct pp *ca = inet_csk_ca(sk);
-
-	if (unlikely(sk->sk_gso_max_segs != train)) {
-		ca->gso_segs = sk->sk_gso_max_segs;
+	if (unlikely(sk->sk_gso_max_segs != train))
 		sk->sk_gso_max_segs = train;
-	}
 }
 
 /* Is there more in the queue than a lower rate can mend? */
@@ -451,14 +448,41 @@ static void pp_init(struct sock *sk)
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
 
-/* Another congestion control may send larger packets again. */
+/*
+ * Another congestion control may send larger packets again: as large as the route
+ * says now, which need not be what it said before us.
+ */
+static void pp_train_release(struct sock *sk)
+{
+	struct dst_entry *dst = sk_dst_get(sk);
+
+	/* A socket without a route will be told by the next one. */
+	if (dst)
+		sk_setup_caps(sk, dst);
+}
+
 static void pp_release(struct sock *sk)
 {
 	struct pp *ca = inet_csk_ca(sk);
 
+	if (!ca->net)
+		return;
 	pp_pace_settle(sk, ca);
-	if (ca->gso_segs)
-		sk->sk_gso_max_segs = ca->gso_segs;
+	pp_train_release(sk);
+	tollway_release_pacing(sk);
+}
+
+/* The window was that of no control at all. */
+static void ppx_release(struct sock *sk)
+{
+	const struct pp *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!ca->net)
+		return;
+	pp_train_release(sk);
+	tcp_snd_cwnd_set(tp, clamp_t(u32, tcp_packets_in_flight(tp),
+				     TCP_INIT_CWND, tcp_snd_cwnd(tp)));
 }
 
 /* What ss shows beside the setpoint, see pp_get_info(). */
@@ -537,7 +561,7 @@ static struct tcp_congestion_ops pp_ops[] __read_mostly = {
 		.name		= "ppx",
 		.owner		= THIS_MODULE,
 		.init		= ppx_init,
-		.release	= pp_release,
+		.release	= ppx_release,
 		.cong_control	= ppx_cong_control,
 		.ssthresh	= pp_ssthresh,
 		.undo_cwnd	= pp_undo_cwnd,

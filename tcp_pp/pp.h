@@ -49,7 +49,6 @@
  * @flight_last: the same of the one before
  * @low_us: least in this round trip; while @fresh, in the one before @shared
  * @turn_bytes: low word of tp->bytes_sent when the turn began
- * @gso_segs: what sk_gso_max_segs was without us
  * @ready: init() has run
  * @rising: the adaptive rise holds the rate down
  * @draining: the rate is that of a queue which drains
@@ -91,7 +90,6 @@ struct pp {
 	u32			flight_last;
 	u32			low_us;
 	u32			turn_bytes;
-	u16			gso_segs;
 	u16			ready:1,
 				rising:1,
 				draining:1,

@@ -79,6 +79,7 @@
 
 #include "sbrm.h"
 #include "tollway_random.h"
+#include "tollway_release.h"
 
 /* Round-trip times are taken as 1 us .. 16 s. */
 #define SBRM_RTT_MAX_US	16777216U
@@ -522,6 +523,15 @@ static void sbrm_init_as(struct sock *sk, u32 source, u32 estimator)
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
 
+/* Before init() there is nothing to give back. */
+static void sbrm_release(struct sock *sk)
+{
+	const struct sbrm *ca = inet_csk_ca(sk);
+
+	if (ca->net)
+		tollway_release_pacing(sk);
+}
+
 static void sbrm_init(struct sock *sk)
 {
 	const struct sbrm_net *net = sbrm_net(sock_net(sk));
@@ -583,6 +593,7 @@ static size_t sbrm_get_info(struct sock *sk, u32 ext, int *attr,
 
 #define SBRM_OPS						\
 	.owner		= THIS_MODULE,				\
+	.release	= sbrm_release,				\
 	.cong_control	= sbrm_cong_control,			\
 	.ssthresh	= sbrm_ssthresh,			\
 	.undo_cwnd	= sbrm_undo_cwnd,			\

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a congestion control gives back to a socket that takes another one.
+ */
+#ifndef _TOLLWAY_RELEASE_H
+#define _TOLLWAY_RELEASE_H
+
+#include <linux/hrtimer.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+/**
+ * tollway_release_pacing() - end the pacing that init() asked for
+ * @sk: socket, locked
+ *
+ * A gap may still be running that was charged at our rate, and last for seconds:
+ * it ends now, as the next congestion control has a rate of its own. Who set
+ * SO_MAX_PACING_RATE wants the socket paced in any case. What the fq queue has
+ * been told (SK_PACING_FQ) stands: packets would overtake each other.
+ */
+static inline void tollway_release_pacing(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (READ_ONCE(sk->sk_pacing_status) != SK_PACING_NEEDED)
+		return;
+
+	tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, tp->tcp_clock_cache);
+	/* A timer that waits holds the socket, and still does after this. */
+	if (hrtimer_try_to_cancel(&tp->pacing_timer) == 1)
+		hrtimer_start(&tp->pacing_timer, ns_to_ktime(0),
+			      HRTIMER_MODE_ABS_PINNED_SOFT);
+	if (READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)
+		cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED,
+			SK_PACING_NONE);
+}
+
+#endif /* _TOLLWAY_RELEASE_H */

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A congestion control of ours gives back what it took from a socket when the
+socket takes another one: size of packets, pacing, window."""
+
+import socket
+import struct
+import time
+
+import guest_base
+from guest_base import note
+from guest_price import segments, tap
+from tcp_bench import PORT, TCP_CONGESTION, Path, info, pump, settle
+
+PP, SBRM = "net.ipv4.tcp_pp.", "net.ipv4.tcp_sbrm."
+SO_MAX_PACING_RATE, SO_TIMESTAMPNS = 47, 35
+MSS = 1448
+
+
+def take(flow, cc):
+    """Let a connection have another congestion control."""
+    flow.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc.encode())
+
+
+def largest(raw, flow, seconds=1):
+    """Segments in the largest packet that leaves the sender in some time."""
+    segments(raw)
+    pump([flow], seconds)
+    return max(-(-one.payload // MSS) for one in segments(raw) if one.there)
+
+
+def check_large_packets_come_back():
+    """pp and ppx: after changes of train on the way, packets are as large as the
+    device takes; also where it takes others than before."""
+    for cc in ("pp", "ppx"):
+        path = Path(rate_bps=10**9, rtt_ms=4, aqm="pfifo limit 10000",
+                    sink="reno")
+        # What waits in the sender keeps the size with which it was written.
+        path.s.sysctl("net.ipv4.tcp_notsent_lowat", 2 * MSS)
+        raw = tap(path.s, "right")
+        flow = path.connect("cubic")
+        before = largest(raw, flow)
+        take(flow, cc)
+        pump([flow], 1)
+        ours = []
+        for train in (8, 3, 2, 5):
+            path.s.sysctl(PP + "train", train)
+            pump([flow], 1)
+            ours.append((train, largest(raw, flow)))
+        take(flow, "cubic")
+        pump([flow], 1)
+        after = largest(raw, flow)
+        take(flow, cc)
+        path.s.sysctl(PP + "train", 2)
+        pump([flow], 1)
+        path.s.run("ip link set dev right gso_max_segs 9")
+        path.s.sysctl(PP + "train", 4)
+        pump([flow], 1)
+        take(flow, "cubic")
+        pump([flow], 1)
+        fewer = largest(raw, flow)
+        note(f"{cc}: {before} segments before, (train, segments) {ours}, {after} "
+             f"after, {fewer} where the device takes 9")
+        assert all(train == size for train, size in ours)
+        assert before > 9 and after > 9 and fewer == 9
+        guest_base.cleanup()
+
+
+def slow_flow():
+    """A connection of sbrm that sends one packet in about 10 s."""
+    path = Path(rtt_ms=10000, initcwnd=1, aqm="pfifo limit 100")
+    for name, value in (("slow_start", 0), ("kappa", "0.000001")):
+        path.s.sysctl(SBRM + name, value)
+    flow = path.connect("sbrm")
+    # The stack does not pace the first ten.
+    pump([flow], 200)
+    return flow
+
+
+def check_gap_ends():
+    """A gap of seconds, charged at the rate of sbrm, does not outlast it."""
+    flow = slow_flow()
+    before = info(flow)
+    # Right behind a packet: the whole gap is still to come.
+    while info(flow).data_segs_out == before.data_segs_out:
+        time.sleep(0.005)
+    left = info(flow)
+    started = time.monotonic()
+    take(flow, "reno")
+    while info(flow).data_segs_out == left.data_segs_out:
+        time.sleep(0.005)
+    took = time.monotonic() - started
+    note(f"sbrm sent {before.pacing_rate} B/s in a window of {left.cwnd}; reno's "
+         f"first packet after {took:.3f} s")
+    assert MSS / before.pacing_rate > 5, "there was no gap to end"
+    assert left.unacked < left.cwnd and took < 0.1
+
+
+def stamped(raw):
+    """Times at which packets with data left, s."""
+    found = []
+    while True:
+        try:
+            frame, words, _, _ = raw.recvmsg(100, 100)
+        except BlockingIOError:
+            return found
+        if frame[12:14] != b"\x08\x00" or frame[23] != 6:
+            continue
+        payload = struct.unpack_from(">H", frame, 16)[0] - 20 - \
+            (frame[46] >> 4) * 4
+        if payload and struct.unpack_from(">H", frame, 36)[0] == PORT:
+            found.append(struct.unpack("=qq", words[0][2]))
+    return found
+
+
+def spread(path, flow):
+    """Time over which some packets leave that the window has room for, s."""
+    settle(flow)
+    raw = tap(path.s, "right")
+    raw.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+    flow.setblocking(True)
+    for _ in range(8):
+        flow.send(bytes(MSS))
+    settle(flow)
+    times = [seconds + ns / 1e9 for seconds, ns in stamped(raw)]
+    assert len(times) >= 2
+    return times[-1] - times[0]
+
+
+def check_pacing_ends():
+    """reno after sbrm or pp is paced where the socket asks for it, only."""
+    for cc in ("sbrm", "pp"):
+        path = Path(rate_bps=10**7, rtt_ms=200, aqm="pfifo limit 1000",
+                    sink="sbrm")
+        path.s.run("ip link set dev right gso_max_segs 1")
+        path.s.sysctl("net.ipv4.tcp_slow_start_after_idle", 0)
+        flow = path.connect("reno")
+        flow.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        pump([flow], 0.3)
+        never = spread(path, flow)
+        take(flow, cc)
+        pump([flow], 3)
+        take(flow, "reno")
+        pump([flow], 1)
+        after = spread(path, flow)
+        flow.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, 100000)
+        take(flow, cc)
+        pump([flow], 1)
+        take(flow, "reno")
+        asked = spread(path, flow)
+        note(f"{cc}: 8 packets of reno leave within {never:.4f} s before, "
+             f"{after:.4f} s after, {asked:.4f} s at 100 kB/s")
+        assert never < 0.001 and after < 0.001
+        assert asked > 0.5 * 8 * MSS / 100000
+        guest_base.cleanup()
+
+
+def check_window_of_ppx():
+    """What follows ppx begins with what is outstanding, not with its window."""
+    path = Path(rate_bps=10**7, rtt_ms=20, aqm="pfifo limit 100", sink="reno")
+    flow = path.connect("ppx")
+    pump([flow], 2)
+    there = info(flow)
+    take(flow, "reno")
+    last = info(flow)
+    note(f"window {there.cwnd} with ppx, {last.cwnd} after it, {there.unacked} "
+         "outstanding")
+    assert there.cwnd > 100000
+    assert last.cwnd <= max(there.unacked, 10)
+
+
+if __name__ == "__main__":
+    guest_base.main(globals())
