@@ -9,7 +9,7 @@ import socket
 import pytest
 from test_house import sh
 
-from tollwaylib import live
+from tollwaylib import live, stability
 from tollwaylib.errors import TollwayError
 
 # One connection over two lines, and one in one line, as ss -tinoH prints them.
@@ -28,7 +28,8 @@ def test_words_of_ss():
     assert first.cc == "sbrm" and "ecn" in first.flags and not first.fallback
     assert first.dctcp == {"ce_state": 0, "alpha": 95, "ab_ecn": 94,
                            "ab_tot": 759}
-    assert first.numbers["bytes_acked"] == 1099033
+    assert first.numbers["bytes_acked"] == 1099033 and first.rtt_ms == 40
+    assert second.rtt_ms is None
     assert second.remote == "[fd00::2]:4444" and second.cc == "rm"
     assert second.fallback and second.dctcp is None
     assert "ecn" not in second.flags
@@ -83,11 +84,12 @@ HEALTHY = {
     "peer": "d", "address": "10.0.2.2", "port": None, "seconds": 5.0,
     "kernel": "6.1", "modules": ["tcp_sbrm"], "default": "sbrm", "tcp_ecn": 2,
     "handshake": None, "queues": {}, "counters": {}, "module_counters": {},
+    "rates": {}, "kappa": 0.1,
     "hops": [{"hop": 1, "address": "10.0.2.2", "ce": 3, "ect0": 2,
               "end": True}],
     "connections": [{
         "local": "a:1", "remote": "d:2", "cc": "sbrm", "fallback": False,
-        "flags": ["ecn"], "grown": {"bytes_acked": 1000.0},
+        "flags": ["ecn"], "grown": {"bytes_acked": 1000.0}, "rtt_ms": 40.0,
         "dctcp": {"marked": 10, "acked": 100}}]}
 
 
@@ -121,6 +123,101 @@ def judged(**changed):
 ])
 def test_verdicts(changed, about, verdict):
     assert judged(**changed)[about] == verdict
+
+
+# tc -s -j qdisc show, and tc class show, of a router as README has it.
+TC = json.dumps([
+    {"kind": "htb", "handle": "1:", "dev": "eth0", "root": True,
+     "options": {"default": "0x1"}},
+    {"kind": "sbrm", "handle": "8001:", "dev": "eth0", "parent": "1:1",
+     "options": {"law": "sbrm", "limit": 1000, "target": 10, "unit": "packets",
+                 "gamma": 0.015, "gamma_auto": False},
+     "bytes": 0, "packets": 0, "marks": 0}])
+CLASSES = ("class htb 1:1 root leaf 8001: prio 0 rate {} ceil {} burst 1600b "
+           "cburst 1600b \n")
+
+
+def loop_of(rate, packet=1500, unit="packets", gamma=0.015, kappa=None,
+            above=None):
+    """A Loop of a router that sent 1000 packets."""
+    before = live.parse_queues(TC)
+    if above:
+        before["eth0 1:"].update(above)
+    after = copy.deepcopy(before)
+    after["eth0 8001:"]["numbers"].update(packets=1000, bytes=1000 * packet)
+    after["eth0 8001:"]["options"].update(unit=unit, gamma=gamma)
+    empty = {"connections": [], "counters": {}, "module_counters": {}}
+    queues = live.changes(dict(empty, queues=before),
+                          dict(empty, queues=after))["queues"]
+    classes = {"eth0": stability.class_rates(CLASSES.format(rate, rate))} \
+        if rate else {}
+    rates = {"eth0 8001:": stability.rate_of("eth0 8001:", after, classes, {})}
+    return list(stability.loops(queues, rates, kappa))
+
+
+@pytest.mark.parametrize("rate, pps", [
+    ("9500Kbit", 791.7), ("96Mbit", 8000), ("1Gbit", 83333.3),
+    ("1500000bit", 125), ("2.5Gbit", 208333)])
+def test_rates_of_tc(rate, pps):
+    (loop,) = loop_of(rate)
+    assert loop.pps == pytest.approx(pps, rel=1e-3)
+    assert loop.where == "the queue sbrm on eth0" and loop.kappa == 0.1
+
+
+def test_rates_without_a_class():
+    (loop,) = loop_of(None, above={"kind": "tbf", "options": {"rate": 12e6}})
+    assert loop.pps == pytest.approx(8000)
+    assert loop_of(None) == []
+    # At the root it is the device's.
+    root = {"eth0 1:": {"kind": "sbrm", "root": True, "parent": None,
+                        "options": {}}}
+    assert stability.rate_of("eth0 1:", root, {}, {"eth0": 10**9}) == 10**9
+    assert stability.rate_of("eth0 1:", root, {}, {}) is None
+
+
+@pytest.mark.parametrize("rate, packet, gamma, rtt_ms, gain, verdict", [
+    # The defaults of double-bottleneck.
+    ("96Mbit", 1000, 0.015, 36, 0.648, "ok"),
+    # README's gamma at 96 Mb/s and 120 ms, auto's at 1 Gb/s and 50 ms: seen to
+    # swing.
+    ("96Mbit", 1000, 0.015, 120, 2.16, "wrong"),
+    ("1Gbit", 1500, 0.00465, 50, 1.9375, "wrong"),
+    ("96Mbit", 1000, 0.015, 60, 1.08, "note"),
+    ("9500Kbit", 1500, 0.015, 120, 0.1425, "ok")])
+def test_stability(rate, packet, gamma, rtt_ms, gain, verdict):
+    (loop,) = loop_of(rate, packet, gamma=gamma)
+    assert loop.gain(rtt_ms / 1000) == pytest.approx(gain, rel=1e-3)
+    said, text, remedy = stability.verdict(loop, rtt_ms / 1000)
+    assert said == verdict and f"is {gain:.2f} " in text
+    assert bool(remedy) == (verdict != "ok")
+    # What the remedy says is good, and a router without round trips says how
+    # long they may be.
+    (mended,) = loop_of(rate, packet, gamma=loop.gamma_for(rtt_ms / 1000))
+    assert mended.gain(rtt_ms / 1000) == pytest.approx(stability.GOOD_MOST)
+    assert stability.verdict(loop)[0] == "note"
+    assert loop.gain(loop.longest_s()) == pytest.approx(stability.GOOD_MOST)
+    # Backlogs in bytes have their gamma per byte, and any kappa counts.
+    (other,) = loop_of(rate, packet, "bytes", gamma / packet, kappa=0.2)
+    assert other.gain(rtt_ms / 1000) == pytest.approx(2 * gain, rel=1e-3)
+
+
+def test_doctor_looks_at_stability():
+    queues = {"eth0 8001:": {
+        "kind": "sbrm", "root": False, "marks": 10, "now": {"price": 0.2},
+        "options": {"law": "sbrm", "unit": "packets", "gamma": 0.015},
+        "grown": {"packets": 1000, "bytes": 10**6}}}
+    rates = {"eth0 8001:": 96e6}
+    for rtt_ms, verdict in ((36.0, "ok"), (60.0, "note"), (120.0, "wrong")):
+        assert judged(queues=queues, rates=rates, connection={
+            "rtt_ms": rtt_ms})["stability"] == verdict
+    # One that falls back has no price, one that is idle no round trip.
+    for changed in ({"cc": "rm"}, {"grown": {"bytes_received": 9.0}}):
+        assert judged(queues=queues, rates=rates, connection={
+            "rtt_ms": 120.0, **changed})["stability"] == "note"
+    assert "stability" not in judged(queues=queues)
+    rem = copy.deepcopy(queues)
+    rem["eth0 8001:"]["options"]["law"] = "rem-pc3"
+    assert "stability" not in judged(queues=rem, rates=rates)
 
 
 def test_all_well():

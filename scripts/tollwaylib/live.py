@@ -22,6 +22,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from . import stability
 from .errors import TollwayError
 from .words import short
 
@@ -91,6 +92,7 @@ class Connection:
     # The fields of dctcp:(...), or None without; fallback: fallback_mode.
     dctcp: dict = None
     fallback: bool = False
+    rtt_ms: float = None
 
 
 def command(*words):
@@ -133,6 +135,8 @@ def parse_ss(text, names):
                 if not one.fallback:
                     one.dctcp = {key: int(number) for key, number in
                                  re.findall(r"(\w+):(\d+)", value)}
+            elif name == "rtt" and colon:
+                one.rtt_ms = float(value.partition("/")[0])
             elif colon and re.fullmatch(r"\d+(\.\d+)?", value):
                 one.numbers[name] = float(value)
             elif not colon and word in names:
@@ -166,6 +170,7 @@ def parse_queues(text):
                    and not isinstance(value, bool)}
         found[f"{one.get('dev')} {one.get('handle')}"] = {
             "kind": one.get("kind"), "root": bool(one.get("root")),
+            "parent": one.get("parent"), "options": one.get("options", {}),
             "numbers": numbers}
     return found
 
@@ -194,6 +199,22 @@ def snapshot(address, port):
     }
 
 
+def rates(queues):
+    """{name: bit/s, or None where nothing tells} of the queues sbrm; as their
+    class, the shaper above or the device has it."""
+    ours = [name for name, one in queues.items() if one["kind"] == "sbrm"]
+    devices = {name.split()[0] for name in ours}
+    classes, speeds = {}, {}
+    for device in devices:
+        classes[device] = stability.class_rates(
+            command("tc", "class", "show", "dev", device))
+        speed = read(f"/sys/class/net/{device}/speed")
+        if speed.isdigit():
+            speeds[device] = int(speed) * 10**6
+    return {name: stability.rate_of(name, queues, classes, speeds)
+            for name in ours}
+
+
 def grown(before, after):
     """Differences of the numbers of two dicts."""
     return {name: value - before.get(name, 0) for name, value in after.items()}
@@ -210,6 +231,7 @@ def changes(before, after):
         both.append({
             "local": one.local, "remote": one.remote, "cc": one.cc,
             "flags": one.flags, "fallback": one.fallback,
+            "rtt_ms": one.rtt_ms,
             "dctcp": None if one.dctcp is None else dict(
                 one.dctcp,
                 # These wrap at 2^32.
@@ -224,6 +246,7 @@ def changes(before, after):
         if was and was["kind"] == queue["kind"]:
             queues[name] = {
                 "kind": queue["kind"], "root": queue["root"],
+                "options": queue["options"],
                 "marks": marks_of(queue) - marks_of(was),
                 "now": queue["numbers"],
                 "grown": grown(was["numbers"], queue["numbers"])}
@@ -370,7 +393,10 @@ def observe(peer, seconds):
             "hops": None, "handshake": None}
     before = snapshot(address, port)
     time.sleep(seconds)
-    seen.update(changes(before, snapshot(address, port)))
+    after = snapshot(address, port)
+    seen.update(changes(before, after), rates=rates(after["queues"]),
+                kappa=float(read("/proc/sys/net/ipv4/tcp_sbrm/kappa") or 0)
+                or None)
     if port and not seen["connections"] and "tcp_sbrm" in seen["modules"]:
         accepted, reason = handshake(family, address, port, "sbrm")
         seen["handshake"] = {"ecn": accepted, "error": reason}
@@ -465,6 +491,17 @@ def judge_queues(seen):
                           f"{where} marked nothing of "
                           f"{one['grown']['packets']} packets: the link is not "
                           "busy, or its backlog is below the target")
+
+
+def judge_stability(seen):
+    """Queues of this host with the round trips of the connections from here; on
+    a router the round trips are not known."""
+    rtts_s = [one["rtt_ms"] / 1000 for one in seen["connections"]
+              if one["cc"] == "sbrm" and not one["fallback"]
+              and one["grown"].get("bytes_acked") and one["rtt_ms"]]
+    for loop in stability.loops(seen["queues"], seen["rates"], seen["kappa"]):
+        yield Finding("stability", *stability.verdict(
+            loop, max(rtts_s, default=None)))
 
 
 def waits(queue):
@@ -643,6 +680,7 @@ def judge(seen):
     if not seen["connections"]:
         found += judge_absence(seen)
     found += judge_queues(seen)
+    found += judge_stability(seen)
     # With pairs of packets alone nobody asks for marks.
     if not seen["connections"] or any(one["cc"] not in PAIRED for one in
                                       seen["connections"]):

@@ -85,7 +85,9 @@ def check_healthy_path():
     assert "(hops: 3)" in sender["path"][1]
     expect(receiver, cc="ok", marks="ok")
     assert "marks arrive" in receiver["marks"][1]
-    expect(router, queue="ok", connections="note")
+    expect(router, queue="ok", connections="note", stability="note")
+    # tc told the rate: 165 packets of 1514 bytes at 2 Mb/s.
+    assert f"c {RATE_BPS / 8 / 1514:.0f} packets/s" in router["stability"][1]
 
 
 def check_text():
