@@ -762,22 +762,41 @@ static bool fq_rr_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u32 id,
 
 /**
  * fq_rr_settle() - let the qdisc and its parents know what an enqueue did
- * @sch: qdisc
+ * @sch: qdisc, not empty any more
  * @tally: what it did
  * @len: bytes of the one packet that the parents see go in
  *
- * Parents count that packet on NET_XMIT_SUCCESS alone. None of them is told
- * that this qdisc is empty: a dropped packet leaves others, or one that took
- * its place.
+ * What is returned decides what the parents do, and that must fit what the
+ * queue holds now:
  *
- * Return: NET_XMIT_SUCCESS; NET_XMIT_CN if other packets of its flow were
- * dropped for it; NET_XMIT_DROP if it was dropped itself.
+ * - NET_XMIT_SUCCESS makes each of them count the packet, and activate its
+ *   class if it was idle. Nothing else activates a class, so that a queue that
+ *   was empty and is not any more has to return it, even if most segments of
+ *   the super-packet dropped the others.
+ * - On NET_XMIT_CN and NET_XMIT_DROP nothing is counted but a drop: the class
+ *   must have been active.
+ * - __NET_XMIT_STOLEN hides the packet from the parents, and its sender hears
+ *   of success.
+ *
+ * The parents count after this function has corrected their sums. In between
+ * those sums lack the packet: a parent of which it is the only one would look
+ * empty, and qdisc_tree_reduce_backlog() would tell that to the next one above,
+ * which ends its class. HFSC activates it again only if the child was empty
+ * before the enqueue, and that was not so. Such a packet is not counted by the
+ * parents, but by the correction.
+ *
+ * None of the parents is ever told that this qdisc is empty: a dropped packet
+ * leaves others, or one that took its place.
+ *
+ * Return: NET_XMIT_SUCCESS, as above; NET_XMIT_CN if other packets of its flow
+ * were dropped for it; NET_XMIT_DROP if it was dropped itself.
  */
 static int fq_rr_settle(struct Qdisc *sch, const struct fq_rr_tally *tally,
 			u32 len)
 {
 	int qlen = tally->queued - tally->dropped;
 	int bytes = tally->queued_len - tally->dropped_len;
+	bool idle = !sch->q.qlen;
 	int ret = NET_XMIT_SUCCESS;
 
 	WRITE_ONCE(sch->q.qlen, sch->q.qlen + qlen);
@@ -787,8 +806,10 @@ static int fq_rr_settle(struct Qdisc *sch, const struct fq_rr_tally *tally,
 
 	if (!tally->queued)
 		ret = NET_XMIT_DROP;
-	else if (tally->own)
+	else if (tally->own && !idle)
 		ret = NET_XMIT_CN;
+	else if (sch->q.qlen == 1 && !idle)
+		ret = NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
 
 	if (ret == NET_XMIT_SUCCESS) {
 		qlen--;

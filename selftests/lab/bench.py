@@ -60,12 +60,12 @@ def other(number, size, _tos):
             struct.pack(">I", number) + bytes(size - 18))
 
 
-def super_packet(segments, make=ipv4):
+def super_packet(segments, make=ipv4, tos=ECT0):
     """What a virtual machine hands over: TCP of so many segments of 1000 bytes
     in one frame, after the header of virtio. It does not say how many."""
     payload = 1000 * segments
     tcp = struct.pack(">HHIIBBHHH", 1, 2, 3, 4, 0x50, 0x10, 1000, 0, 0)
-    head = bytearray(make(1, 14 + 20 + 20 + payload, ECT0)[:34])
+    head = bytearray(make(1, 14 + 20 + 20 + payload, tos)[:34])
     head[23] = 6
     head[24:26] = bytes(2)
     head[24:26] = struct.pack(">H", ip_sum(head[14:34]))

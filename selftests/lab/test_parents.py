@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Both qdiscs below other ones; what each check wants stands in its docstring."""
+
+import pytest
+from conftest import checks_of, run_check
+
+GUEST_SCRIPT = "guest_parents.py"
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
+def test_parents(guest, check):
+    run_check(guest, check)
