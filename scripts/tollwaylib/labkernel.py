@@ -88,6 +88,20 @@ def patches():
     return tuple(sorted((LAB_FILES / "patches").glob("*.patch")))
 
 
+def is_needed(patch, tree):
+    """Does a patch concern this source?
+
+    One whose header has a line "Needed-with: FILE: TEXT" does only where FILE
+    contains TEXT: newer kernels have solved the same in their own way.
+    """
+    found = re.search(r"^Needed-with: (\S+): (.+)$", patch.read_text(),
+                      re.MULTILINE)
+    if not found:
+        return True
+    path = tree / found[1]
+    return path.exists() and found[2] in path.read_text()
+
+
 def kernel(flavour="plain", progress=None):
     """The LabKernel of a flavour, built if it is not in the cache."""
     source = find_source()
@@ -112,7 +126,7 @@ def kernel(flavour="plain", progress=None):
     return LabKernel((build / "include/config/kernel.release")
                      .read_text().strip(), flavour, build,
                      digest_of(build / ".config"),
-                     tuple(patch.name for patch in patches()))
+                     tuple((build / "built").read_text().split()))
 
 
 def need(*programs):
@@ -141,14 +155,16 @@ def unpack(source, tree, progress):
     run(command, f"{source.name} cannot be unpacked")
     if not (tree / "arch/um").is_dir():
         raise TollwayError(f"{source} is not a Linux source tree")
-    for patch in patches():
+    applied = [patch for patch in patches() if is_needed(patch, tree)]
+    for patch in applied:
         with open(patch, "rb") as text:
             run(["patch", "-p1", "-s", "-d", str(tree)],
                 f"{patch.name} does not apply to {source.name}", stdin=text)
     if source.is_dir():
         run(["make", "-s", "-C", str(tree), *USER_MODE, "mrproper"],
             f"{source} cannot be cleaned")
-    (tree / "patched").touch()
+    (tree / "patched").write_text(
+        "".join(f"{patch.name}\n" for patch in applied))
 
 
 def tarfile_like(path):
@@ -192,7 +208,7 @@ def compile_kernel(tree, build, flavour, progress):
                  lambda count: progress and progress.count(
                      what, f"{done + count} of "
                      f"{max(total, done + count)} files"))
-    (build / "built").touch()
+    shutil.copyfile(tree / "patched", build / "built")
 
 
 def compiled(command, environment, log, on_file):
