@@ -282,13 +282,14 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 			    const struct rate_sample *rs)
 {
 	struct pp *ca = inet_csk_ca(sk);
-	bool first = !ca->estimate.service;
+	bool first;
 	u64 sample;
 
 	/* The ACK of the SYN comes before init(). */
-	if (!ca->ready)
+	if (!pp_is_ready(sk))
 		return;
 
+	first = !ca->estimate.service;
 	if (unlikely(ca->turn))
 		pp_pace_settle(sk, ca);
 	if (unlikely(rs->losses > 0))
@@ -362,7 +363,7 @@ static void pp_before_send(struct sock *sk, struct pp *ca)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 idle_us;
 
-	if (likely(tp->packets_out) || ca->clean || !ca->ready)
+	if (likely(tp->packets_out) || ca->clean)
 		return;
 	ca->clean = 1;
 	idle_us = min_t(u64, tp->tcp_mstamp - tp->delivered_mstamp,
@@ -371,20 +372,15 @@ static void pp_before_send(struct sock *sk, struct pp *ca)
 		pp_restart(sk, ca, idle_us / ca->delay_us);
 }
 
-/* Settings in force; a socket that has not been initialised has no pointer. */
-static u32 pp_train_of(const struct sock *sk, const struct pp *ca)
-{
-	const struct pp_net *net = likely(ca->net) ? ca->net :
-						     pp_net(sock_net(sk));
-
-	return READ_ONCE(net->train);
-}
-
+/* Before init() only SYNs are sent, of one segment. */
 static u32 pp_tso_segs(COMPAT_TSO_SEGS_ARGS)
 {
 	struct pp *ca = inet_csk_ca(sk);
-	u32 train = pp_train_of(sk, ca);
+	u32 train;
 
+	if (unlikely(!pp_is_ready(sk)))
+		return 1;
+	train = READ_ONCE(ca->net->train);
 	pp_train_use(sk, train);
 	pp_before_send(sk, ca);
 	if (unlikely(ca->turn || pp_pace_is_special(tcp_sk(sk))))
@@ -395,8 +391,12 @@ static u32 pp_tso_segs(COMPAT_TSO_SEGS_ARGS)
 /* For ppx, which has no rate. */
 static u32 ppx_tso_segs(COMPAT_TSO_SEGS_ARGS)
 {
-	u32 train = pp_train_of(sk, inet_csk_ca(sk));
+	const struct pp *ca = inet_csk_ca(sk);
+	u32 train;
 
+	if (unlikely(!pp_is_ready(sk)))
+		return 1;
+	train = READ_ONCE(ca->net->train);
 	pp_train_use(sk, train);
 	return train;
 }
@@ -410,9 +410,11 @@ static void pp_set_state(struct sock *sk, u8 new_state)
 {
 	struct pp *ca = inet_csk_ca(sk);
 
+	if (!pp_is_ready(sk))
+		return;
 	pp_pace_settle(sk, ca);
 	if (new_state != TCP_CA_Loss ||
-	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss || !ca->ready)
+	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		return;
 	if (!READ_ONCE(ca->net->setpoint))
 		ca->setpoint = PP_SETPOINT_INITIAL;
@@ -428,7 +430,6 @@ static void pp_init(struct sock *sk)
 
 	memset(ca, 0, sizeof(*ca));
 	ca->net = net;
-	ca->ready = 1;
 	pp_law_begin(sk, ca);
 	ca->round_start = tp->delivered;
 	ca->round_us = tp->tcp_mstamp;
@@ -465,7 +466,7 @@ static void pp_release(struct sock *sk)
 {
 	struct pp *ca = inet_csk_ca(sk);
 
-	if (!ca->net)
+	if (!pp_is_ready(sk))
 		return;
 	pp_pace_settle(sk, ca);
 	pp_train_release(sk);
@@ -475,10 +476,9 @@ static void pp_release(struct sock *sk)
 /* The window was that of no control at all. */
 static void ppx_release(struct sock *sk)
 {
-	const struct pp *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!ca->net)
+	if (!pp_is_ready(sk))
 		return;
 	pp_train_release(sk);
 	tcp_snd_cwnd_set(tp, clamp_t(u32, tcp_packets_in_flight(tp),
@@ -508,6 +508,9 @@ static size_t pp_get_info(struct sock *sk, u32 ext, int *attr,
 
 	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1))) &&
 	    !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
+		return 0;
+	/* A listener, say. */
+	if (!pp_is_ready(sk))
 		return 0;
 
 	memset(&info->bbr, 0, sizeof(info->bbr));

@@ -24,7 +24,8 @@
 /**
  * struct pp - one connection, in inet_csk_ca()
  * @net: settings of the socket's namespace; from there they would be four lines
- *	of the cache away, which have gone when the next ACK comes
+ *	of the cache away, which have gone when the next ACK comes. NULL until
+ *	init() has run, see pp_is_ready()
  * @estimate: service time of the bottleneck
  * @mean_rate: mean of the rate at which to send, packets/s in Q16
  * @odd: round trips that do not fit a queue of our own, see PP_ODD_STEP; with
@@ -49,7 +50,6 @@
  * @flight_last: the same of the one before
  * @low_us: least in this round trip; while @fresh, in the one before @shared
  * @turn_bytes: low word of tp->bytes_sent when the turn began
- * @ready: init() has run
  * @rising: the adaptive rise holds the rate down
  * @draining: the rate is that of a queue which drains
  * @clean: what is sent next finds nothing of ours on the path
@@ -90,8 +90,7 @@ struct pp {
 	u32			flight_last;
 	u32			low_us;
 	u32			turn_bytes;
-	u16			ready:1,
-				rising:1,
+	u16			rising:1,
 				draining:1,
 				clean:1,
 				empty:1,
@@ -105,6 +104,25 @@ struct pp {
 				settled:1,
 				held:3;
 };
+
+/**
+ * pp_is_ready() - is the private area of a socket a connection of ours?
+ * @sk: socket
+ *
+ * The stack calls most callbacks before init() as well: SYNs and SYN-ACKs are
+ * lost, sent again, acknowledged, and their loss is undone. Then the area is
+ * zero, or, where the route has just replaced another congestion control,
+ * still that one's. MPTCP calls release() for sockets that are not even TCP.
+ *
+ * Return: false before init() and after release(); nothing in the area means
+ * anything then, and nothing may be changed there.
+ */
+static inline bool pp_is_ready(const struct sock *sk)
+{
+	const struct pp *ca = inet_csk_ca(sk);
+
+	return inet_csk(sk)->icsk_ca_initialized && ca->net;
+}
 
 /* Up to this queue the estimates are taken with caution, PP94 section 5. */
 static inline bool pp_is_low(const struct pp *ca)

@@ -316,7 +316,7 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	s64 price;
 
 	/* The ACK of the SYN comes before init(). */
-	if (!ca->cwnd)
+	if (!sbrm_is_ready(sk))
 		return;
 
 	news.acked = tp->delivered - ca->delivered;
@@ -376,7 +376,7 @@ static void sbrm_set_state(struct sock *sk, u8 new_state)
 	struct sbrm *ca = inet_csk_ca(sk);
 	u8 old_state = inet_csk(sk)->icsk_ca_state;
 
-	if (new_state < TCP_CA_Recovery || !ca->cwnd)
+	if (new_state < TCP_CA_Recovery || !sbrm_is_ready(sk))
 		return;
 	if (new_state == TCP_CA_Recovery && sbrm_ignores_loss(ca))
 		return;
@@ -399,6 +399,9 @@ static u32 sbrm_undo_cwnd(struct sock *sk)
 {
 	struct sbrm *ca = inet_csk_ca(sk);
 
+	/* A SYN that came late, but did come. */
+	if (!sbrm_is_ready(sk))
+		return tcp_reno_undo_cwnd(sk);
 	sbrm_cwnd_set(sk, ca, max(ca->cwnd, ca->prior_cwnd));
 	return tcp_snd_cwnd(tcp_sk(sk));
 }
@@ -440,6 +443,8 @@ static void sbrm_receive(struct sock *sk, bool ce)
 
 static void sbrm_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
+	if (!sbrm_is_ready(sk))
+		return;
 	if (event == CA_EVENT_ECN_IS_CE || event == CA_EVENT_ECN_NO_CE)
 		sbrm_receive(sk, event == CA_EVENT_ECN_IS_CE);
 }
@@ -526,9 +531,7 @@ static void sbrm_init_as(struct sock *sk, u32 source, u32 estimator)
 /* Before init() there is nothing to give back. */
 static void sbrm_release(struct sock *sk)
 {
-	const struct sbrm *ca = inet_csk_ca(sk);
-
-	if (ca->net)
+	if (sbrm_is_ready(sk))
 		tollway_release_pacing(sk);
 }
 
@@ -577,6 +580,9 @@ static size_t sbrm_get_info(struct sock *sk, u32 ext, int *attr,
 
 	if (!(ext & (1 << (INET_DIAG_DCTCPINFO - 1))) &&
 	    !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
+		return 0;
+	/* A listener, say. */
+	if (!sbrm_is_ready(sk))
 		return 0;
 
 	memset(&info->dctcp, 0, sizeof(info->dctcp));
@@ -659,7 +665,7 @@ static const struct tcp_congestion_ops *sbrm_without_ecn(const struct sock *sk)
  * sbrm_owns() - is the private area of a socket ours?
  * @sk: TCP socket, locked, or the answer may be old
  *
- * Return: true if it is a struct sbrm.
+ * Return: true if it is a struct sbrm, and init() has run.
  */
 bool sbrm_owns(const struct sock *sk)
 {
@@ -667,7 +673,7 @@ bool sbrm_owns(const struct sock *sk)
 		READ_ONCE(inet_csk(sk)->icsk_ca_ops);
 
 	/* Not a callback that a wrapper would replace. */
-	return ops && ops->get_info == sbrm_get_info;
+	return ops && ops->get_info == sbrm_get_info && sbrm_is_ready(sk);
 }
 
 static void sbrm_unregister(int count)

@@ -84,8 +84,9 @@ struct sbrm_field {
 /**
  * struct sbrm - one connection, in inet_csk_ca()
  * @net: settings of the socket's namespace; from there they would be four lines
- *	of the cache away, which have gone when the next ACK comes
- * @cwnd: window, segments in Q32; 0 until init() has run
+ *	of the cache away, which have gone when the next ACK comes. NULL until
+ *	init() has run, see sbrm_is_ready()
+ * @cwnd: window, segments in Q32
  * @prior_cwnd: window before the last loss, for undo
  * @marks: for the estimators that count marks
  * @field: for those that read the price field (@carrier is set)
@@ -169,6 +170,25 @@ struct sbrm_ack {
 	bool	ece;
 	bool	app_limited;
 };
+
+/**
+ * sbrm_is_ready() - is the private area of a socket a connection of ours?
+ * @sk: socket
+ *
+ * The stack calls most callbacks before init() as well: SYNs and SYN-ACKs are
+ * lost, sent again, acknowledged, and their loss is undone. Then the area is
+ * zero, or, where the route has just replaced another congestion control,
+ * still that one's. MPTCP calls release() for sockets that are not even TCP.
+ *
+ * Return: false before init() and after release(); nothing in the area means
+ * anything then, and nothing may be changed there.
+ */
+static inline bool sbrm_is_ready(const struct sock *sk)
+{
+	const struct sbrm *ca = inet_csk_ca(sk);
+
+	return inet_csk(sk)->icsk_ca_initialized && ca->net;
+}
 
 /* TCP/RM, by choice or because nothing better comes back. */
 static inline bool sbrm_is_rm(const struct sbrm *ca)

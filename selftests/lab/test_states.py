@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Every callback of every congestion control in every state of a socket."""
+
+import pytest
+from conftest import checks_of, run_check
+
+GUEST_SCRIPT = "guest_states.py"
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
+def test_states(guest, check):
+    run_check(guest, check)
