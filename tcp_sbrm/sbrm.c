@@ -49,11 +49,14 @@
  * Notable differences from the paper:
  * - the window is a fixed-point number and paced at cwnd / RTT: at 6 ms and
  *   w = 100 the fair window is 2.4 segments, which no integer expresses. What
- *   the kernel and ss know as cwnd is a cap, rounded up, plus one segment;
+ *   the kernel and ss know as cwnd is a cap, rounded up, plus one segment after
+ *   slow start;
  * - the time itself takes the place of RTT / cwnd, see sbrm_direct(), and the
  *   gaps between packets vary, see sbrm_pace();
  * - slow start ends with half of its window at the first mark, or at the first
  *   price at which the flow should pay more than it is willing to;
+ * - a window that is not used is given up (RFC 2861), see sbrm_restart() and
+ *   sbrm_unused();
  * - with the estimator log, m is an exponential average with history_gain per
  *   packet; a step is at most one segment per acknowledged segment;
  * - prices are in base e; w that is meant for base phi is multiplied by
@@ -123,10 +126,13 @@ void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd)
 	/*
 	 * The rate is held by pacing; the whole window must not be in its way.
 	 * So it is rounded up, and leaves room for the segment whose ACK a
-	 * receiver holds back.
+	 * receiver holds back. In slow start the window itself is the limit: no
+	 * more than initcwnd may leave at first, nor more than two segments for
+	 * the first ACK after a timeout (RFC 5681).
 	 */
 	tcp_snd_cwnd_set(tp, min_t(u64, tp->snd_cwnd_clamp,
-				   ((ca->cwnd + FIXP_ONE - 1) >> FIXP_SHIFT) + 1));
+				   ((ca->cwnd + FIXP_ONE - 1) >> FIXP_SHIFT) +
+				   !ca->slow_start));
 }
 
 /* For the gaps between packets. */
@@ -140,8 +146,21 @@ static u16 sbrm_random_u16(void)
 	return value;
 }
 
+/*
+ * The window that sets the rate: twice as much in slow start so that it can
+ * double, but no more than where slow start leads to, if that is known. Beyond
+ * it every packet would be one more in the queue.
+ */
+static u64 sbrm_paced_window(const struct tcp_sock *tp, const struct sbrm *ca)
+{
+	if (likely(!ca->slow_start))
+		return ca->cwnd;
+	return min(2 * ca->cwnd,
+		   max((u64)tp->snd_ssthresh << FIXP_SHIFT, ca->cwnd));
+}
+
 /**
- * sbrm_pace() - pace at cwnd / RTT, twice that in slow start so it can double
+ * sbrm_pace() - pace at cwnd / RTT, see sbrm_paced_window()
  * @sk: socket
  * @ca: its private area
  *
@@ -152,22 +171,24 @@ static u16 sbrm_random_u16(void)
  * to a packet, and gets a price too low by 2 % (cf. Floyd and Jacobson, On
  * traffic phase effects in packet-switched gateways, 1992).
  */
-static void sbrm_pace(struct sock *sk, const struct sbrm *ca)
+void sbrm_pace(struct sock *sk, const struct sbrm *ca)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	/* Length of the next gap, 0.5 .. 1.5 in 2^-16. */
-	u32 gap = (1U << 15) + sbrm_random_u16();
+	/*
+	 * Length of the next gap, 0.5 .. 1.5 in 2^-16. Even in slow start, when
+	 * it may hold for a whole round trip until the next ACK comes.
+	 */
+	u32 gap = ca->slow_start ? 1U << 16 :
+				   (1U << 15) + sbrm_random_u16();
 	u64 bytes = (u64)tp->mss_cache * USEC_PER_SEC;	/* below 2^36 */
 	u64 time = (u64)ca->rtt_us * gap;		/* below 2^41 */
+	u64 cwnd = sbrm_paced_window(tp, ca);
 	u64 rate;
 
-	if (likely(ca->cwnd < 1ULL << (FIXP_SHIFT + 12)))
-		rate = div64_u64((ca->cwnd >> (FIXP_SHIFT - 16)) * bytes, time);
+	if (likely(cwnd < 1ULL << (FIXP_SHIFT + 12)))
+		rate = div64_u64((cwnd >> (FIXP_SHIFT - 16)) * bytes, time);
 	else
-		rate = fixp_mul_div(ca->cwnd, bytes,
-				    time << (FIXP_SHIFT - 16));
-	if (ca->slow_start)
-		rate *= 2;
+		rate = fixp_mul_div(cwnd, bytes, time << (FIXP_SHIFT - 16));
 	WRITE_ONCE(sk->sk_pacing_rate,
 		   min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 }
@@ -263,11 +284,30 @@ static bool sbrm_is_priced(const struct sock *sk, const struct sbrm *ca,
 	return ca->carrier && sbrm_balance(sk, ca, price) < 0;
 }
 
+/**
+ * sbrm_unused() - what of the window nothing has filled in the last round trip
+ * @tp: socket
+ *
+ * The application, the window of the receiver, or a limit of the rate may hold a
+ * flow back. Half of a window, and the initial one, count as filled: packets in
+ * flight are counted as they leave, while the window is paced.
+ *
+ * Return: segments.
+ */
+static u32 sbrm_unused(const struct tcp_sock *tp)
+{
+	u32 cwnd = tcp_snd_cwnd(tp);
+	u32 filled = max_t(u32, 2 * tp->max_packets_out, TCP_INIT_CWND);
+
+	return tp->is_cwnd_limited || cwnd <= filled ? 0 : cwnd - filled;
+}
+
 /* The window after @ack, by the source of the connection. */
 static void sbrm_update(struct sock *sk, struct sbrm *ca,
 			const struct sbrm_ack *ack, s64 price)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
+	u32 unused = sbrm_unused(tp);
 	s64 change;
 
 	if (unlikely(ca->slow_start)) {
@@ -289,7 +329,9 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 	change = sbrm_source_step(sk, ca, ack, price);
 
 	/* A window that is not used says nothing about the price. */
-	if (ack->app_limited && change > 0)
+	if (unlikely(unused))
+		sbrm_decay(sk, ca, ack, unused);
+	if ((ack->app_limited || unused) && change > 0)
 		return;
 
 	/* |change| < 2^55 and cwnd < 2^57: no overflow. */
@@ -331,6 +373,9 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	news.marked = min(news.marked, news.acked);
 	news.ece = news.marked;
 	news.app_limited = rs->is_app_limited;
+	news.last_us = ca->acked_us;
+	news.now_us = tp->tcp_mstamp;
+	ca->acked_us = news.now_us;
 
 	sbrm_rtt_update(ca, tp, rs->rtt_us);
 	if (ca->carrier)
@@ -449,9 +494,16 @@ static void sbrm_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 		sbrm_receive(sk, event == CA_EVENT_ECN_IS_CE);
 }
 
-/* One segment at a time where the rate is low; the stack's size above. */
+/*
+ * The stack is about to send. One segment at a time where the rate is low; the
+ * stack's size above.
+ */
 static u32 sbrm_tso_segs(COMPAT_TSO_SEGS_ARGS)
 {
+	struct sbrm *ca = inet_csk_ca(sk);
+
+	if (unlikely(!tcp_sk(sk)->packets_out) && ca->cwnd)
+		sbrm_restart(sk, ca);
 	return 1;
 }
 
@@ -522,7 +574,9 @@ static void sbrm_init_as(struct sock *sk, u32 source, u32 estimator)
 	else if (source != SBRM_SOURCE_RM)
 		sbrm_init_marks(sk, ca);
 
-	sbrm_cwnd_set(sk, ca, (u64)tcp_snd_cwnd(tp) << FIXP_SHIFT);
+	/* Not by sbrm_cwnd_set(): initcwnd is what may leave at first. */
+	ca->cwnd = min_t(u64, (u64)tcp_snd_cwnd(tp) << FIXP_SHIFT,
+			 SBRM_CWND_MAX);
 	ca->prior_cwnd = ca->cwnd;
 	sbrm_pace(sk, ca);
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);

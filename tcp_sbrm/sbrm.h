@@ -163,12 +163,16 @@ struct sbrm {
  * @marked: of those, marked
  * @ece: the ACK says that a mark was seen
  * @app_limited: the window was not used
+ * @last_us: low word of the time of the ACK before
+ * @now_us: that of this one
  */
 struct sbrm_ack {
 	u32	acked;
 	u32	marked;
 	bool	ece;
 	bool	app_limited;
+	u32	last_us;
+	u32	now_us;
 };
 
 /**
@@ -199,6 +203,12 @@ static inline bool sbrm_is_rm(const struct sbrm *ca)
 /* sbrm.c */
 bool sbrm_owns(const struct sock *sk);
 void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd);
+void sbrm_pace(struct sock *sk, const struct sbrm *ca);
+
+/* sbrm_idle.c */
+void sbrm_restart(struct sock *sk, struct sbrm *ca);
+void sbrm_decay(struct sock *sk, struct sbrm *ca, const struct sbrm_ack *ack,
+		u32 unused);
 
 /* sbrm_source.c */
 int sbrm_balance(const struct sock *sk, const struct sbrm *ca, s64 price);

@@ -123,7 +123,6 @@ static s64 sbrm_step(s64 price, u32 kappa, u32 segments)
  * sbrm_time_us() - time that the segments of an ACK stand for
  * @ca: connection
  * @ack: what the ACK brought
- * @now_us: time of the ACK
  *
  * The time since the last ACK, which is RTT / cwnd per segment in the mean.
  * A flow that something else holds back (a receive window, say) would turn its
@@ -134,7 +133,7 @@ static s64 sbrm_step(s64 price, u32 kappa, u32 segments)
  *
  * Return: us, below 2^26.
  */
-static u32 sbrm_time_us(struct sbrm *ca, const struct sbrm_ack *ack, u32 now_us)
+static u32 sbrm_time_us(struct sbrm *ca, const struct sbrm_ack *ack)
 {
 	/* Twice RTT for each segment; over cwnd it is the most. */
 	u64 twice_us = (u64)ca->rtt_us * 2 * ack->acked;
@@ -143,7 +142,7 @@ static u32 sbrm_time_us(struct sbrm *ca, const struct sbrm_ack *ack, u32 now_us)
 
 	if (unlikely(ca->cwnd < FIXP_ONE))
 		limit_us = fixp_mul_div(limit_us, FIXP_ONE, ca->cwnd);
-	waited_us = min3((u64)ca->waited_us + (now_us - ca->acked_us),
+	waited_us = min3((u64)ca->waited_us + (ack->now_us - ack->last_us),
 			 limit_us, (u64)SBRM_WAIT_MAX_US);
 	time_us = waited_us;
 	/* Nearly always it is less, which needs no quotient. */
@@ -152,7 +151,6 @@ static u32 sbrm_time_us(struct sbrm *ca, const struct sbrm_ack *ack, u32 now_us)
 		time_us = min_t(u64, waited_us,
 				fixp_mul_div(twice_us, FIXP_ONE, ca->cwnd));
 
-	ca->acked_us = now_us;
 	ca->waited_us = waited_us - time_us;
 	return time_us;
 }
@@ -172,7 +170,7 @@ static u32 sbrm_time_us(struct sbrm *ca, const struct sbrm_ack *ack, u32 now_us)
 static s64 sbrm_demand(const struct sock *sk, struct sbrm *ca,
 		       const struct sbrm_ack *ack)
 {
-	u32 time_us = sbrm_time_us(ca, ack, tcp_sk(sk)->tcp_mstamp);
+	u32 time_us = sbrm_time_us(ca, ack);
 	u64 gap = div_u64((u64)time_us << SBRM_GAP_SHIFT, ack->acked);
 
 	if (!ca->gap)
@@ -182,11 +180,10 @@ static s64 sbrm_demand(const struct sock *sk, struct sbrm *ca,
 }
 
 /* Time without a mark; what no segment was sent in hardly counts. */
-static void sbrm_quiet_update(struct sbrm *ca, const struct sbrm_ack *ack,
-			      u32 now_us)
+static void sbrm_quiet_update(struct sbrm *ca, const struct sbrm_ack *ack)
 {
-	u32 passed = (now_us >> SBRM_QUIET_SHIFT) -
-		     (ca->acked_us >> SBRM_QUIET_SHIFT);
+	u32 passed = (ack->now_us >> SBRM_QUIET_SHIFT) -
+		     (ack->last_us >> SBRM_QUIET_SHIFT);
 
 	passed = min(passed, ca->rtt_us >> SBRM_QUIET_SHIFT);
 	ca->quiet = ack->marked ? 0 : min_t(u32, ca->quiet + passed, U16_MAX);
@@ -252,13 +249,12 @@ static bool sbrm_may_be_young(const struct sbrm *ca)
 static s64 sbrm_direct(const struct sock *sk, struct sbrm *ca,
 		       const struct sbrm_ack *ack, s64 price, u32 kappa)
 {
-	u32 now_us = tcp_sk(sk)->tcp_mstamp;
 	u64 wtp = sbrm_wtp(sk, ca);
 	u32 time_us;
 	s64 room;
 
-	sbrm_quiet_update(ca, ack, now_us);
-	time_us = sbrm_time_us(ca, ack, now_us);
+	sbrm_quiet_update(ca, ack);
+	time_us = sbrm_time_us(ca, ack);
 	room = sbrm_paid(wtp, time_us, 0);
 
 	if (sbrm_may_be_young(ca) && sbrm_is_unpriced(sk, ca, wtp, price)) {

@@ -96,6 +96,63 @@ def check_mark_echo():
         guest_base.cleanup()
 
 
+def flights(raw, mss):
+    """What a sender's tap saw: [(ACKed bytes, segments sent until the next ACK
+    comes)], the first before any ACK."""
+    found, base = [[0, 0]], None
+    for one in seen(raw):
+        if one.flags & SYN:
+            continue
+        if one.there and one.last > one.first:
+            base = one.first if base is None else base
+            found[-1][1] += -(-(one.last - one.first) // mss)
+        elif not one.there and base is not None:
+            found.append([one.ack - base, 0])
+    return found
+
+
+def check_first_window():
+    """Ten segments leave before the first ACK, or what the route says, and with
+    each ACK after it no more than two for each segment that it acknowledges."""
+    for cc in ("sbrm", "rem", "rm", "cp", "cubic"):
+        for slow_start, initcwnd in ((1, None), (0, None), (1, 4), (1, 20)):
+            path = tcp_bench.Path(rate_bps=10**8, rtt_ms=50, initcwnd=initcwnd,
+                                  aqm=options(limit=1000, target=50), sink=cc)
+            path.s.sysctl(SBRM_SYSCTL + "slow_start", slow_start)
+            raw = watched(path.s, "right")
+            flow = path.connect(cc)
+            mss = info(flow).snd_mss
+            pump([flow], 0.09)
+            (_, first), (acked, then), *_ = flights(raw, mss)
+            note(f"{cc}, slow_start {slow_start}, initcwnd {initcwnd}: {first} "
+                 f"segments, then {then} for {acked / mss:.0f}")
+            assert first == (initcwnd or 10)
+            assert then <= 2 * acked / mss
+            guest_base.cleanup()
+
+
+def check_after_a_timeout():
+    """After a timeout one segment leaves, and two for its acknowledgment."""
+    for cc in ("sbrm", "rm"):
+        path = tcp_bench.Path(rate_bps=10**7, rtt_ms=40, sink=cc,
+                              aqm=options(limit=1000, target=50))
+        flow = path.connect(cc)
+        mss = info(flow).snd_mss
+        pump([flow], 3)
+        path.black_hole(True)
+        while not info(flow).retransmits:
+            pump([flow], 0.005)
+        path.black_hole(False)
+        raw = watched(path.s, "right")
+        pump([flow], 3)
+        (_, first), (acked, then), *_ = flights(raw, mss)
+        note(f"{cc}: {first} segments sent again, then {then} for the first ACK, "
+             f"of {acked / mss:.0f}")
+        assert first <= 1
+        assert then <= 2
+        guest_base.cleanup()
+
+
 def check_rm_cuts():
     """TCP/RM with every packet marked: a cut by kappa in each round trip, not
     one more, not one less; without marks none."""
