@@ -39,7 +39,8 @@ static bool sbrm_has_carrier(const struct sk_buff *skb)
 
 	iph = skb_header_pointer(skb, skb_network_offset(skb), sizeof(copy),
 				 &copy);
-	if (!iph || iph->version != 4 ||
+	/* AH signs the identification. */
+	if (!iph || iph->version != 4 || iph->protocol == IPPROTO_AH ||
 	    (iph->frag_off & htons(IP_DF | IP_MF | IP_OFFSET)) != htons(IP_DF))
 		return false;
 

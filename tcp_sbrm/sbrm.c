@@ -534,20 +534,30 @@ static void sbrm_init_marks(struct sock *sk, struct sbrm *ca)
 	}
 }
 
-/* The price field: only IPv4 has one. */
+/* Without a price field: TCP/RM. */
+static void sbrm_init_without_field(struct sock *sk, struct sbrm *ca,
+				    enum sbrm_counter why)
+{
+	ca->estimator = SBRM_ESTIMATOR_LOG;
+	ca->source = SBRM_SOURCE_RM;
+	sbrm_count(sock_net(sk), why);
+}
+
+/* The price field: only IPv4 has one, and only where no segment is signed. */
 static void sbrm_init_field(struct sock *sk, struct sbrm *ca)
 {
 	/* Mapped addresses are IPv4 on the wire. */
 	if (inet_csk(sk)->icsk_af_ops->net_header_len !=
 	    sizeof(struct iphdr)) {
-		ca->estimator = SBRM_ESTIMATOR_LOG;
-		ca->source = SBRM_SOURCE_RM;
-		sbrm_count(sock_net(sk), SBRM_COUNT_NO_IPV4);
+		sbrm_init_without_field(sk, ca, SBRM_COUNT_NO_IPV4);
 		pr_info_once("IPv6 has no field for prices: cp over IPv6 is TCP/RM\n");
-		return;
+	} else if (compat_tcp_is_signed(tcp_sk(sk))) {
+		sbrm_init_without_field(sk, ca, SBRM_COUNT_SIGNED);
+		pr_info_once("signed segments (MD5, AO) cannot return prices: such connections use TCP/RM\n");
+	} else {
+		ca->carrier = 1;
+		sbrm_carrier_use(sk);
 	}
-	ca->carrier = 1;
-	sbrm_carrier_use(sk);
 }
 
 static void sbrm_init_as(struct sock *sk, u32 source, u32 estimator)

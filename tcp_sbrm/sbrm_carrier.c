@@ -22,10 +22,18 @@
  * estimators of sbrm and rem that use the field are chosen by a sysctl.
  *
  * What is not believed:
- * - an echo or a field in a segment outside of the windows of the connection:
- *   who is not on the path must guess a sequence number first;
+ * - an echo or a field in a segment that TCP will discard: of a wrong checksum,
+ *   against the policy of IPsec, from too far away (IP_MINTTL), signed where
+ *   nothing is to be, or with a time stamp of the past (PAWS). The hook comes
+ *   before TCP looks, so it looks by itself;
+ * - one in a segment outside of the windows of the connection: who is not on
+ *   the path must guess a sequence number first;
  * - a field that counts up by the same step, or jumps about: some box on the
  *   path rewrites the identification. The receiver falls silent.
+ *
+ * Connections whose segments are signed (TCP_MD5SIG, TCP-AO) have no price field:
+ * the urgent pointer is part of what TCP has signed before it comes here. This
+ * holds from the moment on at which the socket has a key.
  *
  * Each is counted in /proc/net/tcp_sbrm.
  */
@@ -40,6 +48,7 @@
 #include <net/ip.h>
 #include <net/net_namespace.h>
 #include <net/tcp.h>
+#include <net/xfrm.h>
 
 #include "sbrm.h"
 
@@ -52,6 +61,18 @@
  */
 #define SBRM_JUMP_MAX		8192
 
+/**
+ * struct sbrm_options - what the options of a segment say
+ * @stamp: time stamp of the peer
+ * @has_stamp: there is one
+ * @is_signed: by TCP_MD5SIG or TCP-AO
+ */
+struct sbrm_options {
+	u32	stamp;
+	bool	has_stamp;
+	bool	is_signed;
+};
+
 /* Our own socket, in a state that has sequence numbers, with a price field? */
 static struct sbrm *sbrm_carrier(const struct sock *sk)
 {
@@ -61,7 +82,7 @@ static struct sbrm *sbrm_carrier(const struct sock *sk)
 	    sk->sk_protocol != IPPROTO_TCP ||
 	    (1 << sk->sk_state) & (TCPF_LISTEN | TCPF_CLOSE | TCPF_SYN_SENT))
 		return NULL;
-	if (!sbrm_owns(sk))
+	if (!sbrm_owns(sk) || compat_tcp_is_signed(tcp_sk(sk)))
 		return NULL;
 
 	ca = inet_csk_ca(sk);
@@ -90,7 +111,11 @@ static void sbrm_field_clear(const struct net *net, struct sk_buff *skb,
 		skb_shinfo(skb)->gso_type |= SKB_GSO_TCP_FIXEDID;
 }
 
-/* Runs under the lock of the socket, which TCP holds while it transmits. */
+/*
+ * TCP holds the lock of the socket while it transmits. A device that sends its
+ * packets through IP once more (ipvlan, vrf) does so without it: then this writes
+ * what the connection says now, into the same packet.
+ */
 static unsigned int sbrm_hook_out(void *priv, struct sk_buff *skb,
 				  const struct nf_hook_state *state)
 {
@@ -173,23 +198,93 @@ static bool sbrm_in_window(const struct tcp_sock *tp, const struct tcphdr *th,
 	       !before(ack, tp->snd_una) && !after(ack, tp->snd_nxt);
 }
 
-static void sbrm_take(const struct sock *sk, struct sbrm *ca,
-		      const struct sk_buff *skb, const struct tcphdr *th)
+/**
+ * sbrm_options() - look for options
+ * @skb: segment
+ * @offset: where its options are
+ * @len: their length
+ *
+ * Return: what they say; nothing where the rest of them cannot be read.
+ */
+static struct sbrm_options sbrm_options(const struct sk_buff *skb,
+					unsigned int offset, unsigned int len)
 {
-	const struct iphdr *iph = ip_hdr(skb);
-	u32 len = skb->len - ip_hdrlen(skb) - th->doff * 4;
-	bool field = len && iph->frag_off & htons(IP_DF);
-	bool echo = th->urg_ptr && !th->urg;
+	struct sbrm_options found = { };
+	u8 copy[MAX_TCP_OPTION_SPACE];
+	const u8 *option;
+	__be32 stamp;
 
-	if (!field && !echo)
+	option = skb_header_pointer(skb, offset, len, copy);
+	while (option && len && *option != TCPOPT_EOL) {
+		unsigned int size = 1;
+
+		if (*option != TCPOPT_NOP) {
+			if (len < 2 || option[1] < 2 || option[1] > len)
+				break;
+			size = option[1];
+		}
+		if (*option == TCPOPT_TIMESTAMP && size == TCPOLEN_TIMESTAMP) {
+			memcpy(&stamp, option + 2, sizeof(stamp));
+			found.stamp = ntohl(stamp);
+			found.has_stamp = true;
+		} else if (*option == TCPOPT_MD5SIG || *option == TCPOPT_AO) {
+			found.is_signed = true;
+		}
+		option += size;
+		len -= size;
+	}
+	return found;
+}
+
+/* Would TCP drop this packet before it looks at its own state? */
+static bool sbrm_is_genuine(struct sock *sk, struct sk_buff *skb,
+			    unsigned int header)
+{
+	return ip_hdr(skb)->ttl >= READ_ONCE(inet_sk(sk)->min_ttl) &&
+	       xfrm4_policy_check(sk, XFRM_POLICY_IN, skb) &&
+	       !nf_ip_checksum(skb, NF_INET_LOCAL_IN, header, IPPROTO_TCP);
+}
+
+/*
+ * Is the segment of the past, RFC 7323 5.3? TCP believes such a one where no
+ * time stamp came for 24 days, and where it brings nothing new; its price can
+ * wait for the next.
+ */
+static bool sbrm_is_old(const struct tcp_sock *tp,
+			const struct sbrm_options *options)
+{
+	return tp->rx_opt.tstamp_ok && options->has_stamp &&
+	       (s32)(tp->rx_opt.ts_recent - options->stamp) > TCP_PAWS_WINDOW;
+}
+
+/**
+ * sbrm_take() - take what a segment says of prices
+ * @sk: socket, locked
+ * @ca: its private area
+ * @skb: segment, which TCP will not drop as such
+ * @th: its header
+ * @field: the price field of the packet, negative if it has none
+ */
+static void sbrm_take(const struct sock *sk, struct sbrm *ca,
+		      const struct sk_buff *skb, const struct tcphdr *th,
+		      int field)
+{
+	unsigned int header = ip_hdrlen(skb) + sizeof(*th);
+	struct sbrm_options options =
+		sbrm_options(skb, header, th->doff * 4 - sizeof(*th));
+	u32 len = skb->len - ip_hdrlen(skb) - th->doff * 4;
+
+	if (options.is_signed || sbrm_is_old(tcp_sk(sk), &options)) {
+		sbrm_count(sock_net(sk), SBRM_COUNT_INVALID);
 		return;
+	}
 	if (!sbrm_in_window(tcp_sk(sk), th, len)) {
 		sbrm_count(sock_net(sk), SBRM_COUNT_OUTSIDE);
 		return;
 	}
-	if (field)
-		sbrm_field_keep(sk, ca, ntohs(iph->id));
-	if (echo)
+	if (field >= 0)
+		sbrm_field_keep(sk, ca, field);
+	if (th->urg_ptr && !th->urg)
 		ca->seen = ntohs(th->urg_ptr);
 }
 
@@ -201,11 +296,12 @@ static void sbrm_take(const struct sock *sk, struct sbrm *ca,
 static unsigned int sbrm_hook_in(void *priv, struct sk_buff *skb,
 				 const struct nf_hook_state *state)
 {
-	struct sock *sk = skb->sk;
 	unsigned int header = ip_hdrlen(skb);
+	struct sock *sk = skb->sk;
 	const struct tcphdr *th;
 	struct tcphdr copy;
 	struct sbrm *ca;
+	int field = -1;
 
 	/* Without the lock a first look; again with it. */
 	if (!sbrm_carrier(sk) || ip_hdr(skb)->protocol != IPPROTO_TCP)
@@ -214,11 +310,21 @@ static unsigned int sbrm_hook_in(void *priv, struct sk_buff *skb,
 	if (!th || th->doff < 5 || skb->len < header + th->doff * 4)
 		return NF_ACCEPT;
 
+	if (skb->len > header + th->doff * 4 &&
+	    ip_hdr(skb)->frag_off & htons(IP_DF))
+		field = ntohs(ip_hdr(skb)->id);
+	if (field < 0 && (!th->urg_ptr || th->urg))
+		return NF_ACCEPT;
+	if (!sbrm_is_genuine(sk, skb, header)) {
+		sbrm_count(state->net, SBRM_COUNT_INVALID);
+		return NF_ACCEPT;
+	}
+
 	bh_lock_sock_nested(sk);
 	if (!sock_owned_by_user(sk)) {
 		ca = sbrm_carrier(sk);
 		if (ca)
-			sbrm_take(sk, ca, skb, th);
+			sbrm_take(sk, ca, skb, th, field);
 	}
 	bh_unlock_sock(sk);
 	return NF_ACCEPT;

@@ -72,6 +72,8 @@ static int sbrm_counters_show(struct seq_file *seq, void *v)
 		[SBRM_COUNT_REWRITTEN]	= "price_rewritten",
 		[SBRM_COUNT_OUTSIDE]	= "price_outside",
 		[SBRM_COUNT_NO_DF]	= "price_no_df",
+		[SBRM_COUNT_INVALID]	= "price_invalid",
+		[SBRM_COUNT_SIGNED]	= "price_signed",
 	};
 	struct sbrm_net_priv *priv = net_generic(seq_file_single_net(seq),
 						 sbrm_net_id);

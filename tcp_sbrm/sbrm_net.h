@@ -100,6 +100,9 @@ struct sbrm_net {
  * @SBRM_COUNT_REWRITTEN: connections whose field something rewrites
  * @SBRM_COUNT_OUTSIDE: segments with a price, outside of the window
  * @SBRM_COUNT_NO_DF: packets sent without DF, which carry no price
+ * @SBRM_COUNT_INVALID: segments with a price that TCP discards
+ * @SBRM_COUNT_SIGNED: connections that wanted a price field and sign their
+ *	segments: TCP/RM
  * @SBRM_COUNTERS: number of counters
  */
 enum sbrm_counter {
@@ -110,6 +113,8 @@ enum sbrm_counter {
 	SBRM_COUNT_REWRITTEN,
 	SBRM_COUNT_OUTSIDE,
 	SBRM_COUNT_NO_DF,
+	SBRM_COUNT_INVALID,
+	SBRM_COUNT_SIGNED,
 	SBRM_COUNTERS
 };
 

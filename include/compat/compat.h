@@ -141,6 +141,28 @@ static inline bool compat_tcp_ecn_accurate(const struct tcp_sock *tp)
 #endif
 }
 
+/* The option that signs a segment by TCP-AO, named since 6.7. */
+#ifndef TCPOPT_AO
+#define TCPOPT_AO	29
+#endif
+
+/*
+ * Does TCP sign the segments of this socket, or has it done so? Each way that a
+ * kernel has is a member of tcp_sock under its own configuration.
+ */
+static inline bool compat_tcp_is_signed(const struct tcp_sock *tp)
+{
+#ifdef CONFIG_TCP_AO
+	if (rcu_access_pointer(tp->ao_info))
+		return true;
+#endif
+#ifdef CONFIG_TCP_MD5SIG
+	if (rcu_access_pointer(tp->md5sig_info))
+		return true;
+#endif
+	return false;
+}
+
 /* Arguments of cong_control() before @rs: ack and flag came in 6.10. */
 #ifdef HAVE_CONG_CONTROL_ACK
 #define COMPAT_CONG_CONTROL_ARGS	struct sock *sk, u32 ack, int flag

@@ -14,13 +14,17 @@ but for what no shaper may let through.
 import collections
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import random
 import re
 import shlex
+import socket
+import struct
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from pathlib import Path
@@ -287,6 +291,67 @@ def check_iperf3_through_fq_rr(note):
     """pp through round-robin queues."""
     shown, _ = through("fq_rr", "pp", note)
     assert shown["flows_max"] >= 1, shown
+
+
+TCP_MD5SIG, TCP_CONGESTION = 14, 13
+SIGNED_BYTES = 1 << 20
+
+
+def sign(connection, peer):
+    """Let TCP sign what it sends to an address, and take nothing else."""
+    key = b"tollway"
+    connection.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, struct.pack(
+        "=HH4s120xBBHi80s", socket.AF_INET, 0, socket.inet_aton(peer), 0, 0,
+        len(key), 0, key))
+
+
+def carried(near, far):
+    """Send some data from one end to the other, of this process."""
+    for end in near, far:
+        end.settimeout(LIMIT_S / 10)
+    sender = threading.Thread(target=near.sendall, args=(bytes(SIGNED_BYTES),))
+    sender.start()
+    left = SIGNED_BYTES
+    while left:
+        left -= len(far.recv(left))
+    sender.join()
+
+
+def check_signed_connections(note):
+    """Connections of cp whose segments TCP signs (MD5), from the start and from
+    some time on: they go on, without prices."""
+    path = Path("/proc/net/tcp_sbrm")
+    for begin in True, False:
+        with two_hosts(), contextlib.ExitStack() as stack:
+            with Inside("a"):
+                near = stack.enter_context(socket.socket())
+            with Inside("b"):
+                server = stack.enter_context(socket.create_server(("", 5300)))
+            for end in near, server:
+                end.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"cp")
+            try:
+                if begin:
+                    sign(near, "10.0.0.2")
+                    sign(server, "10.0.0.1")
+            except OSError as error:
+                assert error.errno == errno.ENOPROTOOPT, error
+                note("this kernel has no TCP_MD5SIG")
+                return
+            near.connect(("10.0.0.2", 5300))
+            far = stack.enter_context(server.accept()[0])
+            carried(near, far)
+            if not begin:
+                sign(near, "10.0.0.2")
+                sign(far, "10.0.0.1")
+            # The hooks are there by now, and both ends have prices to return.
+            for ends in (near, far), (far, near):
+                carried(*ends)
+            with Inside("a"):
+                counters = dict(map(str.split, path.read_text().splitlines()))
+            note(f"signed from {'the start' if begin else 'some time'} on: "
+                 f"{counters}")
+            assert counters["price_signed"] == ("1" if begin else "0")
+            assert counters["price_invalid"] == "0"
 
 
 def check_multi_queue(note):
