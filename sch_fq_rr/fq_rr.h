@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The private data of the qdisc fq_rr, and what its files call of each other. */
+#ifndef _FQ_RR_H
+#define _FQ_RR_H
+
+#include <linux/compiler.h>
+#include <linux/list.h>
+#include <linux/timer.h>
+#include <linux/types.h>
+#include <net/sch_generic.h>
+
+#include "fq_rr_order.h"
+#include "pkt_fq_rr.h"
+
+/* As many different lengths / weight wait in O(1). */
+#define FQ_RR_RUNS		8
+
+/**
+ * struct fq_rr_params - what the user set
+ * @limit: packets
+ * @memory_limit: bytes of truesize
+ * @flows: number of queues
+ * @service: an &enum fq_rr_service
+ * @overflow: an &enum fq_rr_overflow
+ * @longest: an &enum fq_rr_longest
+ * @quantum: bytes
+ * @classify: an &enum fq_rr_classify
+ * @weigh: an &enum fq_rr_weigh
+ * @perturb: s
+ * @flags: %FQ_RR_F_ bits
+ * @weights_count: how many of @weights there are
+ * @weights: of priorities or marks 0, 1, and so on
+ */
+struct fq_rr_params {
+	u32	limit;
+	u32	memory_limit;
+	u32	flows;
+	u32	service;
+	u32	overflow;
+	u32	longest;
+	u32	quantum;
+	u32	classify;
+	u32	weigh;
+	u32	perturb;
+	u32	flags;
+	u32	weights_count;
+	u16	weights[FQ_RR_WEIGHTS_MAX];
+};
+
+/**
+ * struct fq_rr_flow - one queue
+ * @head: first packet, linked by next and, but for the first one, by prev
+ * @tail: last packet; like @head, means nothing while @qlen is 0
+ * @round: place in the round, or in a run (wfq), while there are packets
+ * @finish: virtual finish time of @head, in 2^-16 bytes (wfq)
+ * @credit: packets (rr) or bytes (drr) that it may still send before its turn
+ *	ends: above 0 while it is in the round; a debt if it left with one
+ * @qlen: packets
+ * @len: bytes
+ * @memory: bytes of truesize
+ * @tag: of the flow whose packet opened the queue
+ * @weight: in force, 1 to %FQ_RR_WEIGHT_MAX
+ * @class_weight: as set for the class, or 0
+ * @sent_bytes: bytes that left
+ * @sent: packets that left
+ * @collisions: packets with another tag than @tag
+ * @drops: packets dropped
+ * @qlen_max: the largest @qlen that fell again, see fq_rr_shrinks()
+ *
+ * What every packet needs is in the first 64 bytes, but for the sums.
+ */
+struct fq_rr_flow {
+	struct sk_buff		*head;
+	struct sk_buff		*tail;
+	struct list_head	round;
+	u64			finish;
+	s32			credit;
+	u32			qlen;
+	u32			len;
+	u32			memory;
+	u32			tag;
+	u16			weight;
+	u16			class_weight;
+	u64			sent_bytes;
+	u64			sent;
+	u64			collisions;
+	u32			drops;
+	u32			qlen_max;
+} ____cacheline_aligned;
+
+/**
+ * struct fq_rr_tables - all that depends on the number of queues and the limit
+ * @flow: the queues; the first one is 1, as the first class is
+ * @lengths: those with packets by packets, if the longest is asked for so
+ * @by_len: those with packets by bytes, if the longest is asked for so
+ * @by_finish: those with packets that fit no run, by -@finish, if the service
+ *	is wfq
+ */
+struct fq_rr_tables {
+	struct fq_rr_flow	*flow;
+	struct fq_rr_lengths	lengths;
+	struct fq_rr_heap	by_len;
+	struct fq_rr_heap	by_finish;
+};
+
+/**
+ * struct fq_rr_key - key of the hash
+ * @factor: random
+ * @offset: random
+ *
+ * Two tags meet in one of n queues for a share of 1 / n of all keys (multiply
+ * and shift, a universal family: Dietzfelbinger, 1996), so that a new key parts
+ * them.
+ */
+struct fq_rr_key {
+	u64	factor;
+	u64	offset;
+};
+
+/**
+ * struct fq_rr_sched_data - private data of one qdisc
+ * @params: what the user set
+ * @t: tables for these
+ * @round: queues with packets in the order of their turns (rr and drr)
+ * @runs: queues with packets in the order of their finish times (wfq)
+ * @vtime: virtual time, in 2^-16 bytes (wfq)
+ * @quantum: bytes of a turn in drr: @params.quantum or the largest packet
+ * @len_max: largest packet that was queued, bytes
+ * @packets: packets in the queues; unlike qlen, that does not count one that a
+ *	parent peeked at
+ * @memory: bytes of truesize in the queues
+ * @key: of the hash
+ * @filter_list: filters of the user
+ * @block: their block
+ * @perturb: when @key changes
+ * @sch: for @perturb
+ * @stats: counters as dumped
+ */
+struct fq_rr_sched_data {
+	struct fq_rr_params	params;
+	struct fq_rr_tables	t;
+	struct list_head	round;
+	struct list_head	runs[FQ_RR_RUNS];
+	u64			vtime;
+	u32			quantum;
+	u32			len_max;
+	u32			packets;
+	u32			memory;
+	struct fq_rr_key	key;
+	struct tcf_proto __rcu	*filter_list;
+	struct tcf_block	*block;
+	struct timer_list	perturb;
+	struct Qdisc		*sch;
+	struct tc_fq_rr_qd_stats stats;
+};
+
+/**
+ * struct fq_rr_cb - what a queued packet remembers
+ * @tag: tells its flow from others in the same queue
+ * @class: queue that the user assigned, or 0
+ * @memory: truesize as it was counted, bytes
+ */
+struct fq_rr_cb {
+	u32	tag;
+	u32	class;
+	u32	memory;
+};
+
+/* Counters that a dump reads meanwhile. */
+static inline void fq_rr_add(u32 *counter, u32 n)
+{
+	WRITE_ONCE(*counter, *counter + n);
+}
+
+static inline void fq_rr_count(u64 *counter, u64 n)
+{
+	WRITE_ONCE(*counter, *counter + n);
+}
+
+/* fq_rr.c: packets */
+struct sk_buff *fq_rr_take(struct fq_rr_sched_data *q, u32 *id);
+struct sk_buff *fq_rr_collect(struct fq_rr_sched_data *q,
+			      struct sk_buff **tail);
+void fq_rr_restore(struct fq_rr_sched_data *q, struct sk_buff *list);
+void fq_rr_perturb(struct timer_list *timer);
+
+/* fq_rr_config.c: options, dumps and classes */
+int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
+		 struct netlink_ext_ack *extack);
+int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
+	       struct netlink_ext_ack *extack);
+void fq_rr_destroy(struct Qdisc *sch);
+int fq_rr_dump(struct Qdisc *sch, struct sk_buff *skb);
+int fq_rr_dump_stats(struct Qdisc *sch, struct gnet_dump *d);
+extern const struct Qdisc_class_ops fq_rr_class_ops;
+
+#endif /* _FQ_RR_H */

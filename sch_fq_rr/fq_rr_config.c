@@ -1,0 +1,600 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Options, dumps and classes of the qdisc fq_rr. All of them hold RTNL; what a
+ * packet sees is changed under the root lock of the qdisc.
+ */
+
+#include <linux/errno.h>
+#include <linux/jiffies.h>
+#include <linux/kernel.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/skbuff.h>
+#include <linux/slab.h>
+#include <linux/timer.h>
+#include <linux/types.h>
+#include <net/netlink.h>
+#include <net/pkt_cls.h>
+#include <net/pkt_sched.h>
+
+#include "compat.h"
+#include "fq_rr.h"
+#include "fq_rr_order.h"
+#include "pkt_fq_rr.h"
+
+#define FQ_RR_DEFAULT_LIMIT	10240U		/* packets */
+#define FQ_RR_DEFAULT_MEMORY	(32U << 20)	/* bytes */
+#define FQ_RR_DEFAULT_FLOWS	1024U
+
+static void fq_rr_tables_free(struct fq_rr_tables *tables)
+{
+	kvfree(tables->flow);
+	fq_rr_lengths_free(&tables->lengths);
+	fq_rr_heap_free(&tables->by_len);
+	fq_rr_heap_free(&tables->by_finish);
+}
+
+/**
+ * fq_rr_tables_init() - allocate what a set of parameters needs
+ * @tables: what to fill
+ * @params: the parameters
+ *
+ * Return: 0, or -ENOMEM with nothing allocated.
+ */
+static int fq_rr_tables_init(struct fq_rr_tables *tables,
+			     const struct fq_rr_params *params)
+{
+	int err = 0;
+
+	memset(tables, 0, sizeof(*tables));
+	tables->flow = kvcalloc(params->flows + 1, sizeof(*tables->flow),
+				GFP_KERNEL);
+	if (!tables->flow)
+		return -ENOMEM;
+
+	if (params->overflow == FQ_RR_DROP_LAST)
+		;
+	else if (params->longest == FQ_RR_LONGEST_PACKETS)
+		err = fq_rr_lengths_init(&tables->lengths, params->flows,
+					 params->limit);
+	else
+		err = fq_rr_heap_init(&tables->by_len, params->flows);
+	if (!err && params->service == FQ_RR_SERVICE_WFQ)
+		err = fq_rr_heap_init(&tables->by_finish, params->flows);
+
+	if (err) {
+		fq_rr_tables_free(tables);
+		/* destroy() follows a failed init() and frees once more. */
+		memset(tables, 0, sizeof(*tables));
+	}
+	return err;
+}
+
+static struct netlink_range_validation fq_rr_limit_range = {
+	.min = 1,
+	.max = FQ_RR_LIMIT_MAX,
+};
+
+static struct netlink_range_validation fq_rr_memory_range = {
+	.min = 1,
+	.max = FQ_RR_MEMORY_MAX,
+};
+
+static struct netlink_range_validation fq_rr_flows_range = {
+	.min = 1,
+	.max = FQ_RR_FLOWS_MAX,
+};
+
+static struct netlink_range_validation fq_rr_quantum_range = {
+	.min = 1,
+	.max = FQ_RR_QUANTUM_MAX,
+};
+
+static struct netlink_range_validation fq_rr_perturb_range = {
+	.max = FQ_RR_PERTURB_MAX,
+};
+
+static struct netlink_range_validation fq_rr_weight_range = {
+	.max = FQ_RR_WEIGHT_MAX,
+};
+
+static const struct nla_policy fq_rr_policy[TCA_FQ_RR_MAX + 1] = {
+	[TCA_FQ_RR_LIMIT]	= NLA_POLICY_FULL_RANGE(NLA_U32,
+							&fq_rr_limit_range),
+	[TCA_FQ_RR_MEMORY_LIMIT] = NLA_POLICY_FULL_RANGE(NLA_U32,
+							 &fq_rr_memory_range),
+	[TCA_FQ_RR_FLOWS]	= NLA_POLICY_FULL_RANGE(NLA_U32,
+							&fq_rr_flows_range),
+	[TCA_FQ_RR_SERVICE]	= NLA_POLICY_MAX(NLA_U32, FQ_RR_SERVICE_MAX),
+	[TCA_FQ_RR_OVERFLOW]	= NLA_POLICY_MAX(NLA_U32, FQ_RR_OVERFLOW_MAX),
+	[TCA_FQ_RR_LONGEST]	= NLA_POLICY_MAX(NLA_U32, FQ_RR_LONGEST_MAX),
+	[TCA_FQ_RR_QUANTUM]	= NLA_POLICY_FULL_RANGE(NLA_U32,
+							&fq_rr_quantum_range),
+	[TCA_FQ_RR_CLASSIFY]	= NLA_POLICY_MAX(NLA_U32, FQ_RR_CLASSIFY_MAX),
+	[TCA_FQ_RR_WEIGH]	= NLA_POLICY_MAX(NLA_U32, FQ_RR_WEIGH_MAX),
+	[TCA_FQ_RR_WEIGHTS]	= { .type = NLA_BINARY,
+				    .len = FQ_RR_WEIGHTS_MAX * sizeof(u32) },
+	[TCA_FQ_RR_PERTURB]	= NLA_POLICY_FULL_RANGE(NLA_U32,
+							&fq_rr_perturb_range),
+	[TCA_FQ_RR_FLAGS]	= NLA_POLICY_BITFIELD32(FQ_RR_F_SETTABLE),
+};
+
+static const struct nla_policy fq_rr_class_policy[TCA_FQ_RR_MAX + 1] = {
+	[TCA_FQ_RR_CLASS_WEIGHT] = NLA_POLICY_FULL_RANGE(NLA_U32,
+							 &fq_rr_weight_range),
+};
+
+/* Take a list of weights over into the parameters. */
+static int fq_rr_weights_parse(struct fq_rr_params *params,
+			       const struct nlattr *attr,
+			       struct netlink_ext_ack *extack)
+{
+	u32 weights[FQ_RR_WEIGHTS_MAX], count, i;
+
+	count = nla_len(attr) / sizeof(u32);
+	if (!count || nla_len(attr) % sizeof(u32)) {
+		NL_SET_ERR_MSG_ATTR(extack, attr,
+				    "weights takes 1 to 16 words of 32 bits");
+		return -EINVAL;
+	}
+
+	nla_memcpy(weights, attr, sizeof(weights));
+	for (i = 0; i < count; i++) {
+		if (!weights[i] || weights[i] > FQ_RR_WEIGHT_MAX) {
+			NL_SET_ERR_MSG_ATTR(extack, attr,
+					    "each of the weights must be 1 to 1024");
+			return -EINVAL;
+		}
+		params->weights[i] = weights[i];
+	}
+	/* One is what all others have: nothing to look up. */
+	params->weights_count = count == 1 && weights[0] == 1 ? 0 : count;
+	return 0;
+}
+
+/**
+ * fq_rr_params_parse() - apply the attributes of a message to a set of values
+ * @params: values in force, changed only if all attributes are good
+ * @opt: the attributes
+ * @extack: where the error goes
+ *
+ * Return: 0 or an error.
+ */
+static int fq_rr_params_parse(struct fq_rr_params *params, struct nlattr *opt,
+			      struct netlink_ext_ack *extack)
+{
+	struct fq_rr_params new = *params;
+	const struct {
+		int	attr;
+		u32	*value;
+	} words[] = {
+		{ TCA_FQ_RR_LIMIT, &new.limit },
+		{ TCA_FQ_RR_MEMORY_LIMIT, &new.memory_limit },
+		{ TCA_FQ_RR_FLOWS, &new.flows },
+		{ TCA_FQ_RR_SERVICE, &new.service },
+		{ TCA_FQ_RR_OVERFLOW, &new.overflow },
+		{ TCA_FQ_RR_LONGEST, &new.longest },
+		{ TCA_FQ_RR_QUANTUM, &new.quantum },
+		{ TCA_FQ_RR_CLASSIFY, &new.classify },
+		{ TCA_FQ_RR_WEIGH, &new.weigh },
+		{ TCA_FQ_RR_PERTURB, &new.perturb },
+	};
+	struct nlattr *tb[TCA_FQ_RR_MAX + 1];
+	struct nla_bitfield32 flags;
+	int err, i;
+
+	err = nla_parse_nested(tb, TCA_FQ_RR_MAX, opt, fq_rr_policy, extack);
+	if (err)
+		return err;
+
+	for (i = 0; i < ARRAY_SIZE(words); i++)
+		if (tb[words[i].attr])
+			*words[i].value = nla_get_u32(tb[words[i].attr]);
+	if (tb[TCA_FQ_RR_FLAGS]) {
+		flags = nla_get_bitfield32(tb[TCA_FQ_RR_FLAGS]);
+		new.flags = (new.flags & ~flags.selector) | flags.value;
+	}
+	if (tb[TCA_FQ_RR_WEIGHTS]) {
+		err = fq_rr_weights_parse(&new, tb[TCA_FQ_RR_WEIGHTS], extack);
+		if (err)
+			return err;
+	}
+
+	*params = new;
+	return 0;
+}
+
+/* Under the root lock, with the queues empty. */
+static void fq_rr_params_set(struct fq_rr_sched_data *q,
+			     const struct fq_rr_params *params)
+{
+	int i;
+
+	WRITE_ONCE(q->params.limit, params->limit);
+	WRITE_ONCE(q->params.memory_limit, params->memory_limit);
+	WRITE_ONCE(q->params.flows, params->flows);
+	WRITE_ONCE(q->params.service, params->service);
+	WRITE_ONCE(q->params.overflow, params->overflow);
+	WRITE_ONCE(q->params.longest, params->longest);
+	WRITE_ONCE(q->params.quantum, params->quantum);
+	WRITE_ONCE(q->params.classify, params->classify);
+	WRITE_ONCE(q->params.weigh, params->weigh);
+	WRITE_ONCE(q->params.perturb, params->perturb);
+	WRITE_ONCE(q->params.flags, params->flags);
+	WRITE_ONCE(q->params.weights_count, params->weights_count);
+	for (i = 0; i < FQ_RR_WEIGHTS_MAX; i++)
+		WRITE_ONCE(q->params.weights[i], params->weights[i]);
+	WRITE_ONCE(q->quantum, max(params->quantum, q->len_max));
+}
+
+/*
+ * Make the buffer as small as @params want it, while the old ones are in
+ * force. That costs the packets that would have left next. One that a parent
+ * peeked at is in no queue any more, so that nothing has to be taken back from
+ * it; and as one packet is left, its class stays active.
+ */
+static void fq_rr_trim(struct Qdisc *sch, const struct fq_rr_params *params)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	u32 drops = 0, drop_len = 0, id;
+	struct sk_buff *skb;
+
+	while ((q->packets > params->limit ||
+		q->memory > params->memory_limit) && sch->q.qlen > 1) {
+		skb = fq_rr_take(q, &id);
+		if (!skb)
+			break;
+		drops++;
+		drop_len += qdisc_pkt_len(skb);
+		WRITE_ONCE(sch->q.qlen, sch->q.qlen - 1);
+		qdisc_qstats_backlog_dec(sch, skb);
+		fq_rr_add(&q->t.flow[id].drops, 1);
+		fq_rr_count(&q->stats.trim_drops, 1);
+		rtnl_qdisc_drop(skb, sch);
+	}
+	if (drops)
+		qdisc_tree_reduce_backlog(sch, drops, drop_len);
+}
+
+/* Queues that stay the same ones keep their weights and sums. */
+static void fq_rr_flows_keep(struct fq_rr_sched_data *q,
+			     struct fq_rr_tables *tables, u32 flows)
+{
+	u32 i;
+
+	if (flows == q->params.flows) {
+		swap(tables->flow, q->t.flow);
+		return;
+	}
+
+	for (i = 1; i <= min(flows, q->params.flows); i++)
+		tables->flow[i].class_weight = q->t.flow[i].class_weight;
+	fq_rr_count(&q->stats.rehashes, 1);
+}
+
+int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
+		 struct netlink_ext_ack *extack)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *list, *tail;
+	struct fq_rr_params params;
+	struct fq_rr_tables tables;
+	u32 perturb;
+	int err;
+
+	/* Only changes write the parameters, and those hold RTNL. */
+	params = q->params;
+	err = fq_rr_params_parse(&params, opt, extack);
+	if (err)
+		return err;
+
+	err = fq_rr_tables_init(&tables, &params);
+	if (err)
+		return err;
+
+	sch_tree_lock(sch);
+
+	fq_rr_trim(sch, &params);
+	list = fq_rr_collect(q, &tail);
+	fq_rr_flows_keep(q, &tables, params.flows);
+	swap(q->t, tables);
+	perturb = q->params.perturb;
+	fq_rr_params_set(q, &params);
+	fq_rr_restore(q, list);
+
+	sch_tree_unlock(sch);
+
+	fq_rr_tables_free(&tables);
+	if (params.perturb && params.perturb != perturb)
+		mod_timer(&q->perturb, jiffies + params.perturb * HZ);
+	return 0;
+}
+
+int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
+	       struct netlink_ext_ack *extack)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	struct fq_rr_params params = {
+		.limit		= FQ_RR_DEFAULT_LIMIT,
+		.memory_limit	= FQ_RR_DEFAULT_MEMORY,
+		.flows		= FQ_RR_DEFAULT_FLOWS,
+		.service	= FQ_RR_SERVICE_RR,
+		.overflow	= FQ_RR_DROP_TAIL_OF_LONGEST,
+		.longest	= FQ_RR_LONGEST_PACKETS,
+		.classify	= FQ_RR_CLASSIFY_FLOW,
+		.weigh		= FQ_RR_WEIGH_PRIORITY,
+		.flags		= FQ_RR_F_SPLIT_GSO,
+	};
+	int err, i;
+
+	q->sch = sch;
+	INIT_LIST_HEAD(&q->round);
+	for (i = 0; i < FQ_RR_RUNS; i++)
+		INIT_LIST_HEAD(&q->runs[i]);
+	timer_setup(&q->perturb, fq_rr_perturb, TIMER_DEFERRABLE);
+	get_random_bytes(&q->key, sizeof(q->key));
+
+	err = tcf_block_get(&q->block, &q->filter_list, sch, extack);
+	if (err)
+		return err;
+
+	params.quantum = clamp(psched_mtu(qdisc_dev(sch)), 1U,
+			       FQ_RR_QUANTUM_MAX);
+	if (opt) {
+		err = fq_rr_params_parse(&params, opt, extack);
+		if (err)
+			return err;
+	}
+
+	/* Whatever fails, destroy() follows. */
+	err = fq_rr_tables_init(&q->t, &params);
+	if (err)
+		return err;
+
+	fq_rr_params_set(q, &params);
+	if (params.perturb)
+		mod_timer(&q->perturb, jiffies + params.perturb * HZ);
+	return 0;
+}
+
+void fq_rr_destroy(struct Qdisc *sch)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+
+	WRITE_ONCE(q->params.perturb, 0);
+	compat_timer_delete_sync(&q->perturb);
+	tcf_block_put(q->block);
+	fq_rr_tables_free(&q->t);
+}
+
+int fq_rr_dump(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	const struct fq_rr_params *params = &q->params;
+	u32 weights[FQ_RR_WEIGHTS_MAX], count, i;
+	struct nlattr *opts;
+
+	opts = nla_nest_start(skb, TCA_OPTIONS);
+	if (!opts)
+		return -EMSGSIZE;
+
+	count = READ_ONCE(params->weights_count);
+	for (i = 0; i < count; i++)
+		weights[i] = READ_ONCE(params->weights[i]);
+
+	if (nla_put_u32(skb, TCA_FQ_RR_LIMIT, READ_ONCE(params->limit)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_MEMORY_LIMIT,
+			READ_ONCE(params->memory_limit)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_FLOWS, READ_ONCE(params->flows)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_SERVICE, READ_ONCE(params->service)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_OVERFLOW, READ_ONCE(params->overflow)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_LONGEST, READ_ONCE(params->longest)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_QUANTUM, READ_ONCE(params->quantum)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_CLASSIFY, READ_ONCE(params->classify)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_WEIGH, READ_ONCE(params->weigh)) ||
+	    (count && nla_put(skb, TCA_FQ_RR_WEIGHTS,
+			      count * sizeof(*weights), weights)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_PERTURB, READ_ONCE(params->perturb)) ||
+	    nla_put_bitfield32(skb, TCA_FQ_RR_FLAGS, READ_ONCE(params->flags),
+			       FQ_RR_F_SETTABLE)) {
+		nla_nest_cancel(skb, opts);
+		return -EMSGSIZE;
+	}
+
+	return nla_nest_end(skb, opts);
+}
+
+/* Length of the longest queue in its unit. */
+static u32 fq_rr_longest_now(const struct fq_rr_sched_data *q)
+{
+	if (READ_ONCE(q->params.overflow) == FQ_RR_DROP_LAST)
+		return 0;
+	if (READ_ONCE(q->params.longest) == FQ_RR_LONGEST_PACKETS)
+		return READ_ONCE(q->t.lengths.longest);
+
+	/* The place of the top stays; an empty heap keeps its last one. */
+	return READ_ONCE(q->packets) ?
+	       READ_ONCE(q->t.by_len.node[FQ_RR_HEAP_TOP].key) : 0;
+}
+
+int fq_rr_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	struct tc_fq_rr_xstats st = {
+		.type	= TC_FQ_RR_XSTATS_QDISC,
+		.qdisc	= {
+			.flows		= READ_ONCE(q->stats.flows),
+			.flows_max	= READ_ONCE(q->stats.flows_max),
+			.longest	= fq_rr_longest_now(q),
+			.packets_max	= READ_ONCE(q->stats.packets_max),
+			.memory		= READ_ONCE(q->memory),
+			.memory_max	= READ_ONCE(q->stats.memory_max),
+			.quantum	= READ_ONCE(q->quantum),
+			.new_flows	= READ_ONCE(q->stats.new_flows),
+			.collisions	= READ_ONCE(q->stats.collisions),
+			.last_drops	= READ_ONCE(q->stats.last_drops),
+			.longest_drops	= READ_ONCE(q->stats.longest_drops),
+			.longest_events	= READ_ONCE(q->stats.longest_events),
+			.memory_drops	= READ_ONCE(q->stats.memory_drops),
+			.own_drops	= READ_ONCE(q->stats.own_drops),
+			.trim_drops	= READ_ONCE(q->stats.trim_drops),
+			.rehashes	= READ_ONCE(q->stats.rehashes),
+		},
+	};
+
+	return gnet_stats_copy_app(d, &st, sizeof(st));
+}
+
+static struct Qdisc *fq_rr_leaf(struct Qdisc *sch, unsigned long arg)
+{
+	return NULL;
+}
+
+/* Every queue is a class, from 1 to flows. */
+static unsigned long fq_rr_find(struct Qdisc *sch, u32 classid)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	u32 id = TC_H_MIN(classid);
+
+	return id <= q->params.flows ? id : 0;
+}
+
+static unsigned long fq_rr_bind(struct Qdisc *sch, unsigned long parent,
+				u32 classid)
+{
+	return 0;
+}
+
+static void fq_rr_unbind(struct Qdisc *sch, unsigned long cl)
+{
+}
+
+static struct tcf_block *fq_rr_tcf_block(struct Qdisc *sch, unsigned long cl,
+					 struct netlink_ext_ack *extack)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+
+	return cl ? NULL : q->block;
+}
+
+static int fq_rr_class_change(struct Qdisc *sch, u32 classid, u32 parentid,
+			      struct nlattr **tca, unsigned long *arg,
+			      struct netlink_ext_ack *extack)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	struct nlattr *tb[TCA_FQ_RR_MAX + 1];
+	struct fq_rr_flow *flow;
+	int err;
+
+	if (!*arg) {
+		NL_SET_ERR_MSG(extack,
+			       "the classes are the queues, numbered from 1 to flows");
+		return -ENOENT;
+	}
+	if (!tca[TCA_OPTIONS]) {
+		NL_SET_ERR_MSG(extack, "a class has a weight, and there is none");
+		return -EINVAL;
+	}
+	err = nla_parse_nested(tb, TCA_FQ_RR_MAX, tca[TCA_OPTIONS],
+			       fq_rr_class_policy, extack);
+	if (err)
+		return err;
+	if (!tb[TCA_FQ_RR_CLASS_WEIGHT]) {
+		NL_SET_ERR_MSG(extack, "a class has a weight, and there is none");
+		return -EINVAL;
+	}
+
+	/* For packets to come: what is queued keeps its place. */
+	flow = &q->t.flow[*arg];
+	sch_tree_lock(sch);
+	WRITE_ONCE(flow->class_weight, nla_get_u32(tb[TCA_FQ_RR_CLASS_WEIGHT]));
+	sch_tree_unlock(sch);
+	return 0;
+}
+
+static int fq_rr_dump_class(struct Qdisc *sch, unsigned long cl,
+			    struct sk_buff *skb, struct tcmsg *tcm)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	struct nlattr *opts;
+	u32 weight;
+
+	tcm->tcm_handle |= TC_H_MIN(cl);
+	weight = READ_ONCE(q->t.flow[cl].class_weight);
+	if (!weight)
+		return 0;
+
+	opts = nla_nest_start(skb, TCA_OPTIONS);
+	if (!opts)
+		return -EMSGSIZE;
+	if (nla_put_u32(skb, TCA_FQ_RR_CLASS_WEIGHT, weight)) {
+		nla_nest_cancel(skb, opts);
+		return -EMSGSIZE;
+	}
+	return nla_nest_end(skb, opts);
+}
+
+static int fq_rr_dump_class_stats(struct Qdisc *sch, unsigned long cl,
+				  struct gnet_dump *d)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	const struct fq_rr_flow *flow = &q->t.flow[cl];
+	u32 qlen = READ_ONCE(flow->qlen);
+	struct tc_fq_rr_xstats st = {
+		.type	= TC_FQ_RR_XSTATS_CLASS,
+		.cl	= {
+			.weight		= READ_ONCE(flow->weight),
+			.credit		= READ_ONCE(flow->credit),
+			.memory		= READ_ONCE(flow->memory),
+			.packets_max	= max(READ_ONCE(flow->qlen_max), qlen),
+			.collisions	= READ_ONCE(flow->collisions),
+		},
+	};
+	struct gnet_stats_queue qs = {
+		.qlen		= qlen,
+		.backlog	= READ_ONCE(flow->len),
+		.drops		= READ_ONCE(flow->drops),
+	};
+
+	if (compat_gnet_stats_copy_basic(d, READ_ONCE(flow->sent_bytes),
+					 READ_ONCE(flow->sent)) < 0 ||
+	    gnet_stats_copy_queue(d, NULL, &qs, qs.qlen) < 0)
+		return -1;
+
+	return gnet_stats_copy_app(d, &st, sizeof(st));
+}
+
+/* Those that have, or had, anything to show. */
+static void fq_rr_walk(struct Qdisc *sch, struct qdisc_walker *arg)
+{
+	struct fq_rr_sched_data *q = qdisc_priv(sch);
+	const struct fq_rr_flow *flow;
+	u32 id;
+
+	if (arg->stop)
+		return;
+
+	for (id = 1; id <= q->params.flows; id++) {
+		flow = &q->t.flow[id];
+		if (!READ_ONCE(flow->qlen) && !READ_ONCE(flow->sent) &&
+		    !READ_ONCE(flow->drops) && !READ_ONCE(flow->class_weight)) {
+			arg->count++;
+			continue;
+		}
+		if (!tc_qdisc_stats_dump(sch, id, arg))
+			break;
+	}
+}
+
+const struct Qdisc_class_ops fq_rr_class_ops = {
+	.leaf		= fq_rr_leaf,
+	.find		= fq_rr_find,
+	.tcf_block	= fq_rr_tcf_block,
+	.bind_tcf	= fq_rr_bind,
+	.unbind_tcf	= fq_rr_unbind,
+	.change		= fq_rr_class_change,
+	.dump		= fq_rr_dump_class,
+	.dump_stats	= fq_rr_dump_class_stats,
+	.walk		= fq_rr_walk,
+};
