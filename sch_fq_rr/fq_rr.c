@@ -261,29 +261,79 @@ static struct fq_rr_flow *fq_rr_due(struct fq_rr_sched_data *q)
 	return due;
 }
 
-/* The queue has its first packet: the tail of the round is its place. */
+/*
+ * The queue gets its first packet: its next turn is after those of all others.
+ * Had it stayed, each turn since its last one would have paid a part of its
+ * debt, and so they do; but more than the credit of one turn it never has. If
+ * it lost all packets while it waited, it has been given its next turn already.
+ */
+static void fq_rr_join_round(struct fq_rr_sched_data *q,
+			     struct fq_rr_flow *flow)
+{
+	u64 turns = q->turn + 1 - flow->turn;
+	u64 debt = max(-flow->credit, 0);
+	s32 allotment = fq_rr_allotment(q, flow);
+
+	if (turns) {
+		debt -= turns > debt ? debt :
+			min_t(u64, debt, (turns - 1) * allotment);
+		WRITE_ONCE(flow->credit, allotment - (s32)debt);
+		flow->turn += turns;
+	}
+	list_add_tail(&flow->round, &q->round);
+}
+
+/* The queue passes the turn on, and gets the credit of its next one. */
+static void fq_rr_next_turn(struct fq_rr_sched_data *q,
+			    struct fq_rr_flow *flow)
+{
+	flow->turn++;
+	WRITE_ONCE(flow->credit, flow->credit + fq_rr_allotment(q, flow));
+	list_move_tail(&flow->round, &q->round);
+}
+
+/*
+ * The queue whose turn it is; there is one. A packet may be longer than what a
+ * turn brings in. Its queue sends it, and then passes its turns on until they
+ * have paid for it: 256 times for 64 KB at the smallest quantum, and 43 times
+ * at that of Ethernet.
+ */
+static struct fq_rr_flow *fq_rr_turn(struct fq_rr_sched_data *q)
+{
+	struct fq_rr_flow *flow;
+
+	flow = list_first_entry(&q->round, struct fq_rr_flow, round);
+	while (unlikely(flow->credit <= 0)) {
+		fq_rr_next_turn(q, flow);
+		flow = list_first_entry(&q->round, struct fq_rr_flow, round);
+	}
+	q->turn = flow->turn;
+	return flow;
+}
+
+/* The queue has its first packet: let it wait for its service. */
 static void fq_rr_activate(struct fq_rr_sched_data *q, u32 id)
 {
-	struct fq_rr_flow *flow = &q->t.flow[id];
-
 	fq_rr_add(&q->stats.flows, 1);
 	if (q->stats.flows > q->stats.flows_max)
 		WRITE_ONCE(q->stats.flows_max, q->stats.flows);
 
-	if (q->params.service == FQ_RR_SERVICE_WFQ) {
+	if (q->params.service == FQ_RR_SERVICE_WFQ)
 		fq_rr_due_add(q, id);
-		return;
-	}
-	/* A debt is below the quantum: this is above 0. */
-	WRITE_ONCE(flow->credit, min(flow->credit, 0) +
-				 fq_rr_allotment(q, flow));
-	list_add_tail(&flow->round, &q->round);
+	else
+		fq_rr_join_round(q, &q->t.flow[id]);
 }
 
-/* The last packet of the queue has gone. */
+/*
+ * The last packet of the queue has gone. If it was the last one of all, nobody
+ * has waited for it: all debts are paid, as by as many turns as the largest one
+ * can take.
+ */
 static void fq_rr_deactivate(struct fq_rr_sched_data *q, u32 id)
 {
 	fq_rr_add(&q->stats.flows, -1);
+	if (!q->stats.flows)
+		q->turn += FQ_RR_QUANTUM_MAX;
 	if (q->params.service == FQ_RR_SERVICE_WFQ)
 		fq_rr_due_remove(q, id);
 	else
@@ -372,7 +422,7 @@ struct sk_buff *fq_rr_take(struct fq_rr_sched_data *q, u32 *id)
 	if (q->params.service == FQ_RR_SERVICE_WFQ)
 		flow = fq_rr_due(q);
 	else
-		flow = list_first_entry(&q->round, struct fq_rr_flow, round);
+		flow = fq_rr_turn(q);
 	*id = flow - q->t.flow;
 
 	skb = flow->head;
@@ -389,11 +439,8 @@ struct sk_buff *fq_rr_take(struct fq_rr_sched_data *q, u32 *id)
 		}
 	} else {
 		WRITE_ONCE(flow->credit, flow->credit - fq_rr_cost(q, skb));
-		if (flow->qlen && flow->credit <= 0) {
-			WRITE_ONCE(flow->credit, flow->credit +
-						 fq_rr_allotment(q, flow));
-			list_move_tail(&flow->round, &q->round);
-		}
+		if (flow->qlen && flow->credit <= 0)
+			fq_rr_next_turn(q, flow);
 	}
 	if (!flow->qlen)
 		fq_rr_deactivate(q, *id);
@@ -528,17 +575,12 @@ static void fq_rr_queue(struct fq_rr_sched_data *q, u32 id, struct sk_buff *skb)
 {
 	struct fq_rr_flow *flow = &q->t.flow[id];
 	struct fq_rr_cb *cb = fq_rr_cb(skb);
-	u32 len = qdisc_pkt_len(skb);
 
 	if (!flow->qlen) {
 		fq_rr_count(&q->stats.new_flows, 1);
 	} else if (cb->tag != flow->tag) {
 		fq_rr_count(&q->stats.collisions, 1);
 		fq_rr_count(&flow->collisions, 1);
-	}
-	if (unlikely(len > q->len_max)) {
-		q->len_max = min(len, FQ_RR_QUANTUM_MAX);
-		WRITE_ONCE(q->quantum, max(q->params.quantum, q->len_max));
 	}
 
 	/* Should it be dropped while it is here: that is the only way. */
@@ -734,6 +776,7 @@ struct sk_buff *fq_rr_collect(struct fq_rr_sched_data *q,
 	for (id = 1; id <= q->params.flows; id++) {
 		flow = &q->t.flow[id];
 		WRITE_ONCE(flow->credit, 0);
+		flow->turn = 0;
 		qlen = flow->qlen;
 		if (!qlen)
 			continue;

@@ -53,8 +53,9 @@ struct fq_rr_params {
  * @tail: last packet; like @head, means nothing while @qlen is 0
  * @round: place in the round, or in a run (wfq), while there are packets
  * @finish: virtual finish time of @head, in 2^-16 bytes (wfq)
+ * @turn: number of the turn that @credit is for (drr)
  * @credit: packets (rr) or bytes (drr) that it may still send before its turn
- *	ends: above 0 while it is in the round; a debt if it left with one
+ *	ends; below 0 a debt, which its next turns pay
  * @qlen: packets
  * @len: bytes
  * @memory: bytes of truesize
@@ -73,7 +74,10 @@ struct fq_rr_flow {
 	struct sk_buff		*head;
 	struct sk_buff		*tail;
 	struct list_head	round;
-	u64			finish;
+	union {
+		u64		finish;
+		u64		turn;
+	};
 	s32			credit;
 	u32			qlen;
 	u32			len;
@@ -124,8 +128,8 @@ struct fq_rr_key {
  * @round: queues with packets in the order of their turns (rr and drr)
  * @runs: queues with packets in the order of their finish times (wfq)
  * @vtime: virtual time, in 2^-16 bytes (wfq)
- * @quantum: bytes of a turn in drr: @params.quantum or the largest packet
- * @len_max: largest packet that was queued, bytes
+ * @turn: number of the turn that is being served, or was last (drr)
+ * @quantum: bytes of a turn in drr
  * @packets: packets in the queues; unlike qlen, that does not count one that a
  *	parent peeked at
  * @memory: bytes of truesize in the queues
@@ -142,8 +146,8 @@ struct fq_rr_sched_data {
 	struct list_head	round;
 	struct list_head	runs[FQ_RR_RUNS];
 	u64			vtime;
+	u64			turn;
 	u32			quantum;
-	u32			len_max;
 	u32			packets;
 	u32			memory;
 	struct fq_rr_key	key;

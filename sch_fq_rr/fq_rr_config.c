@@ -27,6 +27,12 @@
 #define FQ_RR_DEFAULT_MEMORY	(32U << 20)	/* bytes */
 #define FQ_RR_DEFAULT_FLOWS	1024U
 
+/*
+ * Bytes: with a smaller quantum a dequeue could pass over all queues thousands
+ * of times until one has paid for its last packet.
+ */
+#define FQ_RR_QUANTUM_LEAST	256U
+
 static void fq_rr_tables_free(struct fq_rr_tables *tables)
 {
 	kvfree(tables->flow);
@@ -225,7 +231,7 @@ static void fq_rr_params_set(struct fq_rr_sched_data *q,
 	WRITE_ONCE(q->params.weights_count, params->weights_count);
 	for (i = 0; i < FQ_RR_WEIGHTS_MAX; i++)
 		WRITE_ONCE(q->params.weights[i], params->weights[i]);
-	WRITE_ONCE(q->quantum, max(params->quantum, q->len_max));
+	WRITE_ONCE(q->quantum, max(params->quantum, FQ_RR_QUANTUM_LEAST));
 }
 
 /*

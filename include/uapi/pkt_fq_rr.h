@@ -21,8 +21,8 @@
  * @TCA_FQ_RR_OVERFLOW: u32, an &enum fq_rr_overflow
  * @TCA_FQ_RR_LONGEST: u32, an &enum fq_rr_longest
  * @TCA_FQ_RR_QUANTUM: u32, bytes that a flow of weight one may send in a round
- *	of drr: 1 to %FQ_RR_QUANTUM_MAX; no less than the largest packet counts,
- *	see &tc_fq_rr_qd_stats.quantum
+ *	of drr: 1 to %FQ_RR_QUANTUM_MAX; below 256 it counts as 256, see
+ *	&tc_fq_rr_qd_stats.quantum
  * @TCA_FQ_RR_CLASSIFY: u32, an &enum fq_rr_classify
  * @TCA_FQ_RR_WEIGH: u32, an &enum fq_rr_weigh
  * @TCA_FQ_RR_WEIGHTS: up to %FQ_RR_WEIGHTS_MAX u32, each 1 to
@@ -171,7 +171,7 @@ enum fq_rr_weigh {
  * @packets_max: the most packets in the buffer
  * @memory: bytes of memory of the packets in the buffer
  * @memory_max: the most there were
- * @quantum: bytes of a round of drr: the option, or the largest packet so far
+ * @quantum: bytes of a round of drr: the option, or 256 if that is less
  * @reserved: 0
  * @new_flows: times that a packet found its queue empty
  * @collisions: packets that were queued behind those of another flow
@@ -207,7 +207,8 @@ struct tc_fq_rr_qd_stats {
 /**
  * struct tc_fq_rr_cl_stats - statistics of a queue
  * @weight: in force
- * @credit: what the queue may still send in this round, packets or bytes
+ * @credit: what the queue may still send in this round, packets or bytes; below
+ *	0 what its next rounds have to pay for packets that it has sent
  * @memory: bytes of memory of its packets
  * @packets_max: the most packets that it held; rounds of drr, changes of the key
  *	and of options keep it, a change of the number of queues does not

@@ -17,6 +17,7 @@ class Flow:
         self.packets = collections.deque()
         self.credit = 0
         self.finish = 0
+        self.turn = 0       # number of the turn that the credit is for
         self.changed = 0    # when its length in packets changed last
         self.most = 0
 
@@ -35,7 +36,7 @@ class Reference:
         self.weights = weights or {}
         self.flows = collections.defaultdict(Flow)
         self.round = []
-        self.clock = self.virtual = 0
+        self.clock = self.virtual = self.turn = 0
         self.emptied = set()    # by drops for the last packet
         self.events = self.own = 0
         self.last_drops = self.longest_drops = self.new = self.most = 0
@@ -89,6 +90,30 @@ class Reference:
     def _gone(self, name):
         if name in self.round:
             self.round.remove(name)
+        if not self.busy():
+            # Nobody is left to whom anything could be owed.
+            for flow in self.flows.values():
+                flow.credit = 0
+
+    def _join(self, name):
+        """Its next turn comes after those of all others; what it owes has been
+        paid by each turn that it would have had since its last one."""
+        flow, turn = self.flows[name], self.turn + 1
+        if flow.turn < turn:
+            flow.credit = min(flow.credit, 0)
+            while flow.turn < turn:
+                flow.turn += 1
+                flow.credit = min(flow.credit + self._allotment(name),
+                                  self._allotment(name))
+        self.round.append(name)
+
+    def _pass(self):
+        """The turn goes to the next one."""
+        name = self.round.pop(0)
+        flow = self.flows[name]
+        flow.credit += self._allotment(name)
+        flow.turn += 1
+        self.round.append(name)
 
     def enqueue(self, name, number, size):
         """Numbers that are dropped for it, maybe its own."""
@@ -117,8 +142,6 @@ class Reference:
             if not flow.packets:
                 self._gone(victim)
                 self.emptied.add(victim)
-        if self.service == DRR:
-            self.quantum = max(self.quantum, size)
         flow = self.flows[name]
         flow.packets.append((number, size))
         flow.most = max(flow.most, len(flow.packets))
@@ -129,8 +152,7 @@ class Reference:
             if self.service == WFQ:
                 self._due(name)
             else:
-                flow.credit = min(flow.credit, 0) + self._allotment(name)
-                self.round.append(name)
+                self._join(name)
         return dropped
 
     def dequeue(self, hint):
@@ -142,7 +164,10 @@ class Reference:
             name = next((name for name in best
                          if self.flows[name].packets[0][0] == hint), best[0])
         else:
+            while self.flows[self.round[0]].credit <= 0:
+                self._pass()
             name = self.round[0]
+            self.turn = self.flows[name].turn
         flow = self.flows[name]
         number, size = flow.packets.popleft()
         self._changed(name)
@@ -155,8 +180,7 @@ class Reference:
             if not flow.packets:
                 self._gone(name)
             elif flow.credit <= 0:
-                flow.credit += self._allotment(name)
-                self.round.append(self.round.pop(0))
+                self._pass()
         return name, number, size
 
 

@@ -597,14 +597,88 @@ def check_split_gso():
     before = bench.stats()
     super_packet(bench, 20, 1)
     assert bench.stats().qlen == before.qlen + 1
-    # A turn of drr is never too small for what waits.
+    # Whatever the quantum is, all of it comes out.
     bench.change(service=DRR, quantum=1)
     for port in range(4):
         super_packet(bench, 30, port)
-    assert bench.stats().x.quantum > 20000
+    assert bench.stats().x.quantum == 256
     bench.htb_rate(10**9, 60000)
     bench.drain(100)
     bench.empty()
+
+
+def backlog_of_two(bench, packets):
+    """Queue packets of the flows 2 and 3: {number: flow}."""
+    return {bench.put(flow)[0]: flow
+            for _ in range(packets) for flow in (2, 3)}
+
+
+def check_quantum_stays():
+    """Super-packets leave the turns of all others as short as they were."""
+    bench = FqBench(service=DRR, split_gso=False)
+    for _ in range(3):
+        super_packet(bench, 40, 1)
+    bench.drain(200)
+    assert bench.stats().x.quantum == 1514
+    owner = backlog_of_two(bench, 60)
+    left = [owner[frame.number] for frame in bench.drain(3)]
+    runs = [len(list(run)) for _, run in itertools.groupby(left)]
+    note(f"runs of at most {max(runs)} packets of 1000 bytes")
+    assert len(left) == 120 and max(runs) <= 2
+    bench.empty()
+
+
+def check_super_packets_pay():
+    """A flow of super-packets gets its share in bytes, and no more; what it
+    owes is paid by the turns of the others, whether it waits or is away."""
+    bench = FqBench(service=DRR, split_gso=False, limit=1000)
+    large = 20 * 1000 + 42
+    for _ in range(3):
+        bench.put(9)
+    bench.drain()
+    owner = backlog_of_two(bench, 150)
+    for _ in range(8):
+        super_packet(bench, 20, 1)
+    bytes_of, least, most = collections.Counter(), 0, 0
+    for _ in range(200):
+        frame = bench.receive(100)
+        if frame.size > 10000:
+            bytes_of[1] += large
+        else:
+            bytes_of[owner.get(frame.number)] += frame.size
+        lead = bytes_of[1] - bytes_of[2]
+        least, most = min(least, lead), max(most, lead)
+    note(f"super-packets are ahead by {least} to {most} bytes")
+    assert most <= large + 1514 and least >= -1514 - 1000
+    bench.htb_rate(10**8, 1514)
+    bench.drain(300)
+    bench.empty()
+
+    # It goes away with a debt of some 20 KB and returns at once, and later.
+    bench.htb_rate(HOLD_BPS, 1514)
+    # 20042 bytes less one turn are 18.5 packets of each of the others.
+    for meanwhile, low, high in ((0, 17, 22), (5, 12, 17), (30, 0, 2)):
+        backlog_of_two(bench, 60)
+        super_packet(bench, 20, 1)
+        while bench.receive(100).size < 10000:
+            pass
+        for _ in range(2 * meanwhile):
+            bench.receive(10)
+        mine, _ = bench.put(1)
+        waits = 0
+        while bench.receive(100).number != mine:
+            waits += 1
+        note(f"{meanwhile} packets of each later: waits for {waits} packets")
+        assert 2 * low <= waits <= 2 * high + 2
+        bench.drain(200)
+        bench.empty()
+    # With nobody there the debt is forgotten.
+    super_packet(bench, 20, 1)
+    bench.drain(100)
+    backlog_of_two(bench, 10)
+    mine, _ = bench.put(1)
+    left = [frame.number for frame in bench.drain(10)]
+    assert left.index(mine) <= 5, left
 
 
 def check_options_refused():
