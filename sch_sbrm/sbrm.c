@@ -53,30 +53,15 @@
 #include <linux/tcp.h>
 #include <linux/udp.h>
 #include <net/inet_ecn.h>
-#include <net/netlink.h>
 #include <net/pkt_sched.h>
 
 #include "compat.h"
 #include "pkt_sbrm.h"
 #include "sbrm_feedback.h"
 #include "sbrm_laws.h"
+#include "sbrm_options.h"
 #include "tollway_fixp.h"
 #include "tollway_random.h"
-
-#define SBRM_DEFAULT_LIMIT	1000U	/* packets */
-#define SBRM_DEFAULT_LIMIT_BYTES (1000U * 1514)
-#define SBRM_DEFAULT_TARGET	10U	/* packets */
-#define SBRM_DEFAULT_TARGET_BYTES (10U * 1514)
-
-#define SBRM_DEFAULT_PHI	4552665334ULL	/* 1.06 */
-#define SBRM_DEFAULT_ALPHA	1677722U	/* 0.1 */
-#define SBRM_DEFAULT_DELTA	3865470566U	/* 0.9 */
-#define SBRM_DEFAULT_SCALE	3865470566U	/* 0.9 */
-#define SBRM_DEFAULT_INTERVAL	1000U		/* us */
-#define SBRM_DEFAULT_AVPKT	1000U		/* bytes */
-
-/* Backlogs fit 31 bits, so that gamma * backlog fits 64 after the shift. */
-#define SBRM_LIMIT_MAX		((u32)S32_MAX)
 
 /* Flows are told apart by hash, for dithering: 4 KB for each queue. */
 #define SBRM_FLOWS_LOG		10
@@ -497,242 +482,6 @@ static void sbrm_reset(struct Qdisc *sch)
 	WRITE_ONCE(q->bytes, 0);
 }
 
-static struct netlink_range_validation sbrm_limit_range = {
-	.min = 1,
-	.max = SBRM_LIMIT_MAX,
-};
-
-static struct netlink_range_validation sbrm_target_range = {
-	.max = SBRM_LIMIT_MAX - 1,
-};
-
-static struct netlink_range_validation sbrm_gamma_range = {
-	.max = SBRM_GAMMA_ONE,
-};
-
-static struct netlink_range_validation sbrm_phi_range = {
-	.min = SBRM_PHI_ONE + 1,
-	.max = SBRM_PHI_MAX,
-};
-
-static struct netlink_range_validation sbrm_alpha_range = {
-	.min = 1,
-	.max = SBRM_ALPHA_MAX,
-};
-
-static struct netlink_range_validation sbrm_rate_range = {
-	.min = 1,
-	.max = SBRM_RATE_MAX,
-};
-
-static struct netlink_range_validation sbrm_avpkt_range = {
-	.min = 1,
-	.max = SBRM_AVPKT_MAX,
-};
-
-static struct netlink_range_validation sbrm_interval_range = {
-	.min = 1,
-	.max = SBRM_INTERVAL_MAX,
-};
-
-static struct netlink_range_validation sbrm_delta_range = {
-	.min = SBRM_DELTA_MIN,
-	.max = U32_MAX,
-};
-
-static struct netlink_range_validation sbrm_scale_range = {
-	.min = SBRM_SCALE_MIN,
-	.max = U32_MAX,
-};
-
-static const struct nla_policy sbrm_policy[TCA_SBRM_MAX + 1] = {
-	[TCA_SBRM_LAW]		= NLA_POLICY_MAX(NLA_U32, SBRM_LAW_MAX),
-	[TCA_SBRM_LIMIT]	= NLA_POLICY_FULL_RANGE(NLA_U32,
-							&sbrm_limit_range),
-	[TCA_SBRM_TARGET]	= NLA_POLICY_FULL_RANGE(NLA_U32,
-							&sbrm_target_range),
-	[TCA_SBRM_GAMMA]	= NLA_POLICY_FULL_RANGE(NLA_U64,
-							&sbrm_gamma_range),
-	[TCA_SBRM_FLAGS]	= NLA_POLICY_BITFIELD32(SBRM_F_SETTABLE),
-	[TCA_SBRM_RESET_STATS]	= { .type = NLA_FLAG },
-	[TCA_SBRM_FEEDBACK]	= NLA_POLICY_MAX(NLA_U32, SBRM_FEEDBACK_MAX),
-	[TCA_SBRM_PHI]		= NLA_POLICY_FULL_RANGE(NLA_U64,
-							&sbrm_phi_range),
-	[TCA_SBRM_ALPHA]	= NLA_POLICY_FULL_RANGE(NLA_U32,
-							&sbrm_alpha_range),
-	[TCA_SBRM_RATE]		= NLA_POLICY_FULL_RANGE(NLA_U64,
-							&sbrm_rate_range),
-	[TCA_SBRM_AVPKT]	= NLA_POLICY_FULL_RANGE(NLA_U32,
-							&sbrm_avpkt_range),
-	[TCA_SBRM_INTERVAL]	= NLA_POLICY_FULL_RANGE(NLA_U32,
-							&sbrm_interval_range),
-	[TCA_SBRM_DELTA]	= NLA_POLICY_FULL_RANGE(NLA_U32,
-							&sbrm_delta_range),
-	[TCA_SBRM_SCALE]	= NLA_POLICY_FULL_RANGE(NLA_U32,
-							&sbrm_scale_range),
-};
-
-/* Refuse an option that the law does not take, and say which laws do. */
-static int sbrm_options_check(u32 law, struct nlattr **tb,
-			      struct netlink_ext_ack *extack)
-{
-	u32 others = SBRM_LAW_OPTIONS & ~sbrm_laws[law].options;
-	int attr = TCA_SBRM_MAX;
-
-	while (attr && !(tb[attr] && others & BIT(attr)))
-		attr--;
-
-	switch (attr) {
-	case TCA_SBRM_TARGET:
-		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "target goes with mark sbrm, rem-pc2 and rem-pc3 only");
-		return -EINVAL;
-	case TCA_SBRM_GAMMA:
-		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "gamma does not go with mark vqm");
-		return -EINVAL;
-	case TCA_SBRM_PHI:
-		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "phi goes with mark rem-pc1, rem-pc2 and rem-pc3 only");
-		return -EINVAL;
-	case TCA_SBRM_ALPHA:
-		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "alpha goes with mark rem-pc3 only");
-		return -EINVAL;
-	case TCA_SBRM_RATE:
-		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "rate goes with mark rem-pc1, rem-pc3 and vqm only");
-		return -EINVAL;
-	case TCA_SBRM_AVPKT:
-		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "avpkt goes with mark rem-pc1, rem-pc3 and vqm only");
-		return -EINVAL;
-	case TCA_SBRM_INTERVAL:
-		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "interval goes with mark rem-pc1 and rem-pc3 only");
-		return -EINVAL;
-	case TCA_SBRM_DELTA:
-		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "delta goes with mark rem-pc1 and rem-pc3 only");
-		return -EINVAL;
-	case TCA_SBRM_SCALE:
-		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "scale goes with mark vqm only");
-		return -EINVAL;
-	}
-	return 0;
-}
-
-/* What belongs to the law, as it is before anything is said. */
-static void sbrm_params_default(struct sbrm_params *params, u32 law)
-{
-	params->law = law;
-	params->gamma = sbrm_laws[law].gamma;
-	params->phi = SBRM_DEFAULT_PHI;
-	params->alpha = SBRM_DEFAULT_ALPHA;
-	params->interval = SBRM_DEFAULT_INTERVAL;
-	params->delta = SBRM_DEFAULT_DELTA;
-	params->scale = SBRM_DEFAULT_SCALE;
-	params->flags &= ~SBRM_F_GAMMA_AUTO;
-	if (!params->gamma && sbrm_laws[law].options & BIT(TCA_SBRM_GAMMA))
-		params->flags |= SBRM_F_GAMMA_AUTO;
-}
-
-/**
- * sbrm_params_parse() - apply the attributes of a message to a set of values
- * @params: values in force, changed only if all attributes are good
- * @tb: parsed attributes, each within the range of its policy
- * @extack: where the error goes
- *
- * Return: 0 or -EINVAL.
- */
-static int sbrm_params_parse(struct sbrm_params *params, struct nlattr **tb,
-			     struct netlink_ext_ack *extack)
-{
-	struct sbrm_params new = *params;
-	int err;
-
-	if (tb[TCA_SBRM_LAW] && nla_get_u32(tb[TCA_SBRM_LAW]) != new.law)
-		sbrm_params_default(&new, nla_get_u32(tb[TCA_SBRM_LAW]));
-
-	err = sbrm_options_check(new.law, tb, extack);
-	if (err)
-		return err;
-
-	if (tb[TCA_SBRM_FEEDBACK])
-		new.feedback = nla_get_u32(tb[TCA_SBRM_FEEDBACK]);
-	if (tb[TCA_SBRM_PHI])
-		new.phi = nla_get_u64(tb[TCA_SBRM_PHI]);
-	if (tb[TCA_SBRM_ALPHA])
-		new.alpha = nla_get_u32(tb[TCA_SBRM_ALPHA]);
-	if (tb[TCA_SBRM_RATE])
-		new.rate = nla_get_u64(tb[TCA_SBRM_RATE]);
-	if (tb[TCA_SBRM_AVPKT])
-		new.avpkt = nla_get_u32(tb[TCA_SBRM_AVPKT]);
-	if (tb[TCA_SBRM_INTERVAL])
-		new.interval = nla_get_u32(tb[TCA_SBRM_INTERVAL]);
-	if (tb[TCA_SBRM_DELTA])
-		new.delta = nla_get_u32(tb[TCA_SBRM_DELTA]);
-	if (tb[TCA_SBRM_SCALE])
-		new.scale = nla_get_u32(tb[TCA_SBRM_SCALE]);
-	if (sbrm_laws[new.law].required & BIT(TCA_SBRM_RATE) && !new.rate) {
-		NL_SET_ERR_MSG(extack,
-			       "mark rem-pc1, rem-pc3 and vqm need rate, that of the link");
-		return -EINVAL;
-	}
-
-	if (tb[TCA_SBRM_FLAGS]) {
-		struct nla_bitfield32 flags;
-
-		flags = nla_get_bitfield32(tb[TCA_SBRM_FLAGS]);
-		new.flags = (new.flags & ~flags.selector) | flags.value;
-	}
-	if (!(new.flags & SBRM_F_ECN) && new.flags & SBRM_F_NODROP) {
-		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SBRM_FLAGS],
-				    "nodrop needs ecn: without it nothing would be priced");
-		return -EINVAL;
-	}
-
-	/* A number of packets means nothing in bytes: start from defaults. */
-	if ((new.flags ^ params->flags) & SBRM_F_BYTES) {
-		bool bytes = new.flags & SBRM_F_BYTES;
-
-		new.limit = bytes ? SBRM_DEFAULT_LIMIT_BYTES :
-				    SBRM_DEFAULT_LIMIT;
-		new.target = bytes ? SBRM_DEFAULT_TARGET_BYTES :
-				     SBRM_DEFAULT_TARGET;
-	}
-	if (tb[TCA_SBRM_LIMIT])
-		new.limit = nla_get_u32(tb[TCA_SBRM_LIMIT]);
-	if (tb[TCA_SBRM_TARGET])
-		new.target = nla_get_u32(tb[TCA_SBRM_TARGET]);
-	if (sbrm_laws[new.law].options & BIT(TCA_SBRM_TARGET) &&
-	    new.target >= new.limit) {
-		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SBRM_TARGET] ?:
-					    tb[TCA_SBRM_LIMIT],
-				    "target must be below limit");
-		return -EINVAL;
-	}
-
-	if (tb[TCA_SBRM_GAMMA]) {
-		new.gamma = nla_get_u64(tb[TCA_SBRM_GAMMA]);
-		if (new.gamma)
-			new.flags &= ~SBRM_F_GAMMA_AUTO;
-		else
-			new.flags |= SBRM_F_GAMMA_AUTO;
-		if (!new.gamma && sbrm_laws[new.law].gamma) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SBRM_GAMMA],
-					    "gamma auto goes with mark sbrm and rem-pc2 only");
-			return -EINVAL;
-		}
-	}
-	if (new.flags & SBRM_F_GAMMA_AUTO)
-		new.gamma = sbrm_gamma_auto(&new);
-
-	*params = new;
-	return 0;
-}
-
 /* Under the root lock, or before anyone else sees the queue. */
 static void sbrm_params_apply(struct sbrm_sched_data *q,
 			      const struct sbrm_params *params)
@@ -773,25 +522,21 @@ static int sbrm_change(struct Qdisc *sch, struct nlattr *opt,
 {
 	struct sbrm_sched_data *q = qdisc_priv(sch);
 	u32 drops = 0, drop_len = 0, segments;
-	struct nlattr *tb[TCA_SBRM_MAX + 1];
 	struct sbrm_params params;
 	struct sk_buff *skb;
+	bool reset_stats;
 	int err;
-
-	err = nla_parse_nested(tb, TCA_SBRM_MAX, opt, sbrm_policy, extack);
-	if (err)
-		return err;
 
 	/* Only changes write the parameters, and those hold RTNL. */
 	params = q->params;
-	err = sbrm_params_parse(&params, tb, extack);
+	err = sbrm_params_parse(&params, opt, &reset_stats, extack);
 	if (err)
 		return err;
 
 	sch_tree_lock(sch);
 
 	sbrm_params_apply(q, &params);
-	if (tb[TCA_SBRM_RESET_STATS]) {
+	if (reset_stats) {
 		memset(&q->stats, 0, sizeof(q->stats));
 		q->stats.backlog_max = sbrm_backlog(q);
 	}
@@ -821,74 +566,21 @@ static int sbrm_init(struct Qdisc *sch, struct nlattr *opt,
 		     struct netlink_ext_ack *extack)
 {
 	struct sbrm_sched_data *q = qdisc_priv(sch);
-	struct sbrm_params params = {
-		.limit		= SBRM_DEFAULT_LIMIT,
-		.target		= SBRM_DEFAULT_TARGET,
-		.avpkt		= SBRM_DEFAULT_AVPKT,
-		.feedback	= SBRM_FEEDBACK_MARK,
-		.flags		= SBRM_F_ECN | SBRM_F_SPLIT_GSO | SBRM_F_DITHER,
-	};
+	struct sbrm_params params;
 
 	q->random = get_random_u64();
 	q->key = get_random_u64();
-	sbrm_params_default(&params, SBRM_LAW_SBRM);
-	params.gamma = sbrm_gamma_auto(&params);
+	sbrm_params_init(&params);
 	sbrm_params_apply(q, &params);
 
 	return opt ? sbrm_change(sch, opt, extack) : 0;
 }
 
-/* The options of the law that is in force, and of no other. */
-static int sbrm_dump_law(struct sk_buff *skb, const struct sbrm_params *params)
-{
-	u32 options = sbrm_laws[READ_ONCE(params->law)].options;
-
-	if ((options & BIT(TCA_SBRM_PHI) &&
-	     nla_put_u64_64bit(skb, TCA_SBRM_PHI, READ_ONCE(params->phi),
-			       TCA_SBRM_PAD)) ||
-	    (options & BIT(TCA_SBRM_ALPHA) &&
-	     nla_put_u32(skb, TCA_SBRM_ALPHA, READ_ONCE(params->alpha))) ||
-	    (options & BIT(TCA_SBRM_RATE) &&
-	     nla_put_u64_64bit(skb, TCA_SBRM_RATE, READ_ONCE(params->rate),
-			       TCA_SBRM_PAD)) ||
-	    (options & BIT(TCA_SBRM_AVPKT) &&
-	     nla_put_u32(skb, TCA_SBRM_AVPKT, READ_ONCE(params->avpkt))) ||
-	    (options & BIT(TCA_SBRM_INTERVAL) &&
-	     nla_put_u32(skb, TCA_SBRM_INTERVAL,
-			 READ_ONCE(params->interval))) ||
-	    (options & BIT(TCA_SBRM_DELTA) &&
-	     nla_put_u32(skb, TCA_SBRM_DELTA, READ_ONCE(params->delta))) ||
-	    (options & BIT(TCA_SBRM_SCALE) &&
-	     nla_put_u32(skb, TCA_SBRM_SCALE, READ_ONCE(params->scale))))
-		return -EMSGSIZE;
-
-	return 0;
-}
-
 static int sbrm_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct sbrm_sched_data *q = qdisc_priv(sch);
-	const struct sbrm_params *params = &q->params;
-	struct nlattr *opts;
 
-	opts = nla_nest_start(skb, TCA_OPTIONS);
-	if (!opts)
-		return -EMSGSIZE;
-
-	if (nla_put_u32(skb, TCA_SBRM_LAW, READ_ONCE(params->law)) ||
-	    nla_put_u32(skb, TCA_SBRM_LIMIT, READ_ONCE(params->limit)) ||
-	    nla_put_u32(skb, TCA_SBRM_TARGET, READ_ONCE(params->target)) ||
-	    nla_put_u64_64bit(skb, TCA_SBRM_GAMMA, READ_ONCE(params->gamma),
-			      TCA_SBRM_PAD) ||
-	    nla_put_bitfield32(skb, TCA_SBRM_FLAGS, READ_ONCE(params->flags),
-			       SBRM_F_SETTABLE | SBRM_F_GAMMA_AUTO) ||
-	    nla_put_u32(skb, TCA_SBRM_FEEDBACK, READ_ONCE(params->feedback)) ||
-	    sbrm_dump_law(skb, params)) {
-		nla_nest_cancel(skb, opts);
-		return -EMSGSIZE;
-	}
-
-	return nla_nest_end(skb, opts);
+	return sbrm_params_dump(skb, &q->params);
 }
 
 static int sbrm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
