@@ -18,14 +18,17 @@
  * - other laws give other prices: see sbrm_laws.c. This file knows the queue
  *   and the packets, a law only numbers;
  * - instead of a mark a packet can carry the price itself: see
- *   sbrm_feedback.c.
+ *   sbrm_feedback.c;
+ * - what cannot carry a mark is dropped with a coupled probability, which asks
+ *   of a loss-based flow what the price asks of ours: see sbrm_classic.c.
  *
  * Source: S. Zimmermann, Congestion Pricing as Scalable, Efficient and Stable
  * Congestion Control for Future IP Networks, 2005 (CP05), section 5.4.
  *
  * Notable differences from the paper:
- * - a packet that is not ECN-capable is dropped with the probability that it
- *   would have been marked with, or left alone (nodrop);
+ * - a packet that is not ECN-capable is dropped with the coupled probability, or
+ *   with the one that it would have been marked with (price-drop), or left alone
+ *   (nodrop); the paper has no such packets;
  * - the draws of one flow are not independent but share out its marks evenly
  *	(dither), which leaves the probability as it is and takes most of the
  *	noise out of the price that a source sees: see sbrm_draw();
@@ -57,6 +60,7 @@
 
 #include "compat.h"
 #include "pkt_sbrm.h"
+#include "sbrm_classic.h"
 #include "sbrm_feedback.h"
 #include "sbrm_laws.h"
 #include "sbrm_options.h"
@@ -83,10 +87,11 @@
  * @found: backlog that packet found
  * @priced: price that @prob is for
  * @prob: probability m of a mark, Q32, of laws with a clock
+ * @classic: what packets pay that cannot carry a mark
  * @random: for draws; seeded for each queue
  * @key: for the hash of flows
  * @owed: marks that the flows of a hash are owed, in 2^-29: between -1 and 2
- * @stats: counters as dumped; @stats.price and @stats.prob are filled in there
+ * @stats: counters as dumped; prices and probabilities are filled in there
  */
 struct sbrm_sched_data {
 	const struct sbrm_law_ops	*law;
@@ -99,6 +104,7 @@ struct sbrm_sched_data {
 	u32			found;
 	u64			priced;
 	u64			prob;
+	struct sbrm_classic	classic;
 	u64			random;
 	u64			key;
 	s32			owed[SBRM_FLOWS];
@@ -315,6 +321,33 @@ static int sbrm_enqueue_split(struct sk_buff *skb, struct Qdisc *sch,
 	return NET_XMIT_SUCCESS;
 }
 
+/*
+ * Do packets pay the coupled probability that cannot be marked for the price?
+ * They are watched for overload, too.
+ */
+static bool sbrm_is_coupled(const struct sbrm_sched_data *q)
+{
+	return !(q->params.flags & (SBRM_F_NODROP | SBRM_F_PRICE_DROP));
+}
+
+/* ECN field of a packet, as far as the queue is to look at it. */
+static u8 sbrm_ecn(const struct sbrm_sched_data *q, struct sk_buff *skb)
+{
+	return q->params.flags & SBRM_F_ECN ? sbrm_ecn_get(skb) :
+					      INET_ECN_NOT_ECT;
+}
+
+/* A full queue drops a packet: of those that cannot be marked, keep account. */
+static void sbrm_overflow(struct sbrm_sched_data *q, struct sk_buff *skb,
+			  u32 segments)
+{
+	WRITE_ONCE(q->stats.full_drops, q->stats.full_drops + segments);
+	if (sbrm_is_coupled(q) && sbrm_ecn(q, skb) == INET_ECN_NOT_ECT)
+		sbrm_classic_lost(&q->classic,
+				  sbrm_classic_class(&q->classic, skb),
+				  qdisc_pkt_len(skb));
+}
+
 static int sbrm_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 			struct sk_buff **to_free)
 {
@@ -333,8 +366,7 @@ static int sbrm_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 
 	/* A packet larger than the limit passes through an empty queue. */
 	if (unlikely(size > room && sch->q.qlen)) {
-		WRITE_ONCE(q->stats.full_drops,
-			   q->stats.full_drops + segments);
+		sbrm_overflow(q, skb, segments);
 		return qdisc_drop(skb, sch, to_free);
 	}
 
@@ -378,20 +410,95 @@ static u64 sbrm_probability_now(struct sbrm_sched_data *q, u64 price)
 	return q->prob;
 }
 
+/* Draw with the probability of a mark: true if this packet is to pay. */
+static bool sbrm_hit(struct sbrm_sched_data *q, struct sk_buff *skb, u64 price)
+{
+	u64 prob = sbrm_probability_now(q, price);
+
+	return prob && (prob >= FIXP_ONE || sbrm_draw(q, skb, prob));
+}
+
+/*
+ * Charge the coupled probability, to a packet that cannot carry a mark or, with
+ * l4s-ect, one with ECT(0). Its draws are independent: they are rare, and what
+ * the flow gets to see is a loss, not a price.
+ *
+ * Return: true if the packet has paid and may leave.
+ */
+static bool sbrm_charge_coupled(struct sbrm_sched_data *q, struct sk_buff *skb,
+				bool may_drop)
+{
+	u64 prob = sbrm_classic_prob(&q->classic);
+	u32 segments;
+
+	if (tollway_random_u32(&q->random) >= prob)
+		return true;
+
+	segments = sbrm_segments(skb);
+	if (q->params.flags & SBRM_F_ECN && sbrm_ecn_set_ce(skb)) {
+		WRITE_ONCE(q->stats.marks, q->stats.marks + segments);
+		WRITE_ONCE(q->stats.coupled_marks,
+			   q->stats.coupled_marks + segments);
+		return true;
+	}
+	if (sbrm_classic_class(&q->classic, skb) == SBRM_EXEMPT) {
+		WRITE_ONCE(q->stats.spared, q->stats.spared + segments);
+		return true;
+	}
+	if (!may_drop)
+		return true;
+
+	WRITE_ONCE(q->stats.coupled_drops, q->stats.coupled_drops + segments);
+	sbrm_classic_lost(&q->classic, SBRM_PAYING, qdisc_pkt_len(skb));
+	return false;
+}
+
+/* The same of a packet that belongs to an overload: with that of a mark. */
+static bool sbrm_charge_overload(struct sbrm_sched_data *q,
+				 struct sk_buff *skb, u64 price, bool may_drop)
+{
+	u32 segments;
+
+	if (!sbrm_hit(q, skb, price) || !may_drop)
+		return true;
+
+	segments = sbrm_segments(skb);
+	WRITE_ONCE(q->stats.overload_drops,
+		   q->stats.overload_drops + segments);
+	sbrm_classic_lost(&q->classic, sbrm_classic_class(&q->classic, skb),
+			  qdisc_pkt_len(skb));
+	return false;
+}
+
 /* Charge the price: true if the packet has paid and may leave. */
 static bool sbrm_charge(struct sbrm_sched_data *q, struct sk_buff *skb,
 			u64 price, bool may_drop)
 {
-	u64 prob = sbrm_probability_now(q, price);
 	u32 flags = q->params.flags;
 	u32 segments;
 
-	if (!prob || (prob < FIXP_ONE && !sbrm_draw(q, skb, prob)))
+	if (sbrm_is_coupled(q)) {
+		u8 ecn;
+
+		sbrm_classic_see(&q->classic, price, qdisc_pkt_len(skb));
+		if (!price && !q->classic.mean)
+			return true;
+
+		ecn = sbrm_ecn(q, skb);
+		if (ecn == INET_ECN_NOT_ECT && unlikely(q->classic.overload) &&
+		    sbrm_classic_overloaded(&q->classic, skb))
+			return sbrm_charge_overload(q, skb, price, may_drop);
+		if (ecn == INET_ECN_NOT_ECT ||
+		    (ecn == INET_ECN_ECT_0 && flags & SBRM_F_L4S_ECT))
+			return sbrm_charge_coupled(q, skb, may_drop);
+	}
+
+	if (!sbrm_hit(q, skb, price))
 		return true;
 
 	segments = sbrm_segments(skb);
 	if (flags & SBRM_F_ECN) {
-		if (INET_ECN_set_ce(skb)) {
+		if (sbrm_ecn_set_ce(skb)) {
 			WRITE_ONCE(q->stats.marks, q->stats.marks + segments);
 			return true;
 		}
@@ -477,6 +584,7 @@ static void sbrm_reset(struct Qdisc *sch)
 	struct sbrm_sched_data *q = qdisc_priv(sch);
 
 	sbrm_state_reset(q);
+	sbrm_classic_reset(&q->classic);
 	qdisc_reset_queue(sch);
 	WRITE_ONCE(q->packets, 0);
 	WRITE_ONCE(q->bytes, 0);
@@ -507,8 +615,11 @@ static void sbrm_params_apply(struct sbrm_sched_data *q,
 	WRITE_ONCE(q->params.interval, params->interval);
 	WRITE_ONCE(q->params.delta, params->delta);
 	WRITE_ONCE(q->params.scale, params->scale);
+	WRITE_ONCE(q->params.coupling, params->coupling);
+	WRITE_ONCE(q->params.small, params->small);
 	WRITE_ONCE(q->params.flags, params->flags);
 
+	sbrm_classic_set(&q->classic, params->coupling, params->small);
 	sbrm_coef_set(&q->coef, params);
 	WRITE_ONCE(q->law, &sbrm_laws[params->law]);
 	if (first || other_law)
@@ -572,6 +683,7 @@ static int sbrm_init(struct Qdisc *sch, struct nlattr *opt,
 	q->key = get_random_u64();
 	sbrm_params_init(&params);
 	sbrm_params_apply(q, &params);
+	sbrm_classic_reset(&q->classic);
 
 	return opt ? sbrm_change(sch, opt, extack) : 0;
 }
@@ -606,6 +718,11 @@ static int sbrm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.carried	= READ_ONCE(q->stats.carried),
 		.uncarried	= READ_ONCE(q->stats.uncarried),
 		.saturated	= READ_ONCE(q->stats.saturated),
+		.coupled_drops	= READ_ONCE(q->stats.coupled_drops),
+		.coupled_marks	= READ_ONCE(q->stats.coupled_marks),
+		.spared		= READ_ONCE(q->stats.spared),
+		.overload_drops	= READ_ONCE(q->stats.overload_drops),
+		.overload	= READ_ONCE(q->classic.overload),
 	};
 
 	/* As the next packet will find it: only the copy sees the time. */
@@ -618,6 +735,10 @@ static int sbrm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		law->fill_xstats(&q->coef, &state, &st);
 	st.price = sbrm_price(law, &q->coef, &state, backlog);
 	st.prob = min_t(u64, sbrm_probability(law, st.price), U32_MAX);
+	st.coupled_prob = min_t(u64, U32_MAX,
+				sbrm_coupled(READ_ONCE(q->classic.mean),
+					     READ_ONCE(q->classic.coupling),
+					     READ_ONCE(q->classic.inverse)));
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 

@@ -31,6 +31,9 @@
  * @scale: of the virtual queue, Q32, %SBRM_SCALE_MIN ..
  * @law: an &enum sbrm_law
  * @feedback: an &enum sbrm_feedback
+ * @coupling: k of the coupled probability, Q20, %SBRM_COUPLING_MIN ..
+ *	%SBRM_COUPLING_MAX
+ * @small: bytes up to which a packet is exempt from it, at most 65535
  * @flags: %SBRM_F_ bits
  */
 struct sbrm_params {
@@ -46,6 +49,8 @@ struct sbrm_params {
 	u32	scale;
 	u32	law;
 	u32	feedback;
+	u32	coupling;
+	u32	small;
 	u32	flags;
 };
 

@@ -138,9 +138,28 @@ def test_a_setting_wins_over_a_preset():
     assert (values["target"], values["phi"]) == (7, 1.06)
 
 
+@pytest.mark.parametrize("name", experiments.EXPERIMENTS)
+def test_the_price_of_packets_without_ecn_is_that_of_the_published_runs(name):
+    for aqm in ("sbrm", "rem", "rem4", "vqm", "price", "price-sbrm"):
+        values = experiments.parse_settings(experiments.get(name), [], "sbrm",
+                                            aqm)
+        words = settings.aqm_words(aqm, values).split()
+        assert ("price-drop" in words) != ("nodrop" in words)
+        assert "coupling" not in words
+
+
+def test_packets_without_ecn_can_be_coupled():
+    values = experiments.parse_settings(
+        experiments.get("double-bottleneck"), ["coupling=2.5"])
+    assert settings.aqm_words("sbrm", values).endswith(" coupling 2.5")
+    values["nodrop"] = 1
+    assert settings.aqm_words("sbrm", values).endswith(" nodrop")
+    assert "price-drop" not in settings.aqm_words("red", values)
+
+
 def test_sbrm_is_untouched_by_other_laws():
     made = job("double-bottleneck")
-    assert made["aqm"] == "sbrm limit 1000 target 10 gamma 0.015"
+    assert made["aqm"] == "sbrm limit 1000 target 10 gamma 0.015 price-drop"
     assert not any(name.endswith(("phi", "rtt", "slow_start"))
                    for name in made["sysctls"])
 
@@ -381,7 +400,7 @@ def test_the_papers_setups_are_other_than_ours():
         return made["aqm"], {key.rpartition(".")[2]: value for key, value
                              in made["sysctls"].items()}
     queue, source = sysctl(None, "sbrm", "sbrm", "setup=paper")
-    assert queue == "sbrm limit 300 target 10 gamma auto no-dither"
+    assert queue == "sbrm limit 300 target 10 gamma auto price-drop no-dither"
     assert (source["source"], source["estimator"]) == ("aimd", "raw")
     queue, source = sysctl(None, "sbrm", "sbrm")
     assert "no-dither" not in queue

@@ -21,8 +21,11 @@ pytestmark = pytest.mark.skipif(not TC or not shutil.which("cc"),
 
 # pkt_sbrm.h
 (LAW, LIMIT, TARGET, GAMMA, FLAGS, RESET_STATS, FEEDBACK, PHI, ALPHA, RATE, AVPKT, INTERVAL,
- DELTA, SCALE) = range(2, 16)
-BYTES, ECN, NODROP, SPLIT_GSO, DITHER, GAMMA_AUTO = 1, 2, 4, 8, 16, 1 << 31
+ DELTA, SCALE, COUPLING, SMALL) = range(2, 18)
+BYTES, ECN, NODROP, SPLIT_GSO, DITHER, PRICE_DROP, L4S_ECT = (1 << bit for bit in range(7))
+GAMMA_AUTO, SETTABLE = 1 << 31, 127
+# Whatever is said of packets that are not ECN-capable settles both.
+CHOICE = NODROP | PRICE_DROP
 ONE = 1 << 48
 
 
@@ -38,7 +41,8 @@ def test_help_names_every_word(tc):
                  "feedback mark | price | four-bit", "phi NUMBER", "alpha NUMBER", "rate RATE",
                  "avpkt BYTES", "interval TIME", "delta NUMBER", "scale NUMBER",
                  "limit N", "target N", "gamma auto|NUMBER", "packets | bytes",
-                 "ecn | drop", "nodrop", "split-gso | no-split-gso",
+                 "ecn | drop", "coupled | price-drop | nodrop", "any-ect | l4s-ect",
+                 "coupling NUMBER", "small BYTES", "split-gso | no-split-gso",
                  "dither | no-dither", "reset-stats"):
         assert word in done.stderr
 
@@ -58,13 +62,26 @@ def test_help_names_every_word(tc):
     ("gamma auto", {GAMMA: u64(0)}),
     ("gamma 1", {GAMMA: u64(ONE)}),
     ("gamma 0.5 (auto)", {GAMMA: u64(0)}),
-    # "ecn" and "drop" each settle nodrop as well
-    ("ecn", {FLAGS: flags(ECN, ECN | NODROP)}),
-    ("drop", {FLAGS: flags(0, ECN | NODROP)}),
-    ("noecn", {FLAGS: flags(0, ECN | NODROP)}),
-    ("drop noecn", {FLAGS: flags(0, ECN | NODROP)}),
-    ("nodrop", {FLAGS: flags(NODROP, NODROP)}),
-    ("nodrop ecn", {FLAGS: flags(ECN | NODROP, ECN | NODROP)}),
+    # "ecn" and "drop" each settle what becomes of the others as well
+    ("ecn", {FLAGS: flags(ECN, ECN | CHOICE)}),
+    ("drop", {FLAGS: flags(0, ECN | CHOICE | L4S_ECT)}),
+    ("noecn", {FLAGS: flags(0, ECN | CHOICE | L4S_ECT)}),
+    ("drop noecn", {FLAGS: flags(0, ECN | CHOICE | L4S_ECT)}),
+    ("drop price-drop", {FLAGS: flags(PRICE_DROP, ECN | CHOICE | L4S_ECT)}),
+    ("nodrop", {FLAGS: flags(NODROP, CHOICE)}),
+    ("price-drop", {FLAGS: flags(PRICE_DROP, CHOICE)}),
+    ("coupled", {FLAGS: flags(0, CHOICE)}),
+    ("nodrop ecn", {FLAGS: flags(ECN | NODROP, ECN | CHOICE)}),
+    ("ecn price-drop", {FLAGS: flags(ECN | PRICE_DROP, ECN | CHOICE)}),
+    ("l4s-ect", {FLAGS: flags(L4S_ECT, L4S_ECT)}),
+    ("any-ect", {FLAGS: flags(0, L4S_ECT)}),
+    ("coupling 2", {COUPLING: u32(2 << 20)}),
+    ("coupling 0.01", {COUPLING: u32(10486)}),
+    ("coupling 1000 small 63kb ecn l4s-ect coupled",
+     {COUPLING: u32(1000 << 20), SMALL: u32(63 << 10),
+      FLAGS: flags(ECN | L4S_ECT, ECN | CHOICE | L4S_ECT)}),
+    ("small 0", {SMALL: u32(0)}),
+    ("small 65535", {SMALL: u32(65535)}),
     ("split-gso", {FLAGS: flags(SPLIT_GSO, SPLIT_GSO)}),
     ("no-split-gso", {FLAGS: flags(0, SPLIT_GSO)}),
     ("dither", {FLAGS: flags(DITHER, DITHER)}),
@@ -96,7 +113,7 @@ def test_help_names_every_word(tc):
     ("interval 250", {INTERVAL: u32(250)}),
     ("reset-stats no-split-gso drop gamma auto target 2 limit 9 packets mark sbrm",
      {LAW: u32(0), LIMIT: u32(9), TARGET: u32(2), GAMMA: u64(0), RESET_STATS: b"",
-      FLAGS: flags(0, BYTES | ECN | NODROP | SPLIT_GSO)}),
+      FLAGS: flags(0, BYTES | ECN | CHOICE | L4S_ECT | SPLIT_GSO)}),
 ])
 def test_request(tc, line, sent):
     assert tc.options(line) == sent
@@ -166,6 +183,16 @@ def test_gamma_is_rounded_to_the_nearest_unit(tc, word):
     ("no-split-gso split-gso", "split-gso contradicts no-split-gso"),
     ("drop nodrop", "nodrop goes with ecn, not with drop"),
     ("nodrop noecn", "nodrop goes with ecn, not with drop"),
+    ("drop l4s-ect", "l4s-ect goes with ecn, not with drop"),
+    ("nodrop price-drop", "nodrop contradicts price-drop"),
+    ("nodrop coupled", "nodrop contradicts coupled"),
+    ("price-drop coupled", "coupled contradicts price-drop"),
+    ("any-ect l4s-ect", "l4s-ect contradicts any-ect"),
+    *((f"coupling '{bad}'", f'coupling takes a decimal number from 0.01 to 1000, not "{bad}"')
+      for bad in ("0", "0.0099", "1000.1", "-2", "nan", "", "two")),
+    *((f"small '{bad}'", f'small takes a size from 0b to 65535b, not "{bad}"')
+      for bad in ("-1", "65536", "64kb", "1p", "")),
+    ("small 1 small 2", "small is given twice"),
 ])
 def test_bad_line_is_one_sentence_and_sends_nothing(tc, line, says):
     done = tc.add(line)
@@ -176,7 +203,13 @@ def test_bad_line_is_one_sentence_and_sends_nothing(tc, line, says):
 def options(limit=1000, target=10, gamma=0.015, value=ECN | SPLIT_GSO | DITHER, law=0):
     units = gamma if isinstance(gamma, int) else round(gamma * ONE)
     return {LAW: u32(law), LIMIT: u32(limit), TARGET: u32(target), GAMMA: u64(units),
-            FLAGS: flags(value, 0x8000001F)}
+            FLAGS: flags(value, GAMMA_AUTO | SETTABLE)}
+
+
+def selected(value):
+    """The flags that the text of a dump sets: any-ect is not part of it."""
+    return flags(value & SETTABLE, SETTABLE if value & L4S_ECT or not value & ECN else
+                 SETTABLE & ~L4S_ECT)
 
 
 AUTO = round(math.log(100) / 990 * ONE)
@@ -188,6 +221,16 @@ AUTO = round(math.log(100) / 990 * ONE)
     (options(), "mark sbrm limit 1000p target 10p gamma 0.015 ecn split-gso dither"),
     (options(value=ECN | NODROP),
      "mark sbrm limit 1000p target 10p gamma 0.015 ecn nodrop no-split-gso no-dither"),
+    (options(value=ECN | PRICE_DROP),
+     "mark sbrm limit 1000p target 10p gamma 0.015 ecn price-drop no-split-gso no-dither"),
+    (options(value=PRICE_DROP),
+     "mark sbrm limit 1000p target 10p gamma 0.015 drop price-drop no-split-gso no-dither"),
+    (options(value=ECN | L4S_ECT | DITHER) | {COUPLING: u32(2 << 20), SMALL: u32(256)},
+     "mark sbrm limit 1000p target 10p gamma 0.015 ecn coupling 2 small 256b l4s-ect "
+     "no-split-gso dither"),
+    (options(value=0) | {COUPLING: u32(10486), SMALL: u32(0)},
+     "mark sbrm limit 1000p target 10p gamma 0.015 drop coupling 0.01 small 0b no-split-gso "
+     "no-dither"),
     (options(value=0), "mark sbrm limit 1000p target 10p gamma 0.015 drop no-split-gso no-dither"),
     (options(307200, 15360, 8e-5, BYTES | ECN),
      "mark sbrm limit 300Kb target 15Kb bytes gamma 8e-05 ecn no-split-gso no-dither"),
@@ -204,7 +247,7 @@ def test_text_can_be_given_back(tc, given, text):
     expect = dict(given)
     if value & GAMMA_AUTO:
         expect[GAMMA] = u64(0)
-    expect[FLAGS] = flags(value & 0x1F, 0x1F)
+    expect[FLAGS] = selected(value)
     assert tc.options(shlex.join(text.split())) == expect
 
 
@@ -233,7 +276,7 @@ def test_text_of_a_law_can_be_given_back(tc, given, unused, text):
     assert tc.text(dump(given)) == text
     expect = {key: value for key, value in given.items() if key not in unused}
     value, = struct.unpack_from("=I", given[FLAGS])
-    expect[FLAGS] = flags(value & 0x1F, 0x1F)
+    expect[FLAGS] = selected(value)
     assert tc.options(shlex.join(text.split())) == expect
 
 
@@ -244,7 +287,9 @@ def test_text_of_a_law_can_be_given_back(tc, given, unused, text):
     ("scale", SCALE, (42949673, 2**31 + 1, 2**32 - 2, 2**32 - 1)),
     ("rate", RATE, (1, 125, 1000, 12000001, 2**37)),
     ("interval", INTERVAL, (1, 999, 1000, 1001, 999999, 1000000)),
-    ("avpkt", AVPKT, (1, 1000, 1024, 65535))])
+    ("avpkt", AVPKT, (1, 1000, 1024, 65535)),
+    ("coupling", COUPLING, (10486, 2**20 + 1, 2 << 20, 2**20 * 1000 - 1, 2**20 * 1000)),
+    ("small", SMALL, (0, 1, 256, 1024, 65535))])
 def test_every_value_can_be_given_back(tc, option, attribute, values):
     pack = u64 if attribute in (PHI, RATE) else u32
     for value in values:
@@ -273,10 +318,15 @@ def test_json_options(tc):
     assert tc.json(dump(options(gamma=AUTO, value=ECN | SPLIT_GSO | GAMMA_AUTO)))["options"] == {
         "law": "sbrm", "limit": 1000, "target": 10, "unit": "packets",
         "gamma": pytest.approx(AUTO / ONE, rel=1e-6), "gamma_auto": True,
-        "ecn": True, "nodrop": False, "split_gso": True, "dither": False}
+        "ecn": True, "nodrop": False, "price_drop": False, "l4s_ect": False, "split_gso": True, "dither": False}
     assert tc.json(dump(options(4194304, 307201, 8e-5, BYTES | ECN | NODROP)))["options"] == {
         "law": "sbrm", "limit": 4194304, "target": 307201, "unit": "bytes", "gamma": 8e-5,
-        "gamma_auto": False, "ecn": True, "nodrop": True, "split_gso": False, "dither": False}
+        "gamma_auto": False, "ecn": True, "nodrop": True, "price_drop": False, "l4s_ect": False,
+        "split_gso": False, "dither": False}
+    shown = tc.json(dump(options(value=ECN | L4S_ECT) | {COUPLING: u32(3 << 19),
+                                                         SMALL: u32(100)}))["options"]
+    assert {key: shown[key] for key in ("coupling", "small", "l4s_ect")} == {
+        "coupling": 1.5, "small": 100, "l4s_ect": True}
 
 
 def test_incomplete_or_newer_options(tc):
@@ -291,9 +341,11 @@ def test_incomplete_or_newer_options(tc):
 
 
 def xstats(packets=4, backlog_sum=50, marks=3, price_drops=2, full_drops=1, price=2**31,
-           backlog_max=40, prob=2**30, carried=0, uncarried=0, saturated=0, rate=0, virtual=0):
-    return struct.pack("=6Q2I5Q", packets, backlog_sum, marks, price_drops, full_drops, price,
-                       backlog_max, prob, carried, uncarried, saturated, rate, virtual)
+           backlog_max=40, prob=2**30, carried=0, uncarried=0, saturated=0, rate=0, virtual=0,
+           coupled=(0, 0, 0, 0, 0, 0)):
+    return struct.pack("=6Q2I9Q2I", packets, backlog_sum, marks, price_drops, full_drops, price,
+                       backlog_max, prob, carried, uncarried, saturated, rate, virtual,
+                       *coupled)
 
 
 def statistics(tc, stats):
@@ -315,6 +367,22 @@ def test_statistics_of_laws(tc):
     assert {key: shown[key] for key in ("carried", "uncarried", "saturated", "input",
                                         "virtual_backlog")} == {
         "carried": 2**63 + 1, "uncarried": 0, "saturated": 1, "input": 7, "virtual_backlog": 0}
+
+
+def test_statistics_of_packets_without_ecn(tc):
+    assert statistics(tc, xstats(coupled=(7, 6, 5, 0, 2**30, 0)))[2:] == [
+        " coupled_drops 7 coupled_marks 6 spared 5 overload_drops 0 coupled_prob 0.25"]
+    assert statistics(tc, xstats(coupled=(0, 0, 0, 4, 0, 1)))[2:] == [
+        " coupled_drops 0 coupled_marks 0 spared 0 overload_drops 4 coupled_prob 0 "
+        "overload paying"]
+    shown = tc.json(dump(options(), xstats(coupled=(0, 0, 0, 0, 2**31, 0))), "-s")
+    assert {key: shown[key] for key in ("coupled_drops", "coupled_marks", "spared",
+                                        "overload_drops", "coupled_prob", "overload")} == {
+        "coupled_drops": 0, "coupled_marks": 0, "spared": 0, "overload_drops": 0,
+        "coupled_prob": 0.5, "overload": "none"}
+    shown = tc.json(dump(options(), xstats(coupled=(1, 2, 3, 2**63 + 1, 2**32 - 1, 3))), "-s")
+    assert (shown["overload_drops"], shown["coupled_prob"], shown["overload"]) == (
+        2**63 + 1, 1.0, "all")
 
 
 def test_statistics_json(tc):

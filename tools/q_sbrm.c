@@ -53,6 +53,9 @@ static const struct decimal {
 }, scale_decimal = {
 	"scale", "a decimal number from 0.01 to 1",
 	SBRM_PHI_ONE, SBRM_SCALE_MIN, SBRM_PHI_ONE,
+}, coupling_decimal = {
+	"coupling", "a decimal number from 0.01 to 1000",
+	SBRM_COUPLING_ONE, SBRM_COUPLING_MIN, SBRM_COUPLING_MAX,
 };
 
 static const struct flag_word flag_words[] = {
@@ -62,6 +65,10 @@ static const struct flag_word flag_words[] = {
 	{ "drop", SBRM_F_ECN, false },
 	{ "noecn", SBRM_F_ECN, false },
 	{ "nodrop", SBRM_F_NODROP, true },
+	{ "price-drop", SBRM_F_PRICE_DROP, true },
+	{ "coupled", SBRM_F_PRICE_DROP, false },
+	{ "l4s-ect", SBRM_F_L4S_ECT, true },
+	{ "any-ect", SBRM_F_L4S_ECT, false },
 	{ "split-gso", SBRM_F_SPLIT_GSO, true },
 	{ "no-split-gso", SBRM_F_SPLIT_GSO, false },
 	{ "dither", SBRM_F_DITHER, true },
@@ -72,7 +79,7 @@ static const struct flag_word flag_words[] = {
 struct request {
 	/* words, NULL: absent */
 	const char *law, *feedback, *limit, *target, *gamma, *phi, *alpha;
-	const char *rate, *avpkt, *interval, *delta, *scale;
+	const char *rate, *avpkt, *interval, *delta, *scale, *coupling, *small;
 	struct nla_bitfield32 flags;
 	bool reset_stats;
 };
@@ -84,7 +91,10 @@ static void explain(void)
 	      "                [ phi NUMBER ] [ alpha NUMBER ]\n"
 	      "                [ rate RATE ] [ avpkt BYTES ] [ interval TIME ]\n"
 	      "                [ delta NUMBER ] [ scale NUMBER ]\n"
-	      "                [ packets | bytes ] [ ecn | drop ] [ nodrop ]\n"
+	      "                [ packets | bytes ] [ ecn | drop ]\n"
+	      "                [ coupled | price-drop | nodrop ]\n"
+	      "                [ coupling NUMBER ] [ small BYTES ]\n"
+	      "                [ any-ect | l4s-ect ]\n"
 	      "                [ split-gso | no-split-gso ] [ dither | no-dither ]\n"
 	      "                [ reset-stats ]\n"
 	      "\n"
@@ -108,8 +118,16 @@ static void explain(void)
 	      "interval  between updates of rem-pc1 and rem-pc3, to 1s (1ms)\n"
 	      "delta     weight of the last interval in the input, 0.001 to 1 (0.9)\n"
 	      "scale     of the virtual queue to the real one, 0.01 to 1 (0.9)\n"
-	      "ecn       mark ECN-capable packets and drop the others as often; with\n"
-	      "          nodrop let the others pass; drop (or noecn): drop all\n"
+	      "ecn       mark ECN-capable packets, and charge the others as said next;\n"
+	      "          drop (or noecn): mark none, and charge all of them so\n"
+	      "coupled   drop them with probability (price / coupling)^2, but for SYNs,\n"
+	      "          pure ACKs and small ones; price-drop: drop all of them as often\n"
+	      "          as others are marked; nodrop: drop none\n"
+	      "coupling  above it, 1.22 coupling / RTT is what a loss-based flow is\n"
+	      "          willing to pay, packets/s: 0.01 to 1000 (2)\n"
+	      "small     bytes up to which a packet is small, 0 to 65535 (256)\n"
+	      "any-ect   mark ECT(0) and ECT(1) for the price; l4s-ect: only ECT(1),\n"
+	      "          and ECT(0) as often as others are dropped\n"
 	      "dither    share out the marks of each flow evenly; no-dither: draw for\n"
 	      "          each packet by itself\n",
 	      stderr);
@@ -208,6 +226,14 @@ static int parse_avpkt(const char *word, __u32 *avpkt)
 	return bad_value("avpkt", "a size from 1b to 65535b", word);
 }
 
+static int parse_small(const char *word, __u32 *small)
+{
+	if (bytes_from_word(word, small) && *small <= SBRM_SMALL_MAX)
+		return 0;
+
+	return bad_value("small", "a size from 0b to 65535b", word);
+}
+
 static int parse_interval(const char *word, __u32 *interval)
 {
 	/* get_time() does not see what does not fit its 32 bits. */
@@ -221,20 +247,34 @@ static int parse_interval(const char *word, __u32 *interval)
 }
 
 /*
- * "ecn" and "drop" alone also say what becomes of packets that are not
- * ECN-capable: the price drops them.
+ * coupled, price-drop and nodrop are one choice, of two bits. "ecn" and "drop"
+ * alone choose the first of them, and "drop" leaves no ECT to tell apart.
  */
-static int settle_nodrop(struct nla_bitfield32 *flags)
+static int settle_classic(struct nla_bitfield32 *flags)
 {
-	if (!(flags->selector & SBRM_F_ECN))
-		return 0;
+	const __u32 choice = SBRM_F_NODROP | SBRM_F_PRICE_DROP;
 
-	if ((flags->value & SBRM_F_NODROP) && !(flags->value & SBRM_F_ECN)) {
-		fputs("sbrm: nodrop goes with ecn, not with drop.\n", stderr);
+	if ((flags->selector & SBRM_F_ECN) && !(flags->value & SBRM_F_ECN)) {
+		if (flags->value & SBRM_F_NODROP) {
+			fputs("sbrm: nodrop goes with ecn, not with drop.\n",
+			      stderr);
+			return -1;
+		}
+		if (flags->value & SBRM_F_L4S_ECT) {
+			fputs("sbrm: l4s-ect goes with ecn, not with drop.\n",
+			      stderr);
+			return -1;
+		}
+		flags->selector |= SBRM_F_L4S_ECT;
+	}
+	if ((flags->selector & choice) == choice) {
+		fprintf(stderr, "sbrm: nodrop contradicts %s.\n",
+			flags->value & SBRM_F_PRICE_DROP ? "price-drop" :
+							   "coupled");
 		return -1;
 	}
-
-	flags->selector |= SBRM_F_NODROP;
+	if (flags->selector & (choice | SBRM_F_ECN))
+		flags->selector |= choice;
 	return 0;
 }
 
@@ -260,6 +300,8 @@ static int parse_option(int argc, char **argv, struct request *req)
 		{ "interval", "a time", &req->interval },
 		{ "delta", "a number", &req->delta },
 		{ "scale", "a number", &req->scale },
+		{ "coupling", "a number", &req->coupling },
+		{ "small", "a size", &req->small },
 	}, *o, *end = options + ARRAY_SIZE(options);
 
 	for (o = options; o < end && strcmp(*argv, o->option); o++)
@@ -309,13 +351,13 @@ static int parse_words(int argc, char **argv, struct request *req)
 			return -1;
 	}
 
-	return settle_nodrop(&req->flags);
+	return settle_classic(&req->flags);
 }
 
 /* Values of the words, for those that are there. */
 struct values {
 	__u32 law, feedback, limit, target, alpha, avpkt, interval, delta;
-	__u32 scale;
+	__u32 scale, coupling, small;
 	__u64 gamma, phi, rate;
 };
 
@@ -345,7 +387,11 @@ static int parse_values(const struct request *req, struct values *v)
 	    (req->delta &&
 	     parse_decimal32(&delta_decimal, req->delta, &v->delta)) ||
 	    (req->scale &&
-	     parse_decimal32(&scale_decimal, req->scale, &v->scale)))
+	     parse_decimal32(&scale_decimal, req->scale, &v->scale)) ||
+	    (req->coupling &&
+	     parse_decimal32(&coupling_decimal, req->coupling,
+			     &v->coupling)) ||
+	    (req->small && parse_small(req->small, &v->small)))
 		return -1;
 
 	if (req->limit && req->target && v->target >= v->limit) {
@@ -384,6 +430,10 @@ static void add_attributes(struct nlmsghdr *n, const struct request *req,
 		addattr32(n, MSG_MAX, TCA_SBRM_DELTA, v->delta);
 	if (req->scale)
 		addattr32(n, MSG_MAX, TCA_SBRM_SCALE, v->scale);
+	if (req->coupling)
+		addattr32(n, MSG_MAX, TCA_SBRM_COUPLING, v->coupling);
+	if (req->small)
+		addattr32(n, MSG_MAX, TCA_SBRM_SMALL, v->small);
 	if (req->flags.selector)
 		addattr_l(n, MSG_MAX, TCA_SBRM_FLAGS, &req->flags,
 			  sizeof(req->flags));
@@ -495,21 +545,42 @@ static void print_of_law(struct rtattr *tb[])
 		print_decimal(&delta_decimal, value, false);
 }
 
-static void print_flags(__u32 flags)
+/* How packets pay that are not marked for the price. */
+static void print_classic(__u32 flags, struct rtattr *tb[])
 {
 	bool ecn = flags & SBRM_F_ECN;
 	bool nodrop = flags & SBRM_F_NODROP;
-	bool split_gso = flags & SBRM_F_SPLIT_GSO;
-	bool dither = flags & SBRM_F_DITHER;
+	bool price_drop = flags & SBRM_F_PRICE_DROP;
+	bool l4s_ect = flags & SBRM_F_L4S_ECT;
+	__u32 value;
 
 	print_bool(PRINT_JSON, "ecn", NULL, ecn);
 	print_bool(PRINT_JSON, "nodrop", NULL, nodrop);
+	print_bool(PRINT_JSON, "price_drop", NULL, price_drop);
+	print_bool(PRINT_JSON, "l4s_ect", NULL, l4s_ect);
+
+	print_string(PRINT_FP, NULL, "%s ", ecn ? "ecn" : "drop");
+	if (nodrop || price_drop) {
+		print_string(PRINT_FP, NULL, "%s ",
+			     nodrop ? "nodrop" : "price-drop");
+		return;
+	}
+	if (get_attr(tb[TCA_SBRM_COUPLING], &value, sizeof(value)))
+		print_decimal(&coupling_decimal, value, false);
+	if (get_attr(tb[TCA_SBRM_SMALL], &value, sizeof(value)))
+		print_uint(PRINT_ANY, "small", "small %ub ", value);
+	if (l4s_ect)
+		print_string(PRINT_FP, NULL, "l4s-ect ", NULL);
+}
+
+static void print_flags(__u32 flags)
+{
+	bool split_gso = flags & SBRM_F_SPLIT_GSO;
+	bool dither = flags & SBRM_F_DITHER;
+
 	print_bool(PRINT_JSON, "split_gso", NULL, split_gso);
 	print_bool(PRINT_JSON, "dither", NULL, dither);
 
-	print_string(PRINT_FP, NULL, "%s ", ecn ? "ecn" : "drop");
-	if (ecn && nodrop)
-		print_string(PRINT_FP, NULL, "nodrop ", NULL);
 	print_string(PRINT_FP, NULL, "%s ",
 		     split_gso ? "split-gso" : "no-split-gso");
 	print_string(PRINT_FP, NULL, "%s ", dither ? "dither" : "no-dither");
@@ -554,8 +625,10 @@ static int sbrm_print_opt(const struct qdisc_util *qu, FILE *f,
 	    get_attr(tb[TCA_SBRM_GAMMA], &gamma, sizeof(gamma)))
 		print_gamma(gamma, flags.value & SBRM_F_GAMMA_AUTO);
 	print_of_law(tb);
-	if (have_flags)
+	if (have_flags) {
+		print_classic(flags.value, tb);
 		print_flags(flags.value);
+	}
 	return 0;
 }
 
@@ -570,6 +643,33 @@ static void print_carried(const struct tc_sbrm_xstats *st)
 	print_lluint(type, "carried", " carried %llu", st->carried);
 	print_lluint(type, "uncarried", " uncarried %llu", st->uncarried);
 	print_lluint(type, "saturated", " saturated %llu", st->saturated);
+}
+
+/* Packets that are not marked for the price, once there were some. */
+static void print_coupled(const struct tc_sbrm_xstats *st)
+{
+	static const char * const overloads[] = {
+		"none", "paying", "exempt", "all",
+	};
+	enum output_type type = PRINT_JSON;
+
+	if (st->coupled_drops || st->coupled_marks || st->spared ||
+	    st->overload_drops || st->overload)
+		type = PRINT_ANY;
+
+	if (type == PRINT_ANY)
+		print_nl();
+	print_lluint(type, "coupled_drops", " coupled_drops %llu",
+		     st->coupled_drops);
+	print_lluint(type, "coupled_marks", " coupled_marks %llu",
+		     st->coupled_marks);
+	print_lluint(type, "spared", " spared %llu", st->spared);
+	print_lluint(type, "overload_drops", " overload_drops %llu",
+		     st->overload_drops);
+	print_float(type, "coupled_prob", " coupled_prob %g",
+		    st->coupled_prob / 4294967296.0);
+	print_string(st->overload ? PRINT_ANY : PRINT_JSON, "overload",
+		     " overload %s", overloads[st->overload & 3]);
 }
 
 /* JSON: bytes/s and bytes */
@@ -621,6 +721,7 @@ static int sbrm_print_xstats(const struct qdisc_util *qu, FILE *f,
 	print_lluint(PRINT_JSON, "backlog_sum", NULL, st.backlog_sum);
 	print_float(PRINT_ANY, "price", "  price %g", price);
 	print_float(PRINT_ANY, "prob", " prob %g", prob);
+	print_coupled(&st);
 	print_carried(&st);
 	print_xstats_of_law(&st);
 	return 0;

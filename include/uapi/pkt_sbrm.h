@@ -37,17 +37,25 @@
  *	delta), in 2^-32: 0.001 to 1.0, for which 2^32 - 1 stands
  * @TCA_SBRM_SCALE: u32, size of the virtual queue and its rate by those of the
  *	real one (CP05 f_scale), in 2^-32: 0.01 to 1.0, for which 2^32 - 1 stands
+ * @TCA_SBRM_COUPLING: u32, k of the coupled probability (price / k)^2 that
+ *	packets which are not ECN-capable are dropped with, in 2^-20: 0.01 to
+ *	1000
+ * @TCA_SBRM_SMALL: u32, bytes of the network layer up to which a packet that is
+ *	not ECN-capable is not dropped for the price: 0 to 65535
  * @__TCA_SBRM_MAX: number of attributes, this one left out
  *
  * Attributes that are absent keep their value on change, and take their
  * default on creation: law sbrm, limit 1000, target 10 (packets; as many full
  * Ethernet frames in bytes), gamma auto, flags %SBRM_F_ECN |
- * %SBRM_F_SPLIT_GSO | %SBRM_F_DITHER, feedback mark, avpkt 1000; phi 1.06, alpha
- * 0.1, interval 1 ms, delta 0.9, scale 0.9, and a gamma of 0.001 where it is not
- * auto. There is no default of the rate. In a dump gamma is the value in force;
+ * %SBRM_F_SPLIT_GSO | %SBRM_F_DITHER, feedback mark, coupling 2, small 256, avpkt
+ * 1000; phi 1.06, alpha 0.1, interval 1 ms, delta 0.9, scale 0.9, and a gamma of
+ * 0.001 where it is not auto. There is no default of the rate. In a dump gamma is the value in force;
  * it was computed when %SBRM_F_GAMMA_AUTO is set in the dumped flags.
  *
- * Which law takes what, besides limit and flags; all else is refused:
+ * Coupling and small are refused with %SBRM_F_NODROP and %SBRM_F_PRICE_DROP.
+ *
+ * Which law takes what, besides limit, flags, coupling and small; all else is
+ * refused:
  *
  *	========  ==========================================================
  *	sbrm      target, gamma (auto)
@@ -74,6 +82,8 @@ enum sbrm_attr {
 	TCA_SBRM_INTERVAL,
 	TCA_SBRM_DELTA,
 	TCA_SBRM_SCALE,
+	TCA_SBRM_COUPLING,
+	TCA_SBRM_SMALL,
 	__TCA_SBRM_MAX
 };
 
@@ -147,7 +157,7 @@ enum sbrm_feedback {
 
 /* The backlog, limit and target count bytes, not packets. */
 #define SBRM_F_BYTES		(1U << 0)
-/* Mark packets that are ECN-capable; without it every price is a drop. */
+/* Mark packets that are ECN-capable; without it they are dropped as others. */
 #define SBRM_F_ECN		(1U << 1)
 /* With ECN: let packets that are not ECN-capable pass without a price. */
 #define SBRM_F_NODROP		(1U << 2)
@@ -155,27 +165,51 @@ enum sbrm_feedback {
 #define SBRM_F_SPLIT_GSO	(1U << 3)
 /* Spread the marks of each flow evenly; without it every draw is independent. */
 #define SBRM_F_DITHER		(1U << 4)
+/*
+ * Drop packets that are not ECN-capable with the probability that others are
+ * marked with; without it, and without NODROP, with the coupled one.
+ */
+#define SBRM_F_PRICE_DROP	(1U << 5)
+/*
+ * Mark ECT(1) for the price and ECT(0) with the coupled probability; without it
+ * both for the price.
+ */
+#define SBRM_F_L4S_ECT		(1U << 6)
 /* Read only: gamma follows limit and target. */
 #define SBRM_F_GAMMA_AUTO	(1U << 31)
 
 #define SBRM_F_SETTABLE		(SBRM_F_BYTES | SBRM_F_ECN | SBRM_F_NODROP | \
-				 SBRM_F_SPLIT_GSO | SBRM_F_DITHER)
+				 SBRM_F_SPLIT_GSO | SBRM_F_DITHER | \
+				 SBRM_F_PRICE_DROP | SBRM_F_L4S_ECT)
 
 /* Gamma travels in units of 2^-48 per packet or byte. */
 #define SBRM_GAMMA_SHIFT	48
 #define SBRM_GAMMA_ONE		(1ULL << SBRM_GAMMA_SHIFT)
 
-/* Phi, delta and scale travel in 2^-32, alpha in 2^-24. */
+/* Phi, delta and scale travel in 2^-32, alpha in 2^-24, coupling in 2^-20. */
 #define SBRM_PHI_ONE		(1ULL << 32)
 #define SBRM_PHI_MAX		(16 * SBRM_PHI_ONE)
 #define SBRM_ALPHA_ONE		(1U << 24)
 #define SBRM_ALPHA_MAX		(16 * SBRM_ALPHA_ONE)
 #define SBRM_DELTA_MIN		4294967U
 #define SBRM_SCALE_MIN		42949673U
+#define SBRM_COUPLING_SHIFT	20
+#define SBRM_COUPLING_ONE	(1U << SBRM_COUPLING_SHIFT)
+#define SBRM_COUPLING_MIN	10486U
+#define SBRM_COUPLING_MAX	(1000 * SBRM_COUPLING_ONE)
 
 #define SBRM_RATE_MAX		(1ULL << 37)
 #define SBRM_AVPKT_MAX		65535U
 #define SBRM_INTERVAL_MAX	1000000U
+#define SBRM_SMALL_MAX		65535U
+
+/*
+ * Bits of @overload in struct tc_sbrm_xstats: packets that are not ECN-capable
+ * do not respond to losses, those that pay the coupled probability or those that
+ * are exempt from it.
+ */
+#define SBRM_OVERLOAD_PAYING	(1U << 0)
+#define SBRM_OVERLOAD_EXEMPT	(1U << 1)
 
 /**
  * struct tc_sbrm_xstats - statistics of the qdisc (%TCA_XSTATS)
@@ -184,7 +218,8 @@ enum sbrm_feedback {
  * @backlog_sum: sum over @packets of the backlog that each left behind and
  *	itself, in packets or bytes; @backlog_sum / @packets is the mean backlog
  * @marks: packets marked CE
- * @price_drops: packets dropped for the price
+ * @price_drops: packets dropped with the probability of a mark, but for
+ *	@overload_drops
  * @full_drops: packets dropped because the queue was full
  * @price: current price, in 2^-32
  * @backlog_max: largest backlog, in packets or bytes
@@ -194,6 +229,13 @@ enum sbrm_feedback {
  * @saturated: packets whose price did not fit the field, in @carried too
  * @input: rem-pc1, rem-pc3: estimate of the input rate, bytes/s
  * @virtual_backlog: vqm: backlog of the virtual queue, bytes
+ * @coupled_drops: packets dropped with the coupled probability
+ * @coupled_marks: packets marked with it, in @marks too
+ * @spared: exempt packets that the coupled probability would have dropped
+ * @overload_drops: packets dropped with the probability of a mark, as those like
+ *	them do not respond to losses
+ * @coupled_prob: current coupled probability, as @prob
+ * @overload: %SBRM_OVERLOAD_ bits
  */
 struct tc_sbrm_xstats {
 	__u64	packets;
@@ -209,6 +251,12 @@ struct tc_sbrm_xstats {
 	__u64	saturated;
 	__u64	input;
 	__u64	virtual_backlog;
+	__u64	coupled_drops;
+	__u64	coupled_marks;
+	__u64	spared;
+	__u64	overload_drops;
+	__u32	coupled_prob;
+	__u32	overload;
 };
 
 #endif /* _UAPI_PKT_SBRM_H */

@@ -33,6 +33,8 @@ PAIRED = ("pp", "ppx")
 COUNTING = ("sbrm", "rem")
 # Linux' own dctcp echoes each mark, too.
 ECHOING = ("sbrm", "rem", "dctcp")
+# Counters of a queue sbrm: packets that the price dropped, in one way or another.
+UNMARKED = ("price_drops", "coupled_drops", "overload_drops")
 MODULES = {"tcp_sbrm": PRICED, "tcp_pp": PAIRED}
 
 HOPS_MAX = 30
@@ -468,10 +470,11 @@ def judge_queues(seen):
         if one["kind"] != "sbrm" or not one["grown"].get("packets"):
             continue
         where = f"the queue sbrm on {name.split()[0]}"
-        if one["grown"].get("price_drops", 0) > one["marks"]:
+        unmarked = sum(one["grown"].get(name, 0) for name in UNMARKED)
+        if unmarked > one["marks"]:
             yield Finding(
                 "queue", "wrong",
-                f"{where} dropped {one['grown']['price_drops']} packets for "
+                f"{where} dropped {unmarked} packets for "
                 f"the price and marked {one['marks']}: what comes is not "
                 "ECN-capable", "look at the senders, and at what lies before "
                 "this router, with tollway doctor")

@@ -30,7 +30,7 @@ _LAWS = {
 
 
 def _sbrm(law, feedback=None):
-    words = f"sbrm limit {{limit}} {_LAWS[law]}{{spare}}"
+    words = f"sbrm limit {{limit}} {_LAWS[law]}{{unmarked}}"
     if feedback is not None:
         return f"{words} feedback {feedback}"
     # The marks of vqm are certain: nothing is drawn.
@@ -44,8 +44,8 @@ PACKET_PAIR = ("pp", "ppx")
 # price and rem4 alone are PC3, the law that CP05 uses throughout chapter 4
 # and 5.2; price-vqm is the "VQM n bit" of its Table 5.4.2.
 AQMS = {
-    "sbrm": "sbrm limit {limit} target {target} gamma {gamma_or_auto}{spare}"
-            "{draws}",
+    "sbrm": "sbrm limit {limit} target {target} gamma {gamma_or_auto}"
+            "{unmarked}{draws}",
     **{law: _sbrm(law) for law in _LAWS},
     "rem4-pc1": _sbrm("rem-pc1", "four-bit"),
     "rem4-pc2": _sbrm("rem-pc2", "four-bit"),
@@ -55,7 +55,7 @@ AQMS = {
     "price": _sbrm("rem-pc3", "price"),
     "price-vqm": _sbrm("vqm", "price"),
     "price-sbrm": "sbrm limit {limit} target {target} gamma {gamma_or_auto}"
-                  "{spare} feedback price",
+                  "{unmarked} feedback price",
     "pfifo": "pfifo limit {fifo_limit}",
     "red": "red limit {red_limit_bytes} min {red_min_bytes} "
            "max {red_max_bytes} avpkt {packet_bytes} burst {red_burst} "
@@ -89,7 +89,11 @@ COMMON = {
     "delta": (0.9, 1e-6, 1.0, "weight of an interval in its input rate"),
     "interval_us": (1000, 1, 1000000, "us between price computations"),
     "vqm_scale": (0.9, 0.01, 1.0, "rate and room of vqm's virtual queue"),
+    # The papers have no packets without ECN. Those of Linux are dropped with the
+    # probability of a mark, in all experiments, as their published runs did.
     "nodrop": (0, 0, 1, "1: prices drop nothing, ECN-capable or not"),
+    "coupling": (0.0, 0.0, 1000.0, "0: what is not ECN-capable is dropped for "
+                 "the price; else coupling of tc-sbrm(8)"),
     "dither": (1, 0, 1, "0: each mark is drawn by itself, as in the papers"),
     # other queues; RED: thresholds of 5 and 15 packets and at most 10 %, the
     # defaults of ns-2 with which CP05 4.3.1 ran (its Table 4.3.1 is damaged
@@ -212,6 +216,14 @@ def _parse_value(name, text, default, least, greatest):
     return value
 
 
+def _unmarked(values):
+    """tc words of sbrm for packets that are not ECN-capable."""
+    if values["nodrop"]:
+        return " nodrop"
+    return f" coupling {values['coupling']:g}" if values["coupling"] else \
+        " price-drop"
+
+
 def aqm_words(aqm, values):
     """tc words of the queue under test, from a name of AQMS or any words."""
     packet = values["packet_bytes"]
@@ -222,6 +234,7 @@ def aqm_words(aqm, values):
             gamma_or_auto=values["gamma"] or "auto",
             spare=" nodrop" if values["nodrop"] else "",
             draws="" if values["dither"] else " no-dither",
+            unmarked=_unmarked(values),
             red_limit_bytes=values["red_limit"] * packet,
             red_min_bytes=values["red_min"] * packet,
             red_max_bytes=values["red_max"] * packet, **values)
@@ -237,8 +250,9 @@ def aqm_words(aqm, values):
 # What the fields of AQMS are made of, where that is not a parameter's name.
 # The rate is the link's, and no setting.
 _FIELDS = {"link_phi": ["phi"], "gamma_or_auto": ["gamma"],
-           "spare": ["nodrop"], "draws": ["dither"], "rate_bps": [],
-           "rate_mbit": [], "red_limit_bytes": ["red_limit"],
+           "spare": ["nodrop"], "unmarked": ["nodrop", "coupling"],
+           "draws": ["dither"], "rate_bps": [], "rate_mbit": [],
+           "red_limit_bytes": ["red_limit"],
            "red_min_bytes": ["red_min"], "red_max_bytes": ["red_max"]}
 
 

@@ -17,10 +17,10 @@ import guest_base
 from bench import (CHILD, NOT_ECT, PARENT, QDISC, Bench, Model, ipv4, ipv6,
                    other, super_packet)
 from guest_base import Namespace, note
-from rtnl import (ALPHA, AVPKT, DELTA, FEEDBACK, FLAGS, FQ_RR_FLAGS,
+from rtnl import (ALPHA, AVPKT, CLASSIC, COUPLING, DELTA, FEEDBACK, FLAGS, FQ_RR_FLAGS,
                   FQ_RR_PERTURB, FQ_RR_WEIGHTS, GAMMA, GAMMA_AUTO, GAMMA_ONE,
                   INTERVAL, LAW, LIMIT, OF_LAWS, PHI, PHI_ONE, RATE,
-                  RESET_STATS, SCALE, SETTABLE, TARGET, WFQ, Refused, Rtnl,
+                  RESET_STATS, SCALE, SETTABLE, SMALL, TARGET, WFQ, Refused, Rtnl,
                   attr, bitfield, fq_rr_options, options, u32, u64)
 from tcp_bench import Path, info, pump, settle
 
@@ -37,6 +37,7 @@ RANGES_OF_LAWS = {
     PHI: (2**32 + 1, 2**36), ALPHA: (1, 2**28), RATE: (1, 2**37),
     AVPKT: (1, 65535), INTERVAL: (1, 10**6), DELTA: (4294967, 2**32 - 1),
     SCALE: (42949673, 2**32 - 1)}
+RANGES = {**RANGES_OF_LAWS, COUPLING: (10486, 1000 << 20), SMALL: (0, 65535)}
 CLOCK = {RATE, AVPKT, INTERVAL, DELTA}
 TAKES = ({TARGET, GAMMA}, {GAMMA, PHI} | CLOCK, {TARGET, GAMMA, PHI},
          {TARGET, GAMMA, PHI, ALPHA} | CLOCK, {SCALE, RATE, AVPKT})
@@ -59,8 +60,8 @@ def payload(rng):
 
 
 def of_law(rng, kind):
-    """An option that only some laws have; its value is likely to be good."""
-    least, most = RANGES_OF_LAWS[kind]
+    """An option with a range of its own; its value is likely to be good."""
+    least, most = RANGES[kind]
     if rng.random() < 0.8:
         value = rng.choice((least, most, rng.randint(least, most),
                             rng.randint(least, min(most, 2 * least + 10**4))))
@@ -79,12 +80,14 @@ def good(rng):
             lambda: u32(FEEDBACK, rng.choice((0, 1, 2, 3, number(rng)))),
             lambda: of_law(rng, rng.choice(tuple(RANGES_OF_LAWS))),
             lambda: of_law(rng, RATE), lambda: of_law(rng, RATE),
+            lambda: of_law(rng, rng.choice((COUPLING, SMALL))),
             lambda: u32(LIMIT, number(rng)), lambda: u32(TARGET, number(rng)),
             lambda: u64(GAMMA, rng.choice((0, 1, GAMMA_ONE, GAMMA_ONE + 1,
                                            rng.getrandbits(49), number(rng),
                                            2**64 - 1))),
-            lambda: bitfield(FLAGS, rng.getrandbits(5),
-                             rng.choice((SETTABLE, rng.getrandbits(5)))),
+            lambda: bitfield(FLAGS, rng.choice((rng.getrandbits(5),
+                                                rng.getrandbits(7))),
+                             rng.choice((SETTABLE, rng.getrandbits(7)))),
             lambda: bitfield(FLAGS, number(rng), number(rng)),
             lambda: attr(RESET_STATS)), rng.randrange(8)):
         data += make()
@@ -115,6 +118,7 @@ class Settings:
         self.law = self.feedback = 0
         self.limit, self.target, self.flags = 1000, 10, 2 | 8 | 16
         self.own = {RATE: 0, AVPKT: 1000}
+        self.classic = {COUPLING: 2 << 20, SMALL: 256}
         self.start_law(0)
         self.settle()
 
@@ -152,8 +156,8 @@ class Settings:
                 values[kind] = value, selector
             elif kind != RESET_STATS:
                 values[kind] = int.from_bytes(part, sys.byteorder)
-            if kind in RANGES_OF_LAWS:
-                least, most = RANGES_OF_LAWS[kind]
+            if kind in RANGES:
+                least, most = RANGES[kind]
                 if not least <= values[kind] <= most:
                     return False
             elif {LAW: values.get(LAW, 0) > 4,
@@ -186,8 +190,14 @@ class Settings:
                     self.flags & 1 else (1000, 10)
         self.limit = values.get(LIMIT, self.limit)
         self.target = values.get(TARGET, self.target)
-        if self.flags & 4 and not self.flags & 2:
+        if self.flags & 4 and (not self.flags & 2 or self.flags & 32):
             return False
+        if self.flags & 64 and (not self.flags & 2 or self.flags & 36):
+            return False
+        if self.flags & 36 and set(values) & set(self.classic):
+            return False
+        self.classic.update((kind, value) for kind, value in values.items()
+                            if kind in self.classic)
         if TARGET in takes and self.target >= self.limit:
             return False
         if GAMMA in values:
@@ -210,6 +220,8 @@ class Settings:
             2 + self.gamma * 2**-20, (gamma, vars(self))
         # auto is rounded: the model goes on from what the kernel has.
         self.gamma = gamma
+        assert self.classic == {CLASSIC[name][0]: value for name, value
+                                in stats.classic.items()}, vars(self)
         shown = {OF_LAWS[name][0]: value
                  for name, value in stats.of_law.items()}
         assert shown == {kind: value for kind, value in self.own.items()
@@ -306,7 +318,8 @@ def check_junk():
         assert limit < 2**31 and (target < limit or law in (1, 4))
         assert law <= 4 and 0 <= gamma <= GAMMA_ONE and (gamma or law == 4)
         assert not flags & ~(SETTABLE | GAMMA_AUTO)
-        assert flags & 2 or not flags & 4
+        assert flags & 2 or not flags & 68
+        assert flags & 36 != 36 and not (flags & 64 and flags & 36)
         if turn % 100 == 0:
             bench.drain(0.2)
     note(f"outcomes {outcomes}")

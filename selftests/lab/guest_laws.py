@@ -14,7 +14,7 @@ from bench import (CE, ECT0, HOLD_BPS, Bench, Model, deviation, ip_sum, ipv4,
 from guest_base import near, note, run
 from law_models import Scene
 from rtnl import (BYTES, DITHER, ECN, FOUR_BIT, GAMMA_ONE, NODROP,
-                  PHI_ONE, PRICE, PRICE_MAX, PRICE_ONE, REM_PC1, REM_PC2,
+                  PHI_ONE, PRICE, PRICE_DROP, PRICE_MAX, PRICE_ONE, REM_PC1, REM_PC2,
                   REM_PC3, SBRM, SPLIT_GSO, VQM, Refused, options)
 
 SIGMA = 4.5
@@ -215,9 +215,10 @@ def check_marks_of_laws():
 
 
 def check_vqm_drops_what_cannot_be_marked():
-    """While vqm marks, packets that are not ECN-capable are dropped."""
+    """price-drop: while vqm marks, what is not ECN-capable is dropped."""
     bench = Bench()
-    bench.htb(HOLD_BPS, 1000, options(law=VQM, rate=1000, limit=20))
+    bench.htb(HOLD_BPS, 1000, options(law=VQM, rate=1000, limit=20,
+                                      flags=DEFAULTS | PRICE_DROP))
     for _ in range(19):
         bench.send(tos=0)
     early = len(bench.drain())

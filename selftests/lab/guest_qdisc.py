@@ -10,7 +10,7 @@ from bench import (CE, ECT0, ECT1, HOLD_BPS, NOT_ECT, Bench, Model, deviation,
                    ip_sum, ipv4, ipv6, other, probability, super_packet)
 from guest_base import chi_square_limit, near, note, run
 from rtnl import (BYTES, DITHER, ECN, GAMMA_AUTO, GAMMA_ONE, NODROP,
-                  SPLIT_GSO, Refused, options)
+                  PRICE_DROP, SPLIT_GSO, Refused, options)
 
 SIGMA = 4.5
 FAST_BPS = 40000        # 0.2 s for each 1000 bytes, far more than a fill takes
@@ -150,28 +150,28 @@ def check_marks_in_bytes():
 
 
 def check_drops_of_others():
-    """Packets that are not ECN-capable are dropped as often."""
+    """price-drop: packets that are not ECN-capable are dropped as often."""
     bench = Bench()
     bench.htb(FAST_BPS, 1000, options(limit=1000, target=TARGET, gamma=GAMMA,
-                                      flags=INDEPENDENT))
+                                      flags=INDEPENDENT | PRICE_DROP))
     model = frequencies(bench, 600, GAMMA, TARGET, BACKLOGS[:5], tos=NOT_ECT)
     stats = model.agrees()
     assert stats.x.marks == 0 and stats.x.full_drops == 0
 
 
 def check_drops_of_other_protocols():
-    """What is not IP pays by drops too."""
+    """price-drop: what is not IP pays by drops too."""
     bench = Bench()
     bench.htb(FAST_BPS, 1000, options(limit=1000, target=TARGET, gamma=GAMMA,
-                                      flags=INDEPENDENT))
+                                      flags=INDEPENDENT | PRICE_DROP))
     frequencies(bench, 300, GAMMA, TARGET, (20, 40), make=other).agrees()
 
 
 def check_drop_mode():
-    """Without ecn, ECT packets are dropped and nothing is marked."""
+    """drop price-drop: ECT packets are dropped and nothing is marked."""
     bench = Bench()
     bench.htb(FAST_BPS, 1000, options(limit=1000, target=TARGET, gamma=GAMMA,
-                                      flags=SPLIT_GSO))
+                                      flags=SPLIT_GSO | PRICE_DROP))
     model = frequencies(bench, 600, GAMMA, TARGET, BACKLOGS[:5])
     stats = model.agrees()
     assert stats.x.marks == model.marks == 0
@@ -199,7 +199,7 @@ def check_code_points():
     # exp(-199): every packet is marked. Dithered, the draws of the first ones,
     # which see no backlog yet, would be taken into account by those after.
     bench.htb(HOLD_BPS, 1000, options(limit=1000, target=0, gamma=1,
-                                      flags=INDEPENDENT))
+                                      flags=INDEPENDENT | PRICE_DROP))
     tos_values = [dscp << 2 | ecn for dscp in (0, 1, 46, 63)
                   for ecn in (ECT0, ECT1, CE, NOT_ECT)]
     sent = {}
@@ -324,7 +324,7 @@ def check_peeking_parent_and_drops():
     for target in (0, 1, 5):
         bench = Bench()
         bench.tbf(FAST_BPS, 1000, options(limit=100, target=target, gamma=0.3,
-                                          flags=SPLIT_GSO))
+                                          flags=SPLIT_GSO | PRICE_DROP))
         out = 0
         for burst in range(1, 40):
             for _ in range(burst):
@@ -364,7 +364,7 @@ def check_emptied_by_drops():
             "filter add dev va parent 1: protocol all matchall classid 1:1"])
         with bench.a:
             bench.rtnl.sbrm("va", options(limit=1000, target=0, gamma=1,
-                                          flags=SPLIT_GSO), parent=0x00010001)
+                                          flags=SPLIT_GSO | PRICE_DROP), parent=0x00010001)
         bench.parent_handle, bench.where = 0x00010000, 0x00010001
         out = 0
         for burst in (2, 3, 1, 2, 5, 9, 2, 2, 2, 40, 200, 2, 3, 3, 3):
@@ -555,7 +555,7 @@ def check_limit_one():
 
     # In drop mode the only packet is never dropped for its price.
     bench.drain(1)
-    bench.change(flags=SPLIT_GSO)
+    bench.change(flags=SPLIT_GSO | PRICE_DROP)
     sent = bench.number
     for _ in range(100):
         bench.send()
@@ -604,7 +604,7 @@ def check_refusals():
         {"target": 2**31 - 1}, {"target": 100}, {"limit": 5},
         {"target": 7, "limit": 7}, {"law": 1}, {"law": 2**32 - 1},
         {"gamma": 1 + 1 / GAMMA_ONE}, {"gamma": 2**15},
-        {"flags": 32, "selector": 32}, {"flags": 1, "selector": 0},
+        {"flags": 128, "selector": 128}, {"flags": 1, "selector": 0},
         {"flags": 1 << 31, "selector": 1 << 31},
         {"flags": NODROP, "selector": NODROP | ECN})
     for words in bad:
@@ -793,7 +793,11 @@ def check_kind_and_tc():
     lines = (
         "limit 1000 target 10 gamma auto",
         "limit 50 target 0 gamma 1 drop",
+        "limit 50 target 0 gamma 1 drop price-drop",
         "limit 300 target 7 gamma 0.015 ecn nodrop no-split-gso",
+        "limit 300 target 7 gamma 0.015 ecn price-drop",
+        "limit 300 target 7 gamma 0.015 ecn coupled coupling 3.3 small 0b "
+        "l4s-ect",
         "bytes limit 300kb target 15kb gamma 8e-5",
     )
     with bench.a:

@@ -159,8 +159,8 @@ def check_no_ecn():
     assert data and all(one.ecn == 0 for one in data)
     stats = path.stats()
     assert stats.x.marks == last.delivered_ce == 0
-    assert stats.x.price_drops > 0 and last.total_retrans > 0
-    note(f"{stats.x.price_drops} priced drops, {last.bytes_acked} bytes")
+    assert stats.x.coupled_drops > 0 and last.total_retrans > 0
+    note(f"{stats.x.coupled_drops} coupled drops, {last.bytes_acked} bytes")
     assert last.bytes_acked > 0.7 * 5e6 / 8
 
 

@@ -48,6 +48,8 @@ WORDS = {
         "avpkt": ("1", "1500", "65535"), "interval": ("1us", "1s"),
         "delta": ("0.001", "1"), "scale": ("0.01", "1"), "packets": (),
         "bytes": (), "ecn": (), "drop": (), "noecn": (), "nodrop": (),
+        "price-drop": (), "coupled": (), "any-ect": (), "l4s-ect": (),
+        "coupling": ("0.01", "2", "1000"), "small": ("0b", "256b", "65535b"),
         "split-gso": (), "no-split-gso": (), "dither": (), "no-dither": (),
         "reset-stats": ()},
     "fq_rr": {

@@ -19,23 +19,29 @@ TC_H_ROOT = 0xFFFFFFFF
 
 # pkt_sbrm.h
 (LAW, LIMIT, TARGET, GAMMA, FLAGS, RESET_STATS, FEEDBACK, PHI, ALPHA, RATE,
- AVPKT, INTERVAL, DELTA, SCALE) = range(2, 16)
+ AVPKT, INTERVAL, DELTA, SCALE, COUPLING, SMALL) = range(2, 18)
 SBRM, REM_PC1, REM_PC2, REM_PC3, VQM = range(5)
 MARK, PRICE, FOUR_BIT = range(3)
 PHI_ONE, ALPHA_ONE, PRICE_ONE, PRICE_MAX = 1 << 32, 1 << 24, 1 << 12, 65534
-BYTES, ECN, NODROP, SPLIT_GSO, DITHER = 1, 2, 4, 8, 16
-GAMMA_AUTO, SETTABLE = 1 << 31, 31
+BYTES, ECN, NODROP, SPLIT_GSO, DITHER, PRICE_DROP, L4S_ECT = (
+    1 << bit for bit in range(7))
+GAMMA_AUTO, SETTABLE = 1 << 31, 127
+COUPLING_ONE = 1 << 20
+OVERLOAD_PAYING, OVERLOAD_EXEMPT = 1, 2
 GAMMA_ONE = 1 << 48
 
 Xstats = namedtuple("Xstats", "packets backlog_sum marks price_drops "
                     "full_drops price backlog_max prob carried uncarried "
-                    "saturated input virtual_backlog")
-XSTATS = struct.Struct("=6Q2I5Q")
+                    "saturated input virtual_backlog coupled_drops "
+                    "coupled_marks spared overload_drops coupled_prob overload")
+XSTATS = struct.Struct("=6Q2I9Q2I")
 # {attribute: (format, units of 1)} of the options that some laws have.
 OF_LAWS = {"phi": (PHI, "=Q", PHI_ONE), "alpha": (ALPHA, "=I", ALPHA_ONE),
            "rate": (RATE, "=Q", 1), "avpkt": (AVPKT, "=I", 1),
            "interval": (INTERVAL, "=I", 1), "delta": (DELTA, "=I", PHI_ONE),
            "scale": (SCALE, "=I", PHI_ONE)}
+# Those of packets that are not marked for the price.
+CLASSIC = {"coupling": (COUPLING, "=I", COUPLING_ONE), "small": (SMALL, "=I", 1)}
 
 # pkt_fq_rr.h: options of 32 bits in their order, then the other ones.
 FQ_RR_WORDS = ("limit", "memory_limit", "flows", "service", "overflow",
@@ -101,8 +107,8 @@ def options(law=None, limit=None, target=None, gamma=None, flags=None,
             selector=None, reset=False, feedback=None, **of_laws):
     """The attributes of sbrm; gamma as a number per packet or byte.
 
-    of_laws: phi, alpha, delta and scale as numbers, rate in bytes/s, avpkt in
-    bytes, interval in us.
+    of_laws: phi, alpha, delta, scale and coupling as numbers, rate in bytes/s,
+    avpkt and small in bytes, interval in us.
     """
     data = b""
     if law is not None:
@@ -121,7 +127,7 @@ def options(law=None, limit=None, target=None, gamma=None, flags=None,
     if feedback is not None:
         data += u32(FEEDBACK, feedback)
     for name, value in of_laws.items():
-        kind, form, one = OF_LAWS[name]
+        kind, form, one = {**OF_LAWS, **CLASSIC}[name]
         value = round(value * one)
         if name in ("delta", "scale"):
             value = min(value, 2**32 - 1)
@@ -267,6 +273,9 @@ class Qdisc:
             self.of_law = {
                 name: struct.unpack(form, words[kind])[0]
                 for name, (kind, form, _) in OF_LAWS.items() if kind in words}
+            self.classic = {
+                name: struct.unpack(form, words[kind])[0]
+                for name, (kind, form, _) in CLASSIC.items()}
         elif self.kind == "fq_rr":
             self.words = parse(attributes[TCA_OPTIONS])
             self.x = FqRrXstats(*FQ_RR_XSTATS.unpack(stats[TCA_STATS_APP]))
