@@ -278,6 +278,44 @@ def test_variances_of_table_13():
         experiments.get("pp-bench-7").defaults["repeats"] > 1
 
 
+def test_bounds_of_laws_are_those_of_the_laws():
+    """A sawtooth of four setpoints, and the retransmissions of Table 4."""
+    bounds = {bound["name"]: bound for bound in job("pp-setpoint")["bounds"]}
+    least, most = (bounds[f"mean queue of a source, at {word}"]["value"]
+                   for word in ("least", "most"))
+    assert (least, most) == (0.75 * 25, 25)
+    for count in range(2, 11):
+        assert any(bound["metric"] == "needless" and bound["value"] == 0 and
+                   bound["case"] == f"N = {count}, limited"
+                   for bound in job("pp-burst")["bounds"])
+    # That all sources come to their end says nothing of when.
+    for bound in job("pp-public")["bounds"]:
+        assert bound["metric"] in ("goodput", "last_s")
+        # 20000 packets at the rate of the link, as load 1 asks for.
+        if bound["case"].endswith(" 5") and bound["metric"] == "last_s":
+            assert bound["value"] == pytest.approx(2.5 * 200 * 0.06)
+
+
+def test_conclusions_of_mk94_are_bounds():
+    made = job("pp-overload")["bounds"]
+    text = " ".join(bound["name"] for bound in made)
+    assert all(f"({number})" in text for number in (1, 2, 3, 5))
+
+    def about(case, metric):
+        return {(bound["op"], bound["value"], bound.get("of_case"))
+                for bound in made
+                if (bound["case"], bound["metric"]) == (case, metric)}
+    # 4(d): driven out. 5: more with a quarter of the buffer than with all.
+    assert ("<=", 0.25, None) in about("9+1 drop-longest B=1 5",
+                                       "other_share")
+    assert about("1+9 drop-longest B=0.25 5", "advantage") >= {
+        (">=", 1.3, None), (">=", 1.0, "1+9 drop-longest B=1 5")}
+    assert about("10+0 drop-longest B=0.5 5", "goodput") >= {
+        (">=", 0.8, None), ("<=", 0.95, None),
+        ("<=", 1.0, "10+0 drop-last B=0.5 5"),
+        ("<=", 1.0, "10+0 drop-longest B=1 5")}
+
+
 @pytest.mark.parametrize("recovery", ["pp94", "linux"])
 def test_all_sources_of_mk94_repair_losses_in_one_way(recovery):
     made = job("pp-overload", words=[f"recovery={recovery}"])
@@ -360,6 +398,8 @@ def measured(kind, **words):
     ("loss_part", {"role": "one"}, 1 / 101), ("drops", {}, 4),
     ("loss_rate", {"role": "one"}, 10), ("losses_each", {}, 2),
     ("retransmission_rate", {"role": "one"}, 2.5),
+    # Sent again once, and four were lost.
+    ("sent_needlessly", {"role": "one"}, -3),
     ("queue_min", {"link": "R1", "from_s": 2.5}, 11),
     ("queue_max", {"link": "R1", "to_rtt": 3}, 3),
     ("utilization", {"link": "R1", "to_s": 2.0}, 1.0),

@@ -293,6 +293,43 @@ def test_variants_of_two_models():
     assert {bound["than"] for bound in made["bounds"]} == {"reno-red"}
 
 
+def test_red_is_asked_for_what_table_562_says():
+    """Over RED TCP/RM uses more of the link with more backlog, 35.8 packets
+    for 28.8; over the queue sbrm with less, 27.7 for 30.0."""
+    variants = {variant.name: variant for variant in
+                experiments.get("single-bottleneck").variants}
+    for aqm, more in (("sbrm", False), ("red", True)):
+        rows = {name: {number["metric"]: number["value"]
+                       for number in published.rows(
+                           "single-bottleneck", name, aqm,
+                           {"model": "greedy"})[0]["numbers"]}
+                for name in ("reno", "rm")}
+        metric = "links.R1.queue_mean_pkts"
+        assert (rows["rm"][metric] > rows["reno"][metric]) == more
+        (bound,) = [bound for bound in variants[f"rm-{aqm}"].bounds
+                    if bound["metric"] == metric]
+        assert bound["op"] == (">=" if more else "<=")
+
+
+def test_simulations_have_bounds():
+    """SBRM's and those of the explicit price itself (CP05 5.4.4)."""
+    bounds = {variant.name: {bound["metric"] for bound in variant.bounds}
+              for variant in experiments.get("price-laws").variants}
+    assert [name for name, found in bounds.items()
+            if "links.R3.utilization" in found] == [
+                "07", "14", "21", "24", "25", "26"]
+    assert [name for name, found in bounds.items()
+            if "classes.max_abs_error" in found] == ["07", "14", "21"]
+
+
+@pytest.mark.parametrize("cc, aqm, words", [
+    ("cp", "price", ["scale=many"]), ("sbrm", "sbrm", []),
+    ("sbrm", "vqm", []), ("rem", "rem", [])])
+def test_sources_have_bounds(cc, aqm, words):
+    name = "parking-lot" if words else "double-bottleneck"
+    assert len(job(name, cc, aqm, words)["bounds"]) >= 2
+
+
 def test_some_simulations_can_be_chosen():
     experiment = experiments.get("price-laws")
 

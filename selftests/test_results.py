@@ -15,7 +15,7 @@ sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 
 import synthetic  # noqa: E402
 from tollwaylib import experiments, published, results  # noqa: E402
-from tollwaylib import tables  # noqa: E402
+from tollwaylib import tables, theory  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 
 
@@ -324,6 +324,49 @@ def test_bounds_on_classes_and_links():
     assert judged(raw, "links.total_drops")["measured"] == 4
     assert judged(raw, "links.total_drops_whole_run")["measured"] == 10
     assert judged(raw, "classes.max_spread")["measured"] < 1e-5
+
+
+def test_a_mean_queue_is_held_against_the_law():
+    """At the fair shares of CP05 4.3.1 each link has the price 0.35: 2800 packets/s
+    of w from its own path, and as much from path III at twice the price."""
+    raw = synthetic.steady()
+    backlog = results.analyse(raw)["links"]["core1"]["queue_mean_pkts"]
+    expected = 10 + 0.35 / 0.015
+    assert judged(raw, "links.max_queue_error")["measured"] == pytest.approx(
+        abs(backlog / expected - 1), rel=1e-6)
+    # gamma 0 is auto, 99 % at the limit.
+    raw["parameters"].update(gamma=0.0, limit=300)
+    expected = 10 + 0.35 * 290 / math.log(100)
+    assert judged(raw, "links.max_queue_error")["measured"] == pytest.approx(
+        abs(backlog / expected - 1), rel=1e-6)
+    assert theory.mark_probability(
+        theory.gamma_auto(300, 10) * 290) == pytest.approx(0.99)
+
+
+def test_a_mean_queue_is_held_against_pc3():
+    """12 packets come in an interval of 1 ms."""
+    raw = synthetic.steady(utilization=(0.99, 0.97))
+    raw["parameters"].update(alpha=0.1, interval_us=1000, target=2)
+    backlog = results.analyse(raw)["links"]["core1"]["queue_mean_pkts"]
+    errors = [abs(backlog / (2 + (1 - used) * 12 / 0.1) - 1)
+              for used in (0.99, 0.97)]
+    assert judged(raw, "links.max_pc3_error")["measured"] == pytest.approx(
+        max(errors), rel=1e-3)
+
+
+def test_bounds_on_links_and_on_path_iii():
+    low = synthetic.steady(lambda number, path, wtp:
+                           0.8 if path == "III" else 1.1)
+    assert judged(low, "classes.share_of_III")["measured"] == pytest.approx(
+        0.8, rel=1e-4)
+    assert judged(low, "links.max_utilization")["measured"] == pytest.approx(
+        0.99)
+    assert judged(low, "links.core2.utilization", ">=", 0.96)["verdict"] \
+        == "holds"
+    assert judged(low, "links.core2.utilization", ">=", 0.98)["verdict"] \
+        == "fails"
+    with pytest.raises(TollwayError, match="has no links.core9"):
+        judged(low, "links.core9.utilization")
 
 
 def test_aimd_bound_uses_the_flows_own_marks():

@@ -207,6 +207,13 @@ def _losses_each(data, words):
     return _mean(drops)
 
 
+def _sent_needlessly(data, words):
+    """Packets of a role that were sent again, less those that its classes lost;
+    None where no queue has classes."""
+    drops = [_class_drops(data, flow) for flow in data.flows(words["role"])]
+    return None if None in drops else _retransmits(data, words) - sum(drops)
+
+
 def _retransmission_rate(data, words):
     rates = []
     for flow in data.flows(words["role"]):
@@ -439,6 +446,8 @@ KINDS = {
     "losses_each": _losses_each,
     "loss_rate": _loss_rate,
     "retransmission_rate": _retransmission_rate,
+    # packets sent again and not lost
+    "sent_needlessly": _sent_needlessly,
     # of a link's queue in packets, in a window
     "queue_min": _of_backlog(np.min),
     "queue_mean": _of_backlog(np.mean),

@@ -65,23 +65,63 @@ def _overload_cases(values):
     return cases
 
 
+# What MK94 says in words, as numbers. "Essentially driven out": a quarter of an
+# equal share. "Substantially more than its share": 1.3 of it.
+DRIVEN_OUT, SUBSTANTIALLY = 0.25, 1.3
+# Its abstract and conclusions: the goodput of packet pair under overload.
+GOODPUT_LEAST, GOODPUT_MOST = 0.80, 0.95
+
+
 def _overload_bounds(_values):
+    """The conclusions of MK94 section 4, by their numbers."""
+    def at(mix, overflow, room, load=5.0):
+        return _overload_name(mix, overflow, room, load)
+
     bounds = []
     for mix in MIXES:
         for overflow in OVERFLOWS:
             for room in ROOMS:
-                last = _overload_name(mix, overflow, room, 5.0)
-                # MK94 conclusion 1: with more load it does not go to nothing.
+                # 1: with more load it does not go to nothing.
                 bounds.append(case_bound(
-                    "no collapse: goodput of that at load 1", last, "goodput",
-                    ">=", 0.8, of_case=_overload_name(mix, overflow, room,
-                                                      1.0)))
-                if 0 in mix:
-                    continue
-                bounds += [case_bound(
-                    "a packet-pair source, of an equal share",
-                    _overload_name(mix, overflow, room, load), "advantage",
-                    ">=", 1.0) for load in LOADS if load > 1]
+                    "no collapse (1): goodput of that at load 1",
+                    at(mix, overflow, room), "goodput", ">=", 0.8,
+                    of_case=at(mix, overflow, room, 1.0)))
+                if 0 not in mix:
+                    # 5: more per source, in the majority and in the minority.
+                    bounds += [case_bound(
+                        "a packet-pair source (5), of an equal share",
+                        at(mix, overflow, room, load), "advantage", ">=", 1.0)
+                        for load in LOADS if load > 1]
+    pure, last, longest = (10, 0), *OVERFLOWS
+    for room in ROOMS:
+        for overflow in OVERFLOWS:
+            bounds += [case_bound(
+                f"goodput under overload, at {word}", at(pure, overflow, room),
+                "goodput", operator, value) for word, operator, value in (
+                    ("least", ">=", GOODPUT_LEAST),
+                    ("most", "<=", GOODPUT_MOST))]
+            bounds.append(case_bound(
+                "one packet-pair source of ten (5), of its share",
+                at((1, 9), overflow, room), "advantage", ">=", SUBSTANTIALLY))
+        # 3: it drops and sends again more.
+        bounds.append(case_bound(
+            "drop-longest below drop-last (3)", at(pure, longest, room),
+            "goodput", "<=", 1.0, of_case=at(pure, last, room)))
+        # 5: the queue of one that does not listen is lost again and again.
+        bounds.append(case_bound(
+            "one source without control of ten (5), of its share",
+            at((9, 1), longest, room), "other_share", "<=", DRIVEN_OUT))
+    for overflow in OVERFLOWS:
+        # 2: goodput falls with the buffer.
+        bounds += [case_bound(
+            f"goodput (2) of that with B={more:g}", at(pure, overflow, less),
+            "goodput", "<=", 1.0, of_case=at(pure, overflow, more))
+            for more, less in zip(ROOMS, ROOMS[1:])]
+        # 5: who knows how to behave gains by a smaller buffer.
+        bounds.append(case_bound(
+            f"one packet-pair source of ten (5), of that with B={ROOMS[0]:g}",
+            at((1, 9), overflow, ROOMS[-1]), "advantage", ">=", 1.0,
+            of_case=at((1, 9), overflow, ROOMS[0])))
     return bounds
 
 
@@ -115,6 +155,8 @@ EXPERIMENTS = (
                    role="other"),
             metric("advantage", "advantage", "of an equal share", 2,
                    role="pp"),
+            metric("other_share", "advantage",
+                   "of an equal share, each other", 2, role="other"),
             metric("retransmits", "retransmits", "sent again [pkts]", 0),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, _overload_bounds),),

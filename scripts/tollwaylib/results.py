@@ -883,6 +883,53 @@ def _mark_fraction(run, members):
         for queue in queues)
 
 
+def _max_utilization(run, result):
+    return max(result["links"][name]["utilization"]
+               for name in run.bottlenecks)
+
+
+def _max_queue_error(run, result):
+    """Of links with the law sbrm and the default source, whose price is that of
+    the weighted proportionally fair shares (CP05 3.2.5)."""
+    _, prices = theory.wpf_solution(
+        run.capacity_pps, [(flow.id, flow.weight, flow.links)
+                           for flow in run.flows])
+    target = _number(run.parameters, "target", "parameters")
+    gamma = _number(run.parameters, "gamma", "parameters") or \
+        theory.gamma_auto(_number(run.parameters, "limit", "parameters"),
+                          target)
+    return max(abs(result["links"][name]["queue_mean_pkts"] /
+                   theory.expected_backlog(target, gamma, prices[name]) - 1)
+               for name in run.bottlenecks)
+
+
+def _max_pc3_error(run, result):
+    """Of links with the law PC3: the price adds up alpha (b - b0) + y - c, and
+    does not go away, so that the mean of that is 0. What comes in the mean is
+    what the link sends, u c, and then b = b0 + (1 - u) c/alpha, with c in
+    packets in an interval."""
+    target, alpha, interval_us = (
+        _number(run.parameters, name, "parameters")
+        for name in ("target", "alpha", "interval_us"))
+    worst = 0.0
+    for name in run.bottlenecks:
+        link = result["links"][name]
+        expected = target + (1 - link["utilization"]) / alpha * \
+            run.capacity_pps[name] * interval_us / 1e6
+        worst = max(worst, abs(link["queue_mean_pkts"] / expected - 1))
+    return worst
+
+
+def _path_share(path):
+    """A metric: a path's rate over its weighted proportionally fair one."""
+    def measure(_run, result):
+        rates, shares = zip(*(
+            (mean_of(group["rate_pps"]), group["expected_pps"])
+            for group in result["classes"] if group["path"] == path))
+        return sum(rates) / sum(shares)
+    return measure
+
+
 # What an experiment may set bounds on. Each takes the run and its result and
 # returns a number, or None for "never happened", which fails every bound.
 # Utilisation and queue bounds look at bottleneck links only.
@@ -893,8 +940,16 @@ METRICS = {
     "classes.max_spread": _max_spread,
     # smallest utilisation, 0 to 1
     "links.min_utilization": _min_utilization,
+    # greatest utilisation, 0 to 1
+    "links.max_utilization": _max_utilization,
     # largest mean backlog, packets
     "links.max_queue_mean_pkts": _max_queue_mean,
+    # largest |error| of a mean backlog against b0 + p/gamma, relative
+    "links.max_queue_error": _max_queue_error,
+    # the same against what the law PC3 comes to with the link's utilisation
+    "links.max_pc3_error": _max_pc3_error,
+    # rate of path III over its fair one, of the double bottleneck
+    "classes.share_of_III": _path_share("III"),
     # packets dropped on all links after the warm-up
     "links.total_drops": _total_drops,
     # packets dropped on all links, warm-up included
@@ -923,9 +978,9 @@ OVER_SEEDS = "classes.max_abs_error_over_seeds"
 
 
 def _is_metric(value):
-    """The name of a metric, or of a field of one interval."""
+    """The name of a metric, or of a field of one interval or link."""
     return value in (OVER_SEEDS, *METRICS) or (
-        isinstance(value, str) and value.startswith("intervals."))
+        isinstance(value, str) and value.startswith(("intervals.", "links.")))
 
 
 def _measure(bound, run, result):
@@ -939,7 +994,7 @@ def _measure(bound, run, result):
     if _is_metric(metric):
         return _lookup(result, metric, run.bottlenecks)
     raise TollwayError(f"there is no metric {metric!r}; there are fields of "
-                       f"an interval and {', '.join(METRICS)}")
+                       f"an interval or a link and {', '.join(METRICS)}")
 
 
 def _judge(bound, measured):

@@ -376,20 +376,26 @@ def variants_tables(results):
 
     results: results or aggregates of one experiment, from results.compare().
     """
+    judged = _judged_table(results)
     if "simulations" in results[0]["parameters"]:
-        return [variants_table(results)]
+        return [variants_table(results)] + judged
     if "cases" in results[0]:
         return case_variants_tables(results) + [
             table for result in results for table in
             (published_table(result), bounds_table(result)) if table]
-    judged = [[result["parameters"]["variant"], *_bound_cells(bound)]
-              for result in results for bound in result["bounds"]]
     return [rivals_table(results)] + [
-        table for table in map(published_table, results) if table] + ([Table(
+        table for table in map(published_table, results) if table] + judged
+
+
+def _judged_table(results):
+    """[the bounds of all variants], or nothing."""
+    rows = [[result["parameters"]["variant"], *_bound_cells(bound)]
+            for result in results for bound in result["bounds"]]
+    return [Table(
         "Bounds", ["variant", "quantity", "verdict", "measured", "bound"],
-        judged, left=3, notes=list(dict.fromkeys(
+        rows, left=3, notes=list(dict.fromkeys(
             reason for result in results
-            for reason in reasons(result, "bounds"))))] if judged else [])
+            for reason in reasons(result, "bounds"))))] if rows else []
 
 
 def rivals_table(results):

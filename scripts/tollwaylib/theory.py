@@ -202,6 +202,11 @@ def expected_backlog(target, gamma, price):
     return target + price / gamma
 
 
+def gamma_auto(limit, target):
+    """gamma with which 99 % are marked at the queue's limit (CP05 5.4.2)."""
+    return math.log(100) / (limit - target)
+
+
 def aimd_rate(w, m):
     """Rate in packets/s at which the AIMD form of SBRM settles.
 
