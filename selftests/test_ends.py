@@ -209,7 +209,7 @@ def test_help_and_version(folder):
 
 # --- surroundings ------------------------------------------------------------
 
-def sh(script, folder, words, **environment):
+def sh(script, folder, words, program=TOLLWAY, **environment):
     """A shell that runs the command as "$@"; None takes a variable away."""
     surroundings = {**NO_LAB, "TMPDIR": str(folder),
                     "MPLCONFIGDIR": str(folder), **environment}
@@ -217,7 +217,7 @@ def sh(script, folder, words, **environment):
     words = ["env", *(word for name, value in surroundings.items()
                       for word in (["-u", name] if value is None else [])),
              *(f"{name}={value}" for name, value in surroundings.items()
-               if value is not None), TOLLWAY, *words]
+               if value is not None), program, *words]
     done = subprocess.run(["bash", "-c", script, "sh", *map(str, words)],
                           cwd=folder, stdin=subprocess.DEVNULL,
                           capture_output=True, timeout=120, check=False)
@@ -546,3 +546,25 @@ def test_doctor_ends_by_what_it_finds(folder, monkeypatch):
     monkeypatch.setattr("tollwaylib.doctor.machine", lambda: [found])
     ended = command(["doctor"], folder).verify(1)
     assert "missing a thing: package p" in ended.out
+
+
+# --- other commands ----------------------------------------------------------
+
+@pytest.mark.parametrize("name", ["bench", "matrix"])
+def test_other_commands_end_the_same_way(name, folder):
+    """1 says that a bound is missed, or that there is a finding, here too."""
+    program = TOP / "scripts" / name
+    wrong = sh('"$@"', folder, ["--nosuch"], program)
+    assert (wrong.status, wrong.out) == (2, "")
+    assert re.fullmatch(rf"{name}: unrecognized arguments: --nosuch .*\n",
+                        wrong.err)
+    (folder / "sitecustomize.py").write_text(
+        "import fcntl, os\n"
+        "def fails(*_): raise ZeroDivisionError('on purpose')\n"
+        "fcntl.flock = os.sched_getaffinity = fails\n")
+    word = {"matrix": "--no-checkpatch", "bench": "--only=costs"}[name]
+    broken = sh('"$@"', folder, [word], program, PYTHONPATH=folder,
+                TOLLWAY_CACHE=folder / "cache")
+    assert broken.status == 2, broken.err
+    assert broken.err.splitlines()[-1].startswith(
+        f"{name}: unexpected error: ZeroDivisionError: on purpose; ")
