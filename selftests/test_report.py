@@ -294,7 +294,7 @@ def test_page_counts_the_verdicts(page):
     assert "3 of 4 verdicts hold. 3 published values are of " in page
     assert "other setup" in page and "no verdict, since CP05" in page
     assert ("reno + pfifo: NewReno+drop-tail: utilisation of core link 2 "
-            "differs") in page
+            "differs (85.0; published 87.5 %)") in page
 
 
 def test_page_is_the_same_every_time(site, page):

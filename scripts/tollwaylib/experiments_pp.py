@@ -251,10 +251,11 @@ EXPERIMENTS = (
                    link="R1", from_rtt=10),
             metric("queue_max", "queue_max", "greatest queue [pkts]", 0,
                    link="R1", from_rtt=10),
-            metric("queue_peak", "queue_max", "of the whole run [pkts]", 0,
+            metric("queue_peak", "queue_max",
+                   "greatest queue of the run [pkts]", 0,
                    link="R1"),
             metric("estimate_error", "estimate_error",
-                   "estimate of it off by [pkts]", 2, from_rtt=10),
+                   "error of the estimated queue [pkts]", 2, from_rtt=10),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, lambda values: [
             case_bound("99 % utilisation after, RTT", "setpoint 20",

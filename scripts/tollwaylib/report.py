@@ -53,6 +53,7 @@ th, td { padding: .35rem .8rem; text-align: right; vertical-align: bottom;
   border-bottom: 1px solid var(--line); }
 th { background: var(--head); font-weight: 600; }
 .left { text-align: left; }
+td.left { white-space: nowrap; }
 td.good { color: #00634a; font-weight: 600; }
 td.bad { color: #a33b00; font-weight: 600; }
 .summary { padding: .8rem 1rem; border-left: 5px solid #00815f;
@@ -316,8 +317,10 @@ def _name(group, taken):
 
 def _section(group, directory, name):
     whole = group.whole
-    parameters = ", ".join(f"{key} {value}" for key, value in
-                           whole["parameters"].items())
+    # What is None or empty does not apply.
+    parameters = ", ".join(f"{key} {_short(value)}" for key, value in
+                           whole["parameters"].items()
+                           if value not in (None, ""))
     seeds = ", ".join(str(result["seed"]) for result in group.results)
     heading = f"{whole['experiment']}: {tables.combination(whole)}"
     parts = [

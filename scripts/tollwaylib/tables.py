@@ -183,8 +183,7 @@ def published_table(result):
     units = list(dict.fromkeys(entry["unit"] for entry in
                                result["published"]))
     rows = [[entry["name"], entry["verdict"], entry["paper"]]
-            + [(_percent if entry["unit"] == "%" else _number)(entry[key])
-               for key in ("value", "measured")]
+            + published_cells(entry)
             + ([entry["unit"]] if len(units) > 1 else [])
             for entry in result["published"]]
     unit = f" [{units[0]}]" if len(units) == 1 else ""
@@ -193,6 +192,12 @@ def published_table(result):
                   f"measured{unit}", *(["unit"] if len(units) > 1 else [])],
                  rows, left=3,
                  notes=other_setups(result) + reasons(result, "published"))
+
+
+def published_cells(entry):
+    """The published value of an entry, and the measured one."""
+    return [(_percent if entry["unit"] == "%" else _number)(entry[key])
+            for key in ("value", "measured")]
 
 
 def other_setups(result):
@@ -214,11 +219,12 @@ def bounds_table(result):
     if not result["bounds"]:
         return None
     return Table("Bounds", ["quantity", "verdict", "measured", "bound"],
-                 [_bound_cells(bound) for bound in result["bounds"]], left=2,
+                 [bound_cells(bound) for bound in result["bounds"]], left=2,
                  notes=reasons(result, "bounds"))
 
 
-def _bound_cells(bound):
+def bound_cells(bound):
+    """Name, verdict, what was measured and what was wanted, of a bound."""
     if bound["bound"] is not None:
         limit = f"{bound['bound']:.4g}"
     else:
@@ -389,7 +395,7 @@ def variants_tables(results):
 
 def _judged_table(results):
     """[the bounds of all variants], or nothing."""
-    rows = [[result["parameters"]["variant"], *_bound_cells(bound)]
+    rows = [[result["parameters"]["variant"], *bound_cells(bound)]
             for result in results for bound in result["bounds"]]
     return [Table(
         "Bounds", ["variant", "quantity", "verdict", "measured", "bound"],

@@ -2,7 +2,7 @@
 """How many verdicts of some results hold, and which do not."""
 
 from .results import MISS, verdicts
-from .tables import combination
+from .tables import bound_cells, combination, published_cells
 
 # What there is without a verdict, in words: one of it, or several.
 _UNJUDGED = {
@@ -33,9 +33,18 @@ def missed(wholes):
     """A line for each verdict that does not hold; where there are several
     results, each line begins with the source and the queue."""
     return [(f"{combination(whole)}: " if len(wholes) > 1 else "")
-            + f"{entry['name']} {entry['verdict']}"
+            + f"{entry['name']} {entry['verdict']} ({_numbers(entry)})"
             for whole in wholes for entry in verdicts(whole)
             if entry["verdict"] in MISS]
+
+
+def _numbers(entry):
+    """What was measured, and what it is held against."""
+    if "op" in entry:
+        _, _, measured, limit = bound_cells(entry)
+        return f"{measured}; wanted {limit}"
+    value, measured = published_cells(entry)
+    return f"{measured}; published {value} {entry['unit']}"
 
 
 def text(wholes):
