@@ -240,7 +240,7 @@ SHELL = {
 
 
 @pytest.mark.parametrize("words, status", [
-    (["list"], 0), (["run", "--help"], 0), (["report", "RESULTS"], 0),
+    (["run", "--help"], 0), (["report", "RESULTS"], 0),
     (["run", "nosuch"], 2)])
 @pytest.mark.parametrize("name", SHELL)
 def test_streams(name, words, status, folder, report_dir):
