@@ -4,6 +4,11 @@
 
 MAKEFLAGS += --no-print-directory
 
+# Debian keeps tc, depmod, dkms and others there, where the login shell of a
+# normal user does not look. $(shell) does not see exported variables.
+sbin := PATH="$$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
+
 VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
 PYTHON ?= /usr/bin/python3
 
@@ -27,18 +32,31 @@ PREFIX ?= /usr/local
 MANDIR ?= $(PREFIX)/share/man
 MODDIR ?= /lib/modules/$(KRELEASE)/updates
 # The directory of plugins that is compiled into the installed tc.
-TC_LIB_DIR ?= $(or $(shell PATH=$$PATH:/usr/sbin:/sbin; \
+TC_LIB_DIR ?= $(or $(shell $(sbin); \
 		grep -aoEm1 '/[[:alnum:]_/.-]+/tc/' "$$(command -v tc)" \
 		2> /dev/null | sed 's,/$$,,'),/usr/lib/tc)
 PAGES := $(notdir $(wildcard tools/man/*.[1-8]))
-DKMS = $(if $(DESTDIR),,$(shell PATH=$$PATH:/usr/sbin command -v dkms))
+DKMS = $(if $(DESTDIR),,$(shell $(sbin) command -v dkms))
 DKMS_SOURCE := /usr/src/tollway-$(VERSION)
+PROGRAMS := tollway tollway-traffic tollway-qsample
+PLUGINS := $(patsubst tools/%.c,%.so,$(wildcard tools/q_*.c))
+TOOL_FILES = $(foreach page,$(PAGES),"$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(page)") \
+	$(foreach plugin,$(PLUGINS),"$(TC_LIB_DIR)/$(plugin)") \
+	$(foreach program,$(PROGRAMS),"$(PREFIX)/bin/$(program)") \
+	"$(PREFIX)/lib/tollway"
 
 # The kernel's make takes O= and more for its own: hand nothing on.
 plainly := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL
 
 # Give up with one sentence.
 fail = { echo "make $@: $(1)" >&2; exit 1; }
+
+# Give up where some of these files are those of installed packages: only dpkg
+# may replace or remove them.
+not_of_packages = $(if $(DESTDIR),,owners=$$(dpkg -S $(1) 2> /dev/null | \
+	sed -n 's,: /.*,,p' | sort -u | paste -s -d ' ' -); \
+	[ -z "$$owners" ] || $(call fail,these files belong to installed packages: \
+		remove them first with apt purge $$owners))
 
 help: ## this text (also what plain `make` does)
 	@echo "Tollway $(VERSION). Targets:"
@@ -107,6 +125,7 @@ install: install-modules install-tools ## modules, tools, tollway and manual pag
 # By hand, not by a dependency on modules: DKMS builds its own.
 install-modules: ## the modules: with DKMS where it is, else into /lib/modules/VERSION/updates
 ifneq ($(DKMS),)
+	@$(call not_of_packages,$(DKMS_SOURCE))
 	@[ -n "$(KRELEASE)" ] || $(call fail,there is no kernel to build for \
 		in $(KDIR): install the package linux-headers-$(shell uname -r) or set KDIR)
 	@$(MAKE) dkms-source
@@ -117,7 +136,7 @@ else
 	install -d "$(DESTDIR)$(MODDIR)"
 	install -m 644 $(KO) "$(DESTDIR)$(MODDIR)"
 ifeq ($(DESTDIR),)
-	PATH=$$PATH:/usr/sbin:/sbin depmod $(KRELEASE)
+	depmod $(KRELEASE)
 endif
 endif
 
@@ -129,6 +148,7 @@ dkms-source: ## the sources of the modules, to where DKMS looks for them
 		tar -x --no-same-owner -C "$(DESTDIR)$(DKMS_SOURCE)"
 
 install-tools: tools ## the tools, the plugin of tc, tollway and manual pages
+	@$(call not_of_packages,$(TOOL_FILES))
 	@$(MAKE) -s -C tools install O="$(O)/tools" DESTDIR="$(DESTDIR)" \
 		PREFIX="$(PREFIX)" MANDIR="$(MANDIR)" TC_LIB_DIR="$(TC_LIB_DIR)"
 	for page in $(PAGES); do \
@@ -145,13 +165,14 @@ install-tools: tools ## the tools, the plugin of tc, tollway and manual pages
 	ln -sf ../lib/tollway/scripts/tollway "$(DESTDIR)$(PREFIX)/bin/tollway"
 
 uninstall: ## take away what make install put there
+	@$(call not_of_packages,$(TOOL_FILES) $(if $(DKMS),$(DKMS_SOURCE)))
 	rm -rf "$(DESTDIR)$(PREFIX)/lib/tollway"
 	cd "$(DESTDIR)$(PREFIX)/bin" 2> /dev/null && \
-		rm -f tollway tollway-traffic tollway-qsample || true
+		rm -f $(PROGRAMS) || true
 	rm -f $(foreach page,$(PAGES),"$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(page)")
 	rmdir $(foreach section,$(sort $(suffix $(PAGES))),"$(DESTDIR)$(MANDIR)/man$(subst .,,$(section))") \
 		2> /dev/null || true
-	rm -f $(patsubst tools/%.c,"$(DESTDIR)$(TC_LIB_DIR)/%.so",$(wildcard tools/q_*.c))
+	rm -f $(foreach plugin,$(PLUGINS),"$(DESTDIR)$(TC_LIB_DIR)/$(plugin)")
 ifneq ($(DKMS),)
 	-$(DKMS) remove tollway/$(VERSION) --all
 	rm -rf $(DKMS_SOURCE)
@@ -160,7 +181,7 @@ ifneq ($(KRELEASE),)
 	rm -f $(foreach module,$(MODULES),"$(DESTDIR)$(MODDIR)/$(module).ko")
 	rmdir "$(DESTDIR)$(MODDIR)" 2> /dev/null || true
 ifeq ($(DESTDIR),)
-	PATH=$$PATH:/usr/sbin:/sbin depmod $(KRELEASE)
+	depmod $(KRELEASE)
 endif
 endif
 

@@ -23,6 +23,11 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
+from tollwaylib.programs import add_sbin  # noqa: E402
+
+# What is collected after this finds tc, too.
+add_sbin()
+
 SCRIPTS = "/run/tollway/src/selftests/lab"
 KERNEL_TROUBLE = re.compile(
     r"WARNING|\bBUG\b|KASAN|UBSAN|INFO: |Oops|kmemleak: \d+ new|"

@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 TOOLS = HERE.parent / "tools"
 UAPI = HERE.parent / "include/uapi"
-TC = shutil.which("tc", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+TC = shutil.which("tc")
 CFLAGS = ["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror"]
 
 # linux/netlink.h, linux/rtnetlink.h

@@ -67,6 +67,19 @@ def test_lintian_is_silent(packages):
     assert (done.returncode, done.stdout) == (0, ""), done.stdout
 
 
+def test_make_deb_installs_what_the_packages_are_built_with():
+    """dpkg-checkbuilddeps wants debian/control's, and build-essential."""
+    control = (TOP / "tools/debian/control").read_text()
+    depends = re.search(r"^Build-Depends:((?:.*,\n)*.*)", control, re.M)[1]
+    wanted = {"build-essential"}
+    for word in re.split(r",\s*", depends.strip()):
+        name = re.match(r"[a-z0-9.-]+", word)[0]
+        wanted.add({"dh-sequence-dkms": "dh-dkms", "dh-sequence-python3":
+                    "dh-python"}.get(name, name.removesuffix("-compat")))
+    script = (TOP / "scripts/install-dependencies").read_text()
+    assert wanted <= set(re.search('^deb="(.*)"', script, re.M)[1].split())
+
+
 @pytest.mark.full
 def test_clean_system(packages, tmp_path):
     """They and make install, in a system made for it, and without a trace."""

@@ -14,7 +14,7 @@ import full
 import pytest
 
 from tollwaylib import VERSION as OUR_VERSION
-from tollwaylib import doctor, experiments, labkernel
+from tollwaylib import doctor, experiments, labkernel, programs
 
 TOP = Path(__file__).resolve().parents[1]
 MAKEFILE = (TOP / "Makefile").read_text()
@@ -96,6 +96,32 @@ def test_install_tools_and_uninstall(tmp_path):
     assert not (root / "t/lib/tollway").exists()
 
 
+@pytest.mark.parametrize("target", ["install-tools", "uninstall"])
+def test_files_of_packages_are_left_alone(target, tmp_path):
+    """make install and uninstall give up where dpkg knows one of the files."""
+    plugin = tmp_path / "tc/q_sbrm.so"
+    plugin.parent.mkdir()
+    plugin.write_text("of a package")
+    (tmp_path / "bin").mkdir()
+    dpkg = tmp_path / "bin/dpkg"
+    dpkg.write_text('#!/bin/sh\nfor file; do case $file in\n'
+                    f"{plugin}) echo \"tollway-tools: $file\" ;;\n"
+                    '*) echo "dpkg-query: no path found: $file" >&2 ;;\n'
+                    "esac; done\nexit 1\n")
+    dpkg.chmod(0o755)
+    words = [f"PREFIX={tmp_path}/usr", "TC_LIB_DIR=" + str(plugin.parent),
+             f"O={tmp_path}/out", "KDIR=/nonexistent", "DKMS="]
+    path = {"PATH": f"{dpkg.parent}:{os.environ['PATH']}"}
+    done = sh("make", target, *words, env=path)
+    assert done.returncode == 2
+    assert "apt purge tollway-tools" in done.stderr.splitlines()[0]
+    assert plugin.read_text() == "of a package"
+    assert not (tmp_path / "usr").exists()
+    # Below DESTDIR nothing is dpkg's.
+    done = sh("make", target, *words, f"DESTDIR={tmp_path}/root", env=path)
+    assert done.returncode == 0, done.stderr
+
+
 def test_install_modules_and_uninstall(tmp_path):
     kernel = labkernel.kernel("plain", labkernel.Progress())
     words = [f"O={tmp_path / 'out'}", f"DESTDIR={tmp_path / 'root'}",
@@ -125,6 +151,24 @@ def test_dependencies_that_are_there_cost_nothing():
     done = sh("scripts/install-dependencies", "check")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert time.monotonic() - start < 2
+
+
+def test_programs_are_in_the_packages_that_are_named():
+    """What doctor says how to get, and that install-dependencies gets it."""
+    lists = re.findall(r'^\w+="([^"]*)"',
+                       (TOP / "scripts/install-dependencies").read_text(), re.M)
+    installed = set(" ".join(lists).split())
+    for name, _, package in programs.PROGRAMS:
+        path = shutil.which(name)
+        if path:
+            owners = sh("dpkg", "-S", f"*bin/{name}").stdout
+            assert re.search(rf"^{re.escape(package)}: \S*bin/{name}$", owners,
+                             re.M), name
+        known = sh("dpkg-query", "-W", "-f", "${Priority}", package)
+        assert package in installed | {"net-tools"} or \
+            known.stdout in ("required", "important"), package
+    assert "net-tools" in sh("dpkg-query", "-W", "-f", "${Depends}",
+                             "mininet").stdout
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from .errors import TollwayError
 from .paths import TOP, cache_dir, cache_folder, digest_of, files_below, locked
+from .programs import BUILD, need
 
 MODULES = ("sch_sbrm/sch_sbrm.ko", "sch_fq_rr/sch_fq_rr.ko",
            "tcp_sbrm/tcp_sbrm.ko", "tcp_pp/tcp_pp.ko")
@@ -25,6 +26,7 @@ def _built(folder, sources, command, name):
     # A cache that is complete may belong to someone else.
     if is_built():
         return folder
+    need(BUILD)
     with locked(folder):
         if is_built():
             return folder

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from .errors import TollwayError
 from .paths import LAB_FILES, TOP, cache_dir, digest_of, locked
+from .programs import BUILD, KERNEL, need
 
 HZ = 1000
 QEMU_FILES = TOP / "scripts" / "qemu"
@@ -102,8 +103,9 @@ def is_needed(patch, tree):
     return path.exists() and found[2] in path.read_text()
 
 
-def kernel(flavour="plain", progress=None):
-    """The LabKernel of a flavour, built if it is not in the cache."""
+def folders(flavour):
+    """(source, tree, build): what a flavour is built from, the patched copy of
+    it, and where it is built, in the cache."""
     source = find_source()
     stamp = source.stat()
     makefile = (source / "Makefile").read_bytes() if source.is_dir() else b""
@@ -113,10 +115,21 @@ def kernel(flavour="plain", progress=None):
     configs = KINDS[flavour][0]
     key = digest_of(str(source), stamp.st_mtime_ns, stamp.st_size, makefile,
                     *patches())[:12]
-    tree = cache_dir() / f"linux-{key}"
-    build = cache_dir() / f"lab-{flavour}-{digest_of(key, *configs)[:12]}"
+    return (source, cache_dir() / f"linux-{key}",
+            cache_dir() / f"lab-{flavour}-{digest_of(key, *configs)[:12]}")
+
+
+def is_built(flavour="plain"):
+    """Is the kernel of a flavour in the cache?"""
+    return (folders(flavour)[2] / "built").exists()
+
+
+def kernel(flavour="plain", progress=None):
+    """The LabKernel of a flavour, built if it is not in the cache."""
+    source, tree, build = folders(flavour)
     # A cache that is complete may belong to someone else.
     if not (build / "built").exists():
+        need(BUILD, KERNEL)
         with locked(build):
             if not (build / "built").exists():
                 with locked(tree):
@@ -129,17 +142,8 @@ def kernel(flavour="plain", progress=None):
                      tuple((build / "built").read_text().split()))
 
 
-def need(*programs):
-    """Raise TollwayError if a program is not installed."""
-    missing = [name for name in programs if not shutil.which(name)]
-    if missing:
-        raise TollwayError(f"{', '.join(missing)} is not installed: "
-                           "run scripts/install-dependencies")
-
-
 def unpack(source, tree, progress):
     """Copy the source into the cache and patch it."""
-    need("patch", "tar", "xz")
     if progress:
         progress.step(f"unpacking {source.name}")
     shutil.rmtree(tree, ignore_errors=True)
@@ -184,7 +188,6 @@ def run(command, failure, **keywords):
 def compile_kernel(tree, build, flavour, progress):
     """Configure and compile into `build`; about two minutes on two cores."""
     configs, make_words, target = KINDS[flavour]
-    need("make", "gcc", "flex", "bison", "bc")
     build.mkdir(exist_ok=True)
     fragment = build / "fragment"
     fragment.write_text("".join(path.read_text() for path in configs))

@@ -102,9 +102,7 @@ def command(*words):
     try:
         done = subprocess.run(
             words, text=True, check=False, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, env=dict(
-                os.environ, LC_ALL="C",
-                PATH=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"))
+            stderr=subprocess.PIPE, env=dict(os.environ, LC_ALL="C"))
     except FileNotFoundError:
         raise TollwayError(f"there is no {words[0]}: install the package "
                            "iproute2") from None

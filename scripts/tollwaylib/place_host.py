@@ -6,12 +6,11 @@ import json
 import os
 import platform
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-from . import build, errors
+from . import build, errors, programs
 from .errors import TollwayError
 from .paths import TOP
 from .runner import tool_versions
@@ -61,6 +60,7 @@ class HostPlace:
         if os.geteuid() != 0:
             raise TollwayError("--on host needs root, for namespaces and "
                                "qdiscs: use sudo, or --on lab")
+        programs.need(programs.HOST)
         progress.step("building the tools")
         self.tools = build.tools()
         missing = self.missing()
@@ -71,7 +71,7 @@ class HostPlace:
     def missing(self):
         """What this kernel lacks for the run, each with what to do."""
         lacks = []
-        if not shutil.which("unshare") or self._try("true")[0]:
+        if self._try("true")[0]:
             return ["network namespaces cannot be made (CONFIG_NET_NS)"]
         for command, sentence in PARTS:
             if self._try(command)[0]:

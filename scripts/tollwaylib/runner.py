@@ -12,7 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import build, experiments, report, results, tables, verdicts
+from . import (build, experiments, programs, report, results, tables,
+               verdicts)
 from .errors import RefusedError, TollwayError
 from .labkernel import Progress
 from .paths import TOP
@@ -74,7 +75,14 @@ def run(place, experiment, cc, aqm, values, duration_s, seeds, out_dir,
     for its logs.
     """
     progress = progress or Progress()
+    options = options or {}
+    programs.need(programs.EXPERIMENTS,
+                  *([programs.TRACE] if options.get("trace") else []),
+                  *([programs.IPERF3] if options.get("traffic") == "iperf3"
+                    else []))
     place.prepare(progress)
+    # Before the run: what fails here would have made it in vain.
+    provenance = dict(place.provenance(), command=command, checkout=checkout())
     cores = sorted(os.sched_getaffinity(0))
     jobs = min(jobs, len(seeds), len(cores))
     done = []
@@ -82,9 +90,9 @@ def run(place, experiment, cc, aqm, values, duration_s, seeds, out_dir,
         def one(index):
             seed = seeds[index]
             job = dict(experiments.job(experiment, cc, aqm, values, duration_s,
-                                       seed, variant), **(options or {}))
+                                       seed, variant), **options)
             return run_seed(place, job, out_dir / f"seed-{seed}",
-                            cores[index % jobs], command, progress)
+                            cores[index % jobs], provenance, progress)
 
         futures = []
         try:
@@ -101,7 +109,7 @@ def run(place, experiment, cc, aqm, values, duration_s, seeds, out_dir,
     return done
 
 
-def run_seed(place, job, folder, core, command, progress):
+def run_seed(place, job, folder, core, provenance, progress):
     """Run one seed into a folder; returns its result."""
     complete = False
     try:
@@ -109,8 +117,7 @@ def run_seed(place, job, folder, core, command, progress):
         folder.mkdir(parents=True)
         place.run(job, folder, core, lambda line: _show(line, job, progress))
         raw = results.load_raw(folder)
-        raw["provenance"].update(place.provenance(), command=command,
-                                 checkout=checkout())
+        raw["provenance"].update(provenance)
         results.write_json_atomic(folder / "raw.json", raw, indent=None)
         result = results.analyse(raw)
         results.write_json_atomic(folder / "result.json", result)

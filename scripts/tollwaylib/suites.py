@@ -235,9 +235,7 @@ class Suite:
                 unpack(archive, folder)
                 archive.unlink()
             version = next((folder / "lib/modules").iterdir()).name
-            subprocess.run(["depmod", "-b", str(folder), version], check=True,
-                           env=dict(os.environ, PATH=os.environ.get("PATH", "")
-                                    + ":/usr/sbin:/sbin"))
+            subprocess.run(["depmod", "-b", str(folder), version], check=True)
             (folder / "complete").touch()
         return folder
 

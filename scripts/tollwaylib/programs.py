@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The programs that are called by name: where they are looked for, what needs
+which of them, and which package of the distribution has each."""
+
+import os
+import shutil
+
+from .errors import TollwayError
+
+# Debian keeps tc, insmod, modinfo, sysctl and others there, and the login shell
+# of a normal user does not look there.
+SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+
+BUILD, KERNEL, LAB = "building", "the lab kernel", "the lab"
+EXPERIMENTS, HOST, QEMU = "the experiments", "--on host", "--on qemu"
+TRACE, IPERF3 = "--trace", "--traffic iperf3"
+MATRIX, CHECK = "make matrix", "make check"
+
+PROGRAMS = (
+    # program, what needs it, the package that has it
+    ("gcc", (BUILD,), "gcc"),
+    ("make", (BUILD,), "make"),
+    ("flex", (KERNEL,), "flex"),
+    ("bison", (KERNEL,), "bison"),
+    ("bc", (KERNEL,), "bc"),
+    ("patch", (KERNEL,), "patch"),
+    ("tar", (KERNEL, MATRIX), "tar"),
+    ("xz", (KERNEL,), "xz-utils"),
+    ("mount", (LAB,), "mount"),
+    ("setarch", (LAB,), "util-linux"),
+    ("setpriv", (LAB, HOST, QEMU), "util-linux"),
+    ("taskset", (LAB,), "util-linux"),
+    ("unshare", (HOST, MATRIX), "util-linux"),
+    ("insmod", (LAB,), "kmod"),
+    ("modinfo", (LAB, QEMU), "kmod"),
+    ("modprobe", (HOST, QEMU), "kmod"),
+    ("depmod", (QEMU,), "kmod"),
+    ("ip", (LAB, EXPERIMENTS), "iproute2"),
+    ("tc", (EXPERIMENTS,), "iproute2"),
+    ("sysctl", (EXPERIMENTS,), "procps"),
+    ("ethtool", (EXPERIMENTS,), "ethtool"),
+    ("mnexec", (EXPERIMENTS,), "mininet"),
+    ("ifconfig", (EXPERIMENTS,), "net-tools"),
+    ("ping", (EXPERIMENTS,), "iputils-ping"),
+    ("tcpdump", (TRACE,), "tcpdump"),
+    ("iperf3", (IPERF3,), "iperf3"),
+    ("qemu-system-x86_64", (QEMU,), "qemu-system-x86"),
+    ("apt-get", (MATRIX,), "apt"),
+    ("dpkg-deb", (MATRIX,), "dpkg"),
+    ("chroot", (MATRIX,), "coreutils"),
+    ("sparse", (CHECK,), "sparse"),
+)
+
+
+def add_sbin():
+    """Let all that this process starts look for programs in SBIN as well."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    folders += [folder for folder in SBIN if folder not in folders]
+    os.environ["PATH"] = os.pathsep.join(folders)
+
+
+def missing(*purposes):
+    """[(program, package)] that is not there, of what purposes need."""
+    return [(name, package) for name, needed, package in PROGRAMS
+            if set(needed) & set(purposes) and not shutil.which(name)]
+
+
+def need(*purposes):
+    """Raise TollwayError if a program is not there that a purpose needs."""
+    lacks = missing(*purposes)
+    if lacks:
+        raise TollwayError(
+            ", ".join(f"{name} (package {package})" for name, package in lacks)
+            + f" {'is' if len(lacks) == 1 else 'are'} not installed: run "
+            "scripts/install-dependencies")
