@@ -19,6 +19,9 @@ TOLLWAY = TOP / "scripts/tollway"
 SHORT = ["run", "double-bottleneck", "--duration", "3", "--set", "warmup_s=1",
          "--trace", "hash"]
 NOBODY = 65534
+# What the login shell of a normal user has in Debian: tc, modinfo, insmod and
+# sysctl are in none of these.
+LOGIN_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games"
 
 
 def tollway(*words, top=TOP, prefix=(), **keywords):
@@ -170,6 +173,7 @@ def test_another_checkout_has_the_same_digest(reference, elsewhere, tmp_path):
 
 
 def test_an_unprivileged_user_has_the_same_digest(reference, elsewhere):
+    """And needs no more in PATH than a login shell puts there."""
     top, cache = elsewhere
     if os.geteuid() != 0:
         pytest.skip("not root: every other digest here is an unprivileged "
@@ -182,7 +186,10 @@ def test_an_unprivileged_user_has_the_same_digest(reference, elsewhere):
             prefix=("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}",
                     "--clear-groups"),
             env=dict(os.environ, HOME=str(out_dir), MPLCONFIGDIR=str(out_dir),
-                     TOLLWAY_CACHE=str(cache))) == reference
+                     PATH=LOGIN_PATH, TOLLWAY_CACHE=str(cache))) == reference
+        modules = json.loads((out_dir / "seed-1/result.json").read_text()
+                             )["provenance"]["modules"]
+        assert all(fields["srcversion"] for fields in modules.values())
     finally:
         shutil.rmtree(out_dir, ignore_errors=True)
 
@@ -367,6 +374,48 @@ def test_host_says_what_is_missing(tmp_path):
         assert "needs root" in last_line(done)
 
 
+@pytest.mark.parametrize("options, program", [
+    ({}, "tc (package iproute2)"), ({}, "mnexec (package mininet)"),
+    ({"trace": "hash"}, "tcpdump (package tcpdump)"),
+    ({"traffic": "iperf3"}, "iperf3 (package iperf3)")])
+def test_missing_programs_are_named_before_the_run(options, program, tmp_path,
+                                                   monkeypatch):
+    from tollwaylib import experiments, programs, runner
+    from tollwaylib.errors import TollwayError
+
+    # None of the place is called: it has no such methods.
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(TollwayError) as raised:
+        runner.run(object(), experiments.get("double-bottleneck"), "sbrm",
+                   "sbrm", {}, 3, [1], tmp_path / "out", options=options)
+    assert program in str(raised.value)
+    assert "scripts/install-dependencies" in str(raised.value)
+    assert ("tcpdump" in str(raised.value)) == ("trace" in options)
+    assert not (tmp_path / "out").exists()
+    programs.add_sbin()
+    assert os.environ["PATH"].split(":") == [str(tmp_path), *programs.SBIN]
+
+
+@pytest.mark.parametrize("name", ["/nonexistent", "/etc/passwd", "/proc"])
+def test_tmpdir_that_cannot_be_used(name, tmp_path):
+    done = tollway("lab", "exec", "true", env=dict(os.environ, TMPDIR=name),
+                   cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"TMPDIR={name}: " in last_line(done)
+
+
+def test_removed_working_directory(tmp_path, no_traces):
+    """The lab does without; a result that would be below it cannot be."""
+    script = ('mkdir "$1"; cd "$1"; rmdir "$1"; shift; exec "$@"', "sh",
+              tmp_path / "gone")
+    done = tollway("lab", "exec", "--out", tmp_path / "out", "pwd",
+                   prefix=("sh", "-c", *map(str, script)))
+    assert (done.returncode, done.stdout) == (0, "/run/tollway/out\n")
+    done = tollway(*SHORT, prefix=("sh", "-c", *map(str, script)))
+    assert done.returncode == 2
+    assert "the working directory has been removed" in last_line(done)
+
+
 # --- verdicts --------------------------------------------------------------
 
 def test_a_run_ends_with_its_verdicts(tmp_path, no_traces):
@@ -424,6 +473,50 @@ def test_panic_keeps_the_log(tmp_path, no_traces):
     log = tmp_path / "kernel.log"
     assert str(log) in last_line(done)
     assert "panic_on_oom" in log.read_text()
+
+
+def test_mount_is_told_to_use_the_old_interface(tmp_path, no_traces):
+    """With the new one mount of util-linux 2.39 and later cannot mount hostfs."""
+    done = tollway("lab", "exec", "printenv", "LIBMOUNT_FORCE_MOUNT2",
+                   cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "always\n")
+
+
+def test_doctor_sees_a_lab_that_does_not_boot(monkeypatch, no_traces):
+    from tollwaylib import doctor, lab
+
+    assert (doctor.boots().about, doctor.boots().verdict) == ("lab", "ok")
+    monkeypatch.setattr(lab, "MOUNT_2",
+                        "A=1; echo mount: fsconfig failed >&2; exit 32")
+    found = doctor.boots()
+    log = Path(re.search(r"see (\S+)", found.text)[1])
+    try:
+        assert found.verdict == "wrong" and "Kernel panic" in found.text
+        assert "mount: fsconfig failed" in found.text
+        assert "mount: fsconfig failed" in log.read_text()
+    finally:
+        shutil.rmtree(log.parent)
+
+
+def test_doctor_and_info_see_a_lab_that_cannot_be_used(monkeypatch, capsys,
+                                                       no_traces):
+    from tollwaylib import cli, doctor, lab
+
+    monkeypatch.setattr(lab, "TRIAL", "tc qdisc add dev lo root nosuch")
+    found = doctor.boots()
+    assert found.verdict == "wrong" and "nosuch" in found.text
+    shutil.rmtree(Path(re.search(r"see (\S+)", found.text)[1]).parent)
+    with pytest.raises(lab.TollwayError, match="command fails there: .*nosuch"):
+        cli.command_lab(cli.parser().parse_args(["lab", "info"]))
+    said = capsys.readouterr().out
+    assert "boots" not in said and "image" in said
+
+
+def test_doctor_says_that_the_lab_is_not_built(tmp_path, monkeypatch):
+    from tollwaylib import doctor
+
+    monkeypatch.setenv("TOLLWAY_CACHE", str(tmp_path))
+    assert doctor.boots().verdict == "note"
 
 
 def test_watchdog_of_real_time(tmp_path, no_traces):

@@ -236,7 +236,8 @@ def command_lab(arguments):
               f"patches  {', '.join(kernel.patches)}\n"
               f"image    {kernel.image}\n"
               f"guest    {'seccomp' if kernel.has_seccomp else 'ptrace'}\n"
-              f"modules  {lab.modules}\ntools    {lab.tools}")
+              f"modules  {lab.modules}\ntools    {lab.tools}", flush=True)
+        print(f"boots    in {lab.try_boot():.1f} s")
         return EXIT_HOLDS
     out_dir = arguments.out or labs.scratch_dir()
     try:

@@ -5,14 +5,14 @@
 Nothing here needs more than Python itself."""
 
 import importlib.util
-import os
 import shutil
 import sys
 from pathlib import Path
 
-from . import live
+from . import live, programs
 from .errors import TollwayError
-from .labkernel import find_source
+from .lab import Lab
+from .labkernel import find_source, is_built
 from .paths import TOP
 from .words import Parser, check_file, file_name, number, plain
 
@@ -20,27 +20,6 @@ LONGEST_LOOK_S = 3600
 # What the tests need is all that there is here.
 INSTALL_ALL = f"{TOP}/scripts/install-dependencies check"
 
-PROGRAMS = (
-    # program, needed for, how to get it (a package of the distribution)
-    ("gcc", "building", "gcc"),
-    ("make", "building", "make"),
-    ("flex", "the lab kernel", "flex"),
-    ("bison", "the lab kernel", "bison"),
-    ("bc", "the lab kernel", "bc"),
-    ("patch", "the lab kernel", "patch"),
-    ("xz", "the lab kernel", "xz-utils"),
-    ("setarch", "the lab", "util-linux"),
-    ("insmod", "the lab", "kmod"),
-    ("tc", "the experiments", "iproute2"),
-    ("ethtool", "experiments with pairs", "ethtool"),
-    ("mnexec", "the experiments", "mininet"),
-    ("ifconfig", "Mininet", "net-tools"),
-    ("ping", "calibration", "iputils-ping"),
-    ("tcpdump", "--trace", "tcpdump"),
-    ("iperf3", "--traffic iperf3", "iperf3"),
-    ("sparse", "make check", "sparse"),
-    ("qemu-system-x86_64", "--on qemu", "qemu-system-x86"),
-)
 MODULES = (("mininet", "mininet"), ("numpy", "python3-numpy"),
            ("scipy", "python3-scipy"), ("matplotlib", "python3-matplotlib"),
            ("pytest", "python3-pytest"))
@@ -48,9 +27,9 @@ MODULES = (("mininet", "mininet"), ("numpy", "python3-numpy"),
 
 def findings():
     """[(what, is there?, how to get it)]."""
-    found = [(f"{name} ({purpose})", bool(shutil.which(
-        name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")),
-        f"package {package}") for name, purpose, package in PROGRAMS]
+    found = [(f"{name} ({', '.join(purposes)})", bool(shutil.which(name)),
+              f"package {package}")
+             for name, purposes, package in programs.PROGRAMS]
     found += [(f"Python module {name}",
                importlib.util.find_spec(name) is not None,
                f"package {package}, for /usr/bin/python3")
@@ -63,11 +42,26 @@ def findings():
     return found
 
 
+def boots():
+    """live.Finding: does the lab boot, if it is built?"""
+    try:
+        if not is_built():
+            return live.Finding("lab", "note", "the lab is not built yet, so "
+                                "whether it boots is not known", "make lab")
+        seconds = Lab().try_boot()
+    except TollwayError as error:
+        return live.Finding("lab", "wrong", str(error))
+    return live.Finding("lab", "ok", f"the lab boots ({seconds:.1f} s)")
+
+
 def machine():
-    """[live.Finding] of findings()."""
-    return [live.Finding("machine", "ok" if there else "missing", what,
-                         "" if there else remedy)
-            for what, there, remedy in findings()]
+    """[live.Finding] of findings(), and of the lab if it has what it needs."""
+    found = [live.Finding("machine", "ok" if there else "missing", what,
+                          "" if there else remedy)
+             for what, there, remedy in findings()]
+    lacks = programs.missing(programs.BUILD, programs.KERNEL, programs.LAB)
+    return found if lacks or not found[-1].verdict == "ok" else \
+        [*found, boots()]
 
 
 def add_options(parser):
@@ -97,7 +91,7 @@ def main(arguments):
         text = "\n".join(f"{one.verdict:8}{one.text}" +
                          (f": {one.remedy}" if one.remedy else "")
                          for one in found)
-        if not live.well(found):
+        if any(one.verdict == "missing" for one in found):
             text += f"\nTo install all of these on Debian: {INSTALL_ALL}"
     if arguments.as_json != "-":
         print(text)

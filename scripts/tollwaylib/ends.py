@@ -68,11 +68,23 @@ def sentence(error):
     """What an OSError says, with the file or the program that it is about."""
     reason = error.strerror or str(error) or type(error).__name__
     if error.filename is None:
+        if isinstance(error, FileNotFoundError) and not _is_somewhere():
+            return ("the working directory has been removed: change to one "
+                    "that exists")
         return reason
     if isinstance(error, FileNotFoundError) and _from_popen(error):
         return (f"the program {_text(error.filename)} is not installed, or in "
                 "no directory of PATH: tollway doctor says how to get it")
     return f"{_text(error.filename)}: {reason}"
+
+
+def _is_somewhere():
+    """Does the working directory exist?"""
+    try:
+        os.getcwd()
+    except OSError:
+        return False
+    return True
 
 
 def _from_popen(error):

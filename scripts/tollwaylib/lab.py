@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Run a command in the lab: the real kernel, in virtual time, without root."""
 
+import contextlib
 import json
 import os
 import re
@@ -13,7 +14,7 @@ import threading
 import time
 from pathlib import Path
 
-from . import build
+from . import build, programs
 from .errors import TollwayError
 from .labkernel import kernel as lab_kernel
 from .paths import TOP
@@ -23,6 +24,15 @@ MEMORY_MB = 768
 # Boot date: a fixed one, 2005-01-01, the year of CP05.
 START_NS = 1104537600 * 10**9
 DEFAULT_WALL_S = 3600
+# For libmount: make mounts by mount(2), not by fsopen(2) and fsconfig(2).
+MOUNT_2 = "LIBMOUNT_FORCE_MOUNT2=always"
+# What try_boot() does: a namespace, and a queue of ours that tc knows.
+TRIAL = """unshare --net true
+tc qdisc add dev lo root sbrm
+tc qdisc show dev lo"""
+TRIAL_S = 120
+# Where temporary files go that TMPDIR does not send elsewhere.
+TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
 # How often the console is looked at, s.
 POLL_S = 0.1
 DEFAULT_VIRTUAL_S = 24 * 3600
@@ -35,6 +45,8 @@ class Lab:
     stopped = False
 
     def __init__(self, flavour="plain", progress=None):
+        programs.need(programs.LAB)
+        self.temporary = temporary_dir()
         self.kernel = lab_kernel(flavour, progress)
         if progress:
             progress.step("building the modules and tools")
@@ -48,6 +60,21 @@ class Lab:
         self.stopped = True
         for leader in list(self.sessions):
             end_session(leader)
+
+    def try_boot(self):
+        """Boot, use what experiments need most, power off; the real time it
+        took, s. TollwayError says what failed, and where the log is."""
+        out_dir = scratch_dir()
+        lines = []
+        started = time.monotonic()
+        status = self.run(["sh", "-ex", "-c", TRIAL], out_dir, wall_s=TRIAL_S,
+                          virtual_s=TRIAL_S, on_line=lines.append)
+        if status:
+            raise TollwayError(f"{self.name} boots, but a command fails there: "
+                               f"{last_words(lines, 2)}: see "
+                               f"{out_dir / 'console.log'}")
+        shutil.rmtree(out_dir, ignore_errors=True)
+        return time.monotonic() - started
 
     def run(self, argv, out_dir, seed=1, wall_s=DEFAULT_WALL_S,
             virtual_s=DEFAULT_VIRTUAL_S, core=None, modules=build.MODULES,
@@ -122,15 +149,21 @@ class Lab:
             words.append("seccomp=on")
         if self.kernel.flavour == "debug":
             words += ["panic_on_warn=1", "kmemleak=on"]
-        # The checkout lies where it lies: mount it, then run its init.
-        first = (f"mount -t tmpfs tmpfs /run; mkdir -p {SRC}; "
+        # The checkout lies where it lies: mount it, then run its init. From
+        # util-linux 2.39 on, mount hands options over one by one (fsconfig(2)),
+        # where kernels want a name before hostfs' directory, if they take it at
+        # all; with mount(2) all kernels take it as it is.
+        first = (f"export {MOUNT_2}; mount -t tmpfs tmpfs /run; mkdir -p {SRC}; "
                  f"mount -t hostfs -o /proc/self/fd/5 hostfs {SRC}; "
                  f"mount -o remount,bind,ro {SRC}; exec {SRC}/scripts/lab/init")
         return words + ["init=/bin/sh", "--", "-c", f'"{first}"']
 
     def _boot(self, command, out_dir, wall_s, interactive, on_line):
+        # What the shell that starts it stands in may have been removed.
+        surroundings = {"cwd": "/", "env": {"PATH": os.environ["PATH"],
+                                            "TMPDIR": self.temporary}}
         if interactive:
-            subprocess.run(command, check=False)
+            subprocess.run(command, check=False, **surroundings)
             return ""
         # The console is a file, and read from there: on a pipe the kernel gets
         # SIGIO when the reader reads, which is real time inside of the lab.
@@ -139,8 +172,7 @@ class Lab:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output,
                 stderr=subprocess.STDOUT, start_new_session=True,
-                env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"),
-                     "TMPDIR": os.environ.get("TMPDIR", "/tmp")})
+                **surroundings)
         expired = threading.Event()
 
         def expire():
@@ -203,9 +235,13 @@ class Lab:
         if status.exists() and status.read_text().strip() and not trouble:
             return int(status.read_text())
         self._keep_log(out_dir, text.splitlines())
-        reason = trouble.group(0) if trouble else "it ended early"
-        raise TollwayError(f"{self.name} failed ({reason.strip()}): see "
-                           f"{out_dir / 'kernel.log'}")
+        reason = trouble.group(0).strip() if trouble else "it ended early"
+        # Why it panicked has often been said by the program that it ran last.
+        before = last_words(
+            text[:trouble.start() if trouble else None].splitlines())
+        raise TollwayError(f"{self.name} failed ({reason}" +
+                           (f", after: {before}" if before else "") +
+                           f"): see {out_dir / 'kernel.log'}")
 
 
 def end_session(leader):
@@ -231,10 +267,40 @@ def end_session(leader):
         time.sleep(0.02)
 
 
+def of_kernel(line):
+    """Is a line of the console what the kernel says of itself at any boot?"""
+    return re.match(r"Warning: tempdir|reboot: |Checking |Core dump limits",
+                    line)
+
+
 def print_line(line):
     """Show a line of the console, but for what the kernel says of itself."""
-    if not re.match(r"Warning: tempdir|reboot: |Checking |Core dump limits", line):
+    if not of_kernel(line):
         print(line, flush=True)
+
+
+def last_words(lines, count=1):
+    """The last lines of the console that a program has said, or ""."""
+    said = [line.strip() for line in lines if line.strip() and
+            not of_kernel(line)]
+    return "; ".join(said[-count:])
+
+
+def temporary_dir():
+    """Directory for the file that is the memory of the lab's kernel.
+
+    It maps this file as code too, so the file system must allow that.
+    """
+    named = os.environ.get("TMPDIR")
+    for folder in [named] if named else TEMPORARY:
+        with contextlib.suppress(OSError), \
+                tempfile.TemporaryFile(dir=folder):
+            if not os.statvfs(folder).f_flag & os.ST_NOEXEC:
+                return os.path.abspath(folder)
+    raise TollwayError(
+        f"{f'TMPDIR={named}' if named else ', '.join(TEMPORARY)}: the lab needs "
+        "a directory for its memory that exists, that you can write to and that "
+        "is not mounted noexec: set TMPDIR to one")
 
 
 def scratch_dir(prefix="tollway-lab-"):

@@ -14,10 +14,11 @@ import lzma
 import re
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import build, errors, matrix
+from . import build, errors, matrix, programs
 from .errors import TollwayError
 from .lab import OUT, BUILD, Lab
 from .labkernel import QEMU_FILES, kernel as own_kernel
@@ -185,8 +186,8 @@ class Qemu(Lab):
     name = "the kernel in qemu"
 
     def __init__(self, word="6.1", progress=None):
-        if not shutil.which("qemu-system-x86_64"):
-            raise TollwayError("--on qemu needs the package qemu-system-x86")
+        programs.need(programs.QEMU)
+        self.temporary = tempfile.gettempdir()
         if word == DEBUG:
             self.kernel, self.modules = debug_kernel(progress)
         else:
