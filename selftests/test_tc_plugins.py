@@ -9,6 +9,8 @@ import subprocess
 import pytest
 from tc_stub import TC, TOOLS, Tc
 
+from tollwaylib import build
+
 pytestmark = pytest.mark.skipif(not TC or not shutil.which("cc"),
                                 reason="needs tc (iproute2) and cc")
 
@@ -57,6 +59,20 @@ def test_exports_one_writable_object(tc):
     out = subprocess.run(["nm", "-D", "--defined-only", tc.plugin], check=True, text=True,
                          capture_output=True).stdout
     assert [line.split()[1:] for line in out.splitlines()] == [["D", f"{tc.kind}_qdisc_util"]]
+
+
+@pytest.mark.parametrize("words, says", [
+    ("netem delay 10ms 1ms distribution normal", "Cannot find device"),
+    ("netem delay 10ms 1ms distribution late", "Cannot find device"),
+    ("netem delay 10ms 1ms distribution nosuch", "nosuch.dist")])
+def test_tc_finds_its_own_files_beside_the_plugins(words, says):
+    """TC_LIB_DIR is the only place where tc looks; it reads the distribution
+    before it looks for the device."""
+    done = subprocess.run(
+        [TC, "qdisc", "add", "dev", "nosuch", "root", *words.split()],
+        env=dict(os.environ, TC_LIB_DIR=str(build.tools())), text=True,
+        capture_output=True, check=False)
+    assert done.returncode and says in done.stderr
 
 
 def test_every_plugin_is_here():
