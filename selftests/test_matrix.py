@@ -5,7 +5,9 @@ The builds themselves need packages of other suites, and say so if these cannot
 be had.
 """
 
+import multiprocessing
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,40 @@ def test_a_clean_build_is_ok(tmp_path):
 def test_what_is_a_failure(tmp_path, text, status, modules, said):
     row = judged(tmp_path, text, status, modules)
     assert row.state == "failed" and said in row.result
+
+
+def use_headers(name, folder):
+    """A process that uses the headers of a suite, and says when in `said`."""
+    class Tree(suites.Suite):
+        def __init__(self):
+            super().__init__("none", ("none",))
+            self.folder = folder
+
+        def newest(self, kind, series, count=1):
+            return ["linux-headers-6.1.0-1-amd64"]
+
+        def tree(self, packages, progress=None):
+            return folder, ["a.deb"]
+
+    matrix.suite_of = lambda kernel: (Tree(), "6.1.", 1)
+    with matrix.headers("6.1", labkernel.Progress()):
+        for _ in range(5):
+            with open(folder / "said", "a", encoding="ascii") as said:
+                said.write(f"{name}\n")
+            time.sleep(0.1)
+
+
+def test_two_runs_do_not_use_a_tree_at_once(tmp_path):
+    context = multiprocessing.get_context("fork")
+    runs = [context.Process(target=use_headers, args=(name, tmp_path))
+            for name in "ab"]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+        assert run.exitcode == 0
+    said = "".join((tmp_path / "said").read_text().split())
+    assert said in ("aaaaabbbbb", "bbbbbaaaaa")
 
 
 def test_the_newest_package_is_taken(monkeypatch):

@@ -84,19 +84,19 @@ def test_smoke_with_lockdep(with_lockdep, check):
 def installed(kernel, out_dir):
     """Let make install, of modules and tools, fill out_dir/installed for a word
     of the matrix."""
-    _, root, _, releases = matrix.headers(kernel, labkernel.Progress())
     stock = place_qemu.stock_kernel(kernel)
-    assert stock.version in releases
     target = out_dir / "installed"
     modules = target / "usr/lib/modules" / stock.version
     modules.mkdir(parents=True)
     kdir = f"/usr/src/linux-headers-{stock.version}"
-    done = run_in(root, {TOP: matrix.SRC, out_dir: matrix.OUT}, [
-        "make", "-C", matrix.SRC, "install-modules", f"KDIR={kdir}",
-        f"CC={matrix.kernel_gcc(root, kdir)}", f"O={matrix.OUT}/build",
-        f"DESTDIR={matrix.OUT}/installed",
-        f"MODDIR=/usr/lib/modules/{stock.version}/updates"],
-        text=True, capture_output=True)
+    with matrix.headers(kernel, labkernel.Progress()) as (_, root, _, releases):
+        assert stock.version in releases
+        done = run_in(root, {TOP: matrix.SRC, out_dir: matrix.OUT}, [
+            "make", "-C", matrix.SRC, "install-modules", f"KDIR={kdir}",
+            f"CC={matrix.kernel_gcc(root, kdir)}", f"O={matrix.OUT}/build",
+            f"DESTDIR={matrix.OUT}/installed",
+            f"MODDIR=/usr/lib/modules/{stock.version}/updates"],
+            text=True, capture_output=True)
     assert not done.returncode, done.stdout + done.stderr
     subprocess.run(["make", "-C", TOP, "install-tools", f"O={out_dir}/build",
                     f"DESTDIR={target}"], check=True, capture_output=True,

@@ -6,6 +6,7 @@ sparse. A finding is what a compiler, sparse or modpost says of our files; what
 they say of the kernel's own headers is in the logs.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -236,10 +237,13 @@ def out_dir(release, compiler):
     return cache_dir() / "matrix" / f"{release}-{compiler}"
 
 
+@contextlib.contextmanager
 def headers(kernel, progress):
     """(Suite, tree, versions, releases) for a word of KERNELS.
 
-    Raises TollwayError if the packages cannot be had.
+    Until the context ends no other process changes the tree, or adds to it:
+    each build does, see mend_headers(), as_clang() and unknown_flags(). Raises
+    TollwayError if the packages cannot be had.
     """
     suite, series, count = suite_of(kernel)
     names = suite.newest("headers", series, count)
@@ -247,34 +251,41 @@ def headers(kernel, progress):
         raise TollwayError(
             f"{suite.name} has no headers of {kernel}" +
             "".join(f"; {problem}" for problem in suite.problems[:1]))
-    root, versions = suite.tree([*names, *TOOLS], progress)
-    return suite, root, versions, [name[len("linux-headers-"):]
-                                   for name in sorted(names, key=version_key)]
+    with locked(suite.folder / "tree", lambda: progress.step(
+            f"waiting for another run that uses {suite.name}")):
+        root, versions = suite.tree([*names, *TOOLS], progress)
+        yield suite, root, versions, [
+            name[len("linux-headers-"):]
+            for name in sorted(names, key=version_key)]
 
 
 def rows(kernels, progress):
     """All Rows of some words of KERNELS."""
     for kernel in kernels:
-        try:
-            suite, root, versions, releases = headers(kernel, progress)
-        except TollwayError as error:
-            yield Row(kernel, "-", "", "missing", f"not to be had: {error}")
-            continue
-        for problem in suite.problems:
-            yield Row(suite.name, "-", "", "old", f"as of before: {problem}")
-        for release in releases:
-            for compiler in COMPILERS:
-                progress.step(f"building for {release} with {compiler}")
-                yield build(suite, root, versions, release, compiler)
+        with contextlib.ExitStack() as stack:
+            try:
+                suite, root, versions, releases = stack.enter_context(
+                    headers(kernel, progress))
+            except TollwayError as error:
+                yield Row(kernel, "-", "", "missing",
+                          f"not to be had: {error}")
+                continue
+            for problem in suite.problems:
+                yield Row(suite.name, "-", "", "old",
+                          f"as of before: {problem}")
+            for release in releases:
+                for compiler in COMPILERS:
+                    progress.step(f"building for {release} with {compiler}")
+                    yield build(suite, root, versions, release, compiler)
 
 
 def modules(kernel, release, progress):
     """Folder with the modules for a release of a word of KERNELS."""
-    suite, root, versions, releases = headers(kernel, progress)
-    if release not in releases:
-        raise TollwayError(f"{suite.name} has no headers of {release}")
-    progress.step(f"building the modules for {release}")
-    row = build(suite, root, versions, release, "gcc")
+    with headers(kernel, progress) as (suite, root, versions, releases):
+        if release not in releases:
+            raise TollwayError(f"{suite.name} has no headers of {release}")
+        progress.step(f"building the modules for {release}")
+        row = build(suite, root, versions, release, "gcc")
     if row.state != "ok":
         raise TollwayError(f"the modules for {release}: {row.result}")
     return out_dir(release, "gcc")

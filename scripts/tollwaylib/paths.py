@@ -43,15 +43,23 @@ def _no_cache(path, error):
 
 
 @contextlib.contextmanager
-def locked(path):
-    """Hold an exclusive lock beside `path`, so that two builds never mix."""
+def locked(path, waiting=None):
+    """Hold an exclusive lock beside `path`, so that two builds never mix.
+
+    waiting: called if another process has it, before this one waits for it.
+    """
     name = f"{path}.lock"
     try:
         lock = open(name, "w", encoding="ascii")
     except OSError as error:
         raise _no_cache(name, error) from error
     with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if waiting:
+                waiting()
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
