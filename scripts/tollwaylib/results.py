@@ -817,7 +817,7 @@ def _max_rate_error(run, result):
     return max(point["max_rate_error"] for point in _steady_points(result))
 
 
-def _max_queue_error(run, result):
+def _max_steady_queue_error(run, result):
     return max(abs(point["queue_pkts"] / point["expected_queue_pkts"] - 1)
                for point in _steady_points(result))
 
@@ -969,7 +969,7 @@ METRICS = {
     # largest |error| of a class, of links compared with the steady state
     "steady_state.max_rate_error": _max_rate_error,
     # largest |error| of a mean backlog against the steady state, relative
-    "steady_state.max_queue_error": _max_queue_error,
+    "steady_state.max_queue_error": _max_steady_queue_error,
 }
 
 
