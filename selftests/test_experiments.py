@@ -322,12 +322,13 @@ def test_simulations_have_bounds():
             if "classes.max_abs_error" in found] == ["07", "14", "21"]
 
 
-@pytest.mark.parametrize("cc, aqm, words", [
-    ("cp", "price", ["scale=many"]), ("sbrm", "sbrm", []),
-    ("sbrm", "vqm", []), ("rem", "rem", [])])
-def test_sources_have_bounds(cc, aqm, words):
-    name = "parking-lot" if words else "double-bottleneck"
-    assert len(job(name, cc, aqm, words)["bounds"]) >= 2
+@pytest.mark.parametrize("name, cc, aqm, words", [
+    ("parking-lot", "cp", "price", ["scale=many"]),
+    *((name, cc, aqm, []) for cc, aqm in (
+        ("sbrm", "sbrm"), ("sbrm", "vqm"), ("rem", "rem"), ("cp", "price"))
+      for name in ("double-bottleneck", "double-bottleneck-dynamics"))])
+def test_sources_have_bounds(name, cc, aqm, words):
+    assert job(name, cc, aqm, words)["bounds"]
 
 
 def test_some_simulations_can_be_chosen():

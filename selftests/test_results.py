@@ -343,6 +343,12 @@ def test_a_mean_queue_is_held_against_the_law():
         theory.gamma_auto(300, 10) * 290) == pytest.approx(0.99)
 
 
+def test_every_bound_has_a_measure_of_its_own():
+    """Of two functions with one name, one hides the other."""
+    measures = list(results.METRICS.values())
+    assert len(set(measures)) == len(measures)
+
+
 def test_a_mean_queue_is_held_against_pc3():
     """12 packets come in an interval of 1 ms."""
     raw = synthetic.steady(utilization=(0.99, 0.97))

@@ -316,13 +316,26 @@ EXPERIMENTS = {experiment.name: experiment for experiment in (
         defaults={"warmup_s": 2.0},
         presets=_DOUBLE_BOTTLENECK_PRESETS,
         bounds=(
-            (_SBRM, (
+            *((names, (
                 _bound("utilisation after the first 2 s of each interval",
                        "intervals.min_utilization_after_2s", ">=", 0.99),
                 _bound("losses outside of the 2 s after a change",
                        "intervals.drops_after_2s", "<=", 0),
                 _bound("s until class means are within 10 % of their shares",
-                       "intervals.max_convergence_s", "<=", 3.0))),)),
+                       "intervals.max_convergence_s", "<=", 3.0)))
+              for names in (_SBRM, _CP)),
+            # As where the number of flows does not change; with the price
+            # itself there is no noise of marks.
+            (_CP, (
+                _bound("class means against WPF", "intervals.max_abs_error",
+                       "<=", 0.015),)),
+            (_VQM, (
+                _bound("utilisation of either link, by its virtual queue",
+                       "links.max_utilization", "<=", 0.905),)),
+            # It oscillates (CP05 5.2.2), and uses its links as in Table 5.2.1.
+            (_REM, (
+                _bound("utilisation after the first 2 s of each interval",
+                       "intervals.min_utilization_after_2s", ">=", 0.9),)))),
     Experiment(
         name="parking-lot",
         title="Eight paths over four bottlenecks, few flows or many",
