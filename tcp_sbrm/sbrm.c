@@ -349,6 +349,50 @@ static bool sbrm_ignores_loss(const struct sbrm *ca)
 	       !sbrm_is_rm(ca) && ca->echo != SBRM_ECHO_UNKNOWN;
 }
 
+static const struct tcp_congestion_ops *sbrm_without_ecn(const struct sock *sk);
+static const struct tcp_congestion_ops *sbrm_with_ecn(const struct sock *sk);
+
+/*
+ * Without ECN marks would go unseen: let routers drop instead. Operations that
+ * need ECN make every packet ECT, whatever the peer has answered, so the
+ * connection gets others; the stack looks at them again when init() returns.
+ */
+static void sbrm_forgo_ecn(struct sock *sk)
+{
+	if (!tcp_ca_needs_ecn(sk))
+		return;
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, sbrm_without_ecn(sk));
+	INET_ECN_dontxmit(sk);
+}
+
+/**
+ * sbrm_settle() - does the connection have ECN, and who echoes the marks?
+ * @sk: socket
+ * @ca: its private area
+ *
+ * Before the answer to our SYN, init() runs only where setsockopt() selects us
+ * then. ECN that the SYN asked for is not settled yet; the first ACK, which is
+ * that of the SYN, settles it, before any data can leave.
+ */
+static void sbrm_settle(struct sock *sk, struct sbrm *ca)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	bool marks = !ca->carrier && ca->source != SBRM_SOURCE_RM;
+
+	ca->unsettled = 0;
+	if (compat_tcp_ecn_accurate(tp)) {
+		if (marks)
+			ca->echo = SBRM_ECHO_ACCECN;
+	} else if (!compat_tcp_ecn_negotiated(tp)) {
+		if (marks) {
+			ca->echo = SBRM_ECHO_NONE;
+			sbrm_count(sock_net(sk), SBRM_COUNT_NO_ECN);
+			pr_info_once("ECN was not negotiated with a peer: such connections use TCP/RM on losses alone\n");
+		}
+		sbrm_forgo_ecn(sk);
+	}
+}
+
 static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 			      const struct rate_sample *rs)
 {
@@ -360,6 +404,8 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	/* The ACK of the SYN comes before init(). */
 	if (!sbrm_is_ready(sk))
 		return;
+	if (unlikely(ca->unsettled))
+		sbrm_settle(sk, ca);
 
 	news.acked = tp->delivered - ca->delivered;
 	news.marked = tp->delivered_ce - ca->delivered_ce;
@@ -507,33 +553,6 @@ static u32 sbrm_tso_segs(COMPAT_TSO_SEGS_ARGS)
 	return 1;
 }
 
-static const struct tcp_congestion_ops *sbrm_without_ecn(const struct sock *sk);
-
-/* Does the connection have ECN, as far as that is settled? */
-static bool sbrm_lacks_ecn(const struct sock *sk)
-{
-	return !compat_tcp_ecn_negotiated(tcp_sk(sk)) &&
-	       sk->sk_state != TCP_LISTEN && sk->sk_state != TCP_CLOSE;
-}
-
-/* Marks one by one: who echoes them? */
-static void sbrm_init_marks(struct sock *sk, struct sbrm *ca)
-{
-	if (compat_tcp_ecn_accurate(tcp_sk(sk))) {
-		ca->echo = SBRM_ECHO_ACCECN;
-	} else if (sbrm_lacks_ecn(sk)) {
-		ca->echo = SBRM_ECHO_NONE;
-		/*
-		 * Marks would go unseen: let routers drop instead. Operations
-		 * that need ECN would have it switched on again after this.
-		 */
-		inet_csk(sk)->icsk_ca_ops = sbrm_without_ecn(sk);
-		INET_ECN_dontxmit(sk);
-		sbrm_count(sock_net(sk), SBRM_COUNT_NO_ECN);
-		pr_info_once("ECN was not negotiated with a peer: such connections use TCP/RM on losses alone\n");
-	}
-}
-
 /* Without a price field: TCP/RM. */
 static void sbrm_init_without_field(struct sock *sk, struct sbrm *ca,
 				    enum sbrm_counter why)
@@ -581,8 +600,10 @@ static void sbrm_init_as(struct sock *sk, u32 source, u32 estimator)
 
 	if (estimator >= SBRM_ESTIMATOR_FOUR_BIT)
 		sbrm_init_field(sk, ca);
-	else if (source != SBRM_SOURCE_RM)
-		sbrm_init_marks(sk, ca);
+	if (sk->sk_state == TCP_SYN_SENT && compat_tcp_ecn_negotiated(tp))
+		ca->unsettled = 1;
+	else
+		sbrm_settle(sk, ca);
 
 	/* Not by sbrm_cwnd_set(): initcwnd is what may leave at first. */
 	ca->cwnd = min_t(u64, (u64)tcp_snd_cwnd(tp) << FIXP_SHIFT,
@@ -595,8 +616,11 @@ static void sbrm_init_as(struct sock *sk, u32 source, u32 estimator)
 /* Before init() there is nothing to give back. */
 static void sbrm_release(struct sock *sk)
 {
-	if (sbrm_is_ready(sk))
-		tollway_release_pacing(sk);
+	if (!sbrm_is_ready(sk))
+		return;
+	tollway_release_pacing(sk);
+	/* The socket may connect() again, to a peer that has ECN. */
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, sbrm_with_ecn(sk));
 }
 
 static void sbrm_init(struct sock *sk)
@@ -678,25 +702,35 @@ static size_t sbrm_get_info(struct sock *sk, u32 ext, int *attr,
 #define SBRM_NEEDS_MARKS	TCP_CONG_NEEDS_ECN
 #endif
 
+enum sbrm_ops_index {
+	SBRM_OPS_SBRM,
+	SBRM_OPS_REM,
+	SBRM_OPS_CP,
+	SBRM_OPS_RM,
+};
+
 static struct tcp_congestion_ops sbrm_ops[] __read_mostly = {
-	{
+	[SBRM_OPS_SBRM] = {
 		SBRM_OPS,
 		.name		= "sbrm",
 		.init		= sbrm_init,
 		.cwnd_event	= sbrm_cwnd_event,
 		.flags		= SBRM_NEEDS_MARKS | TCP_CONG_NON_RESTRICTED,
-	}, {
+	},
+	[SBRM_OPS_REM] = {
 		SBRM_OPS,
 		.name		= "rem",
 		.init		= rem_init,
 		.cwnd_event	= sbrm_cwnd_event,
 		.flags		= SBRM_NEEDS_MARKS | TCP_CONG_NON_RESTRICTED,
-	}, {
+	},
+	[SBRM_OPS_CP] = {
 		SBRM_OPS,
 		/* Restricted: hooks for a whole namespace, see sbrm_carrier.c. */
 		.name		= "cp",
 		.init		= cp_init,
-	}, {
+	},
+	[SBRM_OPS_RM] = {
 		SBRM_OPS,
 		.name		= "rm",
 		.init		= rm_init,
@@ -704,7 +738,7 @@ static struct tcp_congestion_ops sbrm_ops[] __read_mostly = {
 	},
 };
 
-/* Never registered: sbrm_init_marks() gives them to connections without ECN. */
+/* Never registered: sbrm_forgo_ecn() gives them to connections without ECN. */
 static struct tcp_congestion_ops sbrm_no_ecn_ops __read_mostly = {
 	SBRM_OPS,
 	.name		= "sbrm",
@@ -723,6 +757,15 @@ static const struct tcp_congestion_ops *sbrm_without_ecn(const struct sock *sk)
 {
 	return inet_csk(sk)->icsk_ca_ops->init == rem_init ? &rem_no_ecn_ops :
 							      &sbrm_no_ecn_ops;
+}
+
+static const struct tcp_congestion_ops *sbrm_with_ecn(const struct sock *sk)
+{
+	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
+
+	if (ops == &sbrm_no_ecn_ops)
+		return &sbrm_ops[SBRM_OPS_SBRM];
+	return ops == &rem_no_ecn_ops ? &sbrm_ops[SBRM_OPS_REM] : ops;
 }
 
 /**

@@ -107,6 +107,7 @@ struct sbrm_field {
  * @quiet: time since the last mark, in 2^6 us; saturates
  * @run: receiver: packets in a row whose field went up by the same step
  * @silent: segments acknowledged without an echo of the field
+ * @unsettled: init() ran before the answer to our SYN, see sbrm_settle()
  * @source: an &enum sbrm_source
  * @estimator: an &enum sbrm_estimator
  * @echo: an &enum sbrm_echo
@@ -143,7 +144,8 @@ struct sbrm {
 	u16	seen;
 	u16	quiet;
 	u8	run;
-	u8	silent;
+	u8	silent:6,
+		unsettled:1;
 	u8	source:2,
 		estimator:3,
 		echo:3;
