@@ -548,7 +548,7 @@ static u32 sbrm_tso_segs(COMPAT_TSO_SEGS_ARGS)
 {
 	struct sbrm *ca = inet_csk_ca(sk);
 
-	if (unlikely(!tcp_sk(sk)->packets_out) && ca->cwnd)
+	if (unlikely(!tcp_sk(sk)->packets_out) && sbrm_is_ready(sk))
 		sbrm_restart(sk, ca);
 	return 1;
 }

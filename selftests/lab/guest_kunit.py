@@ -28,6 +28,8 @@ PP_CASES = {"pp_fuzzy_test", "pp_estimator_test", "pp_estimator_range_test",
             "pp_law_test", "pp_drain_short_test", "pp_rise_test",
             "pp_stop_test", "pp_train_test"}
 
+STATES_CASES = {"cc_zero_test", "cc_leftover_test", "cc_after_init_test"}
+
 
 def run_module(name, cases):
     """Load a KUnit module: each of its cases must be there and hold."""
@@ -56,6 +58,11 @@ def check_fixp():
 def check_pp():
     """The arithmetic of tcp_pp is PP94's."""
     run_module("pp_kunit", PP_CASES)
+
+
+def check_states():
+    """Callbacks of each congestion control need no init() before them."""
+    run_module("cc_states_kunit", STATES_CASES)
 
 
 if __name__ == "__main__":
