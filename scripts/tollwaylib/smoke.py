@@ -354,6 +354,44 @@ def check_signed_connections(note):
             assert counters["price_invalid"] == "0"
 
 
+def check_late_neighbour(note):
+    """A SYN that waits for ARP past its timeout: TCP takes the timeout back
+    before the congestion control of the connection has been initialised."""
+    names, size = sum(CONTROLS.values(), ()), 50000
+    with two_hosts():
+        run("sysctl -qw net.ipv4.neigh.left.mcast_solicit=60", space="a")
+        run("ip link set right arp off", space="b")
+        with Inside("b"):
+            server = socket.create_server(("10.0.0.2", 5301), backlog=99)
+        flows = []
+        with Inside("a"):
+            for name in names:
+                flow = socket.socket()
+                flow.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION,
+                                name.encode())
+                flow.setblocking(False)
+                with contextlib.suppress(BlockingIOError):
+                    flow.connect(("10.0.0.2", 5301))
+                flows.append(flow)
+        # The first timeout of a SYN is one second.
+        time.sleep(1.6)
+        run("ip link set right arp on", space="b")
+        server.settimeout(LIMIT_S)
+        others = [server.accept()[0] for _ in names]
+        for flow in flows:
+            flow.setblocking(True)
+            flow.settimeout(LIMIT_S)
+            flow.sendall(bytes(size))
+        for other in others:
+            other.settimeout(LIMIT_S)
+            left = size
+            while left:
+                left -= len(other.recv(left))
+        for one in [server, *flows, *others]:
+            one.close()
+        note(f"{len(names)} connections, {size} bytes each")
+
+
 def check_multi_queue(note):
     """Both qdiscs under mq at once, on all processors, while they change."""
     with contextlib.ExitStack() as stack:
