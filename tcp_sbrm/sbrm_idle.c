@@ -80,11 +80,12 @@ void sbrm_decay(struct sock *sk, struct sbrm *ca, const struct sbrm_ack *ack,
 	u32 rto_us = max(jiffies_to_usecs(inet_csk(sk)->icsk_rto), 1U);
 	u32 time_us = min(ack->now_us - ack->last_us, rto_us);
 	u32 first = sbrm_first_window(sk), cwnd = tcp_snd_cwnd(tcp_sk(sk));
+	u64 part;
 
 	if (!sbrm_validates(sk) || cwnd <= first)
 		return;
 	unused = min(unused, cwnd - first);
 	/* At most 2^24 segments in Q32; the quotient times time_us is no more. */
-	sbrm_cwnd_set(sk, ca, ca->cwnd - min_t(u64, ca->cwnd,
-		      div_u64((u64)unused << FIXP_SHIFT, rto_us) * time_us));
+	part = div_u64((u64)unused << FIXP_SHIFT, rto_us) * time_us;
+	sbrm_cwnd_set(sk, ca, ca->cwnd - min(ca->cwnd, part));
 }
