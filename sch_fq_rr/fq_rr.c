@@ -32,8 +32,9 @@
  * 1994.
  *
  * Notable differences from the papers:
- * - sources are told apart by a hash, so that two can share a queue: such
- *   packets are counted, and a new key (perturb) parts those who met;
+ * - sources are told apart by a hash, so that two can share a queue, if eight
+ *   others are in the same part of the table (fq_rr_classify.c): such packets
+ *   are counted, and a new key (perturb) parts those who met;
  * - virtual time is that of the packet in service, not of bit-by-bit service:
  *   F is off by up to one packet of each other flow, in exchange for a clock
  *   that costs nothing;
@@ -71,12 +72,6 @@
  */
 #define FQ_RR_VTIME_SHIFT	16
 
-static struct fq_rr_cb *fq_rr_cb(const struct sk_buff *skb)
-{
-	qdisc_cb_private_validate(skb, sizeof(struct fq_rr_cb));
-	return (struct fq_rr_cb *)qdisc_skb_cb(skb)->data;
-}
-
 /* What an enqueue did to the queues, for the parents. */
 struct fq_rr_tally {
 	u32	queued;
@@ -85,85 +80,6 @@ struct fq_rr_tally {
 	u32	dropped_len;
 	bool	own;
 };
-
-static u32 fq_rr_tag(const struct fq_rr_sched_data *q, struct sk_buff *skb)
-{
-	switch (q->params.classify) {
-	case FQ_RR_CLASSIFY_PRIORITY:
-		return skb->priority;
-	case FQ_RR_CLASSIFY_MARK:
-		return skb->mark;
-	default:
-		return skb_get_hash(skb);
-	}
-}
-
-/*
- * The queue of a tag. skb_get_hash() is the keyed siphash of addresses and
- * ports, or random for each socket, or what a network card makes of it. The key
- * here is that of the qdisc, and may change.
- */
-static u32 fq_rr_slot(const struct fq_rr_sched_data *q, u32 tag)
-{
-	if (q->params.classify != FQ_RR_CLASSIFY_FLOW)
-		return tag % q->params.flows + 1;
-
-	return reciprocal_scale((tag * q->key.factor + q->key.offset) >> 32,
-				q->params.flows) + 1;
-}
-
-/* A class that the user gave the packet, or 0; *@err says what if it is none. */
-static u32 fq_rr_assigned(struct sk_buff *skb, struct Qdisc *sch, int *err)
-{
-	struct fq_rr_sched_data *q = qdisc_priv(sch);
-	struct tcf_proto *filter;
-	struct tcf_result res;
-	int result;
-	u32 class;
-
-	if (TC_H_MAJ(skb->priority) == sch->handle) {
-		class = TC_H_MIN(skb->priority);
-		if (class && class <= q->params.flows)
-			return class;
-	}
-
-	filter = rcu_dereference_bh(q->filter_list);
-	if (!filter)
-		return 0;
-
-	result = tcf_classify_qdisc(skb, filter, &res, false);
-	if (result < 0)
-		return 0;
-#ifdef CONFIG_NET_CLS_ACT
-	switch (result) {
-	case TC_ACT_STOLEN:
-	case TC_ACT_QUEUED:
-	case TC_ACT_TRAP:
-		*err = NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
-		return 0;
-	case TC_ACT_SHOT:
-		*err = NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
-		return 0;
-	}
-#endif
-	class = TC_H_MIN(res.classid);
-	return class <= q->params.flows ? class : 0;
-}
-
-/* The queue of a packet, or 0 if a filter took it: *@err says how. */
-static u32 fq_rr_classify(struct sk_buff *skb, struct Qdisc *sch, int *err)
-{
-	struct fq_rr_sched_data *q = qdisc_priv(sch);
-	struct fq_rr_cb *cb = fq_rr_cb(skb);
-
-	*err = NET_XMIT_SUCCESS;
-	cb->class = fq_rr_assigned(skb, sch, err);
-	if (*err != NET_XMIT_SUCCESS)
-		return 0;
-
-	cb->tag = cb->class ? 0 : fq_rr_tag(q, skb);
-	return cb->class ?: fq_rr_slot(q, cb->tag);
-}
 
 static u16 fq_rr_weight(const struct fq_rr_sched_data *q,
 			const struct fq_rr_flow *flow, const struct sk_buff *skb)
@@ -356,6 +272,16 @@ static void fq_rr_resized(struct fq_rr_sched_data *q, u32 id, u32 before)
 		fq_rr_heap_remove(&q->t.by_len, id);
 }
 
+/* An empty queue gets another owner, who owes nothing. */
+static void fq_rr_own(struct fq_rr_sched_data *q, u32 id, u32 tag)
+{
+	struct fq_rr_flow *flow = &q->t.flow[id];
+
+	flow->tag = tag;
+	q->t.tags[id - 1] = tag;
+	WRITE_ONCE(flow->credit, 0);
+}
+
 static void fq_rr_append(struct fq_rr_sched_data *q, u32 id,
 			 struct sk_buff *skb)
 {
@@ -377,8 +303,11 @@ static void fq_rr_append(struct fq_rr_sched_data *q, u32 id,
 	fq_rr_add(&q->memory, cb->memory);
 	WRITE_ONCE(flow->weight, fq_rr_weight(q, flow, skb));
 	if (flow->qlen == 1) {
-		flow->tag = cb->tag;
+		if (flow->tag != cb->tag)
+			fq_rr_own(q, id, cb->tag);
 		fq_rr_activate(q, id);
+	} else if (cb->tag != flow->tag) {
+		flow->guests++;
 	}
 	fq_rr_resized(q, id, flow->qlen - 1);
 }
@@ -399,14 +328,16 @@ static void fq_rr_unaccount(struct fq_rr_sched_data *q, u32 id,
 			    const struct sk_buff *skb)
 {
 	struct fq_rr_flow *flow = &q->t.flow[id];
-	u32 memory = fq_rr_cb(skb)->memory;
+	const struct fq_rr_cb *cb = fq_rr_cb(skb);
 
 	fq_rr_shrinks(flow);
+	if (unlikely(cb->tag != flow->tag))
+		flow->guests--;
 	fq_rr_add(&flow->qlen, -1);
 	fq_rr_add(&flow->len, -qdisc_pkt_len(skb));
-	fq_rr_add(&flow->memory, -memory);
+	fq_rr_add(&flow->memory, -cb->memory);
 	fq_rr_add(&q->packets, -1);
-	fq_rr_add(&q->memory, -memory);
+	fq_rr_add(&q->memory, -cb->memory);
 	fq_rr_resized(q, id, flow->qlen + 1);
 }
 
@@ -507,6 +438,7 @@ static void fq_rr_drop_all(struct fq_rr_sched_data *q, u32 id,
 	WRITE_ONCE(flow->qlen, 0);
 	WRITE_ONCE(flow->len, 0);
 	WRITE_ONCE(flow->memory, 0);
+	flow->guests = 0;
 	fq_rr_resized(q, id, qlen);
 	fq_rr_deactivate(q, id);
 }
@@ -788,6 +720,7 @@ struct sk_buff *fq_rr_collect(struct fq_rr_sched_data *q,
 		WRITE_ONCE(flow->qlen, 0);
 		WRITE_ONCE(flow->len, 0);
 		WRITE_ONCE(flow->memory, 0);
+		flow->guests = 0;
 		fq_rr_resized(q, id, qlen);
 		fq_rr_deactivate(q, id);
 	}
@@ -801,14 +734,8 @@ void fq_rr_restore(struct fq_rr_sched_data *q, struct sk_buff *list)
 {
 	struct sk_buff *skb, *next;
 
-	skb_list_walk_safe(list, skb, next) {
-		struct fq_rr_cb *cb = fq_rr_cb(skb);
-
-		if (cb->class > q->params.flows)
-			cb->class = 0;
-		cb->tag = cb->class ? 0 : fq_rr_tag(q, skb);
-		fq_rr_append(q, cb->class ?: fq_rr_slot(q, cb->tag), skb);
-	}
+	skb_list_walk_safe(list, skb, next)
+		fq_rr_append(q, fq_rr_classify_again(q, skb), skb);
 }
 
 /*

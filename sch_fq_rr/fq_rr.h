@@ -59,7 +59,7 @@ struct fq_rr_params {
  * @qlen: packets
  * @len: bytes
  * @memory: bytes of truesize
- * @tag: of the flow whose packet opened the queue
+ * @tag: of the flow whose packet opened the queue: its owner
  * @weight: in force, 1 to %FQ_RR_WEIGHT_MAX
  * @class_weight: as set for the class, or 0
  * @sent_bytes: bytes that left
@@ -67,6 +67,7 @@ struct fq_rr_params {
  * @collisions: packets with another tag than @tag
  * @drops: packets dropped
  * @qlen_max: the largest @qlen that fell again, see fq_rr_shrinks()
+ * @guests: packets in the queue with another tag than @tag
  *
  * What every packet needs is in the first 64 bytes, but for the sums.
  */
@@ -90,6 +91,7 @@ struct fq_rr_flow {
 	u64			collisions;
 	u32			drops;
 	u32			qlen_max;
+	u32			guests;
 } ____cacheline_aligned;
 
 /**
@@ -102,6 +104,7 @@ struct fq_rr_flow {
  */
 struct fq_rr_tables {
 	struct fq_rr_flow	*flow;
+	u32			*tags;
 	struct fq_rr_lengths	lengths;
 	struct fq_rr_heap	by_len;
 	struct fq_rr_heap	by_finish;
@@ -112,9 +115,9 @@ struct fq_rr_tables {
  * @factor: random
  * @offset: random
  *
- * Two tags meet in one of n queues for a share of 1 / n of all keys (multiply
- * and shift, a universal family: Dietzfelbinger, 1996), so that a new key parts
- * them.
+ * Two tags have the same of n queues as their home for a share of 1 / n of all
+ * keys (multiply and shift, a universal family: Dietzfelbinger, 1996), so that a
+ * new key parts them.
  */
 struct fq_rr_key {
 	u64	factor;
@@ -170,6 +173,12 @@ struct fq_rr_cb {
 	u32	memory;
 };
 
+static inline struct fq_rr_cb *fq_rr_cb(const struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct fq_rr_cb));
+	return (struct fq_rr_cb *)qdisc_skb_cb(skb)->data;
+}
+
 /* Counters that a dump reads meanwhile. */
 static inline void fq_rr_add(u32 *counter, u32 n)
 {
@@ -180,6 +189,10 @@ static inline void fq_rr_count(u64 *counter, u64 n)
 {
 	WRITE_ONCE(*counter, *counter + n);
 }
+
+/* fq_rr_classify.c: whose queue */
+u32 fq_rr_classify(struct sk_buff *skb, struct Qdisc *sch, int *err);
+u32 fq_rr_classify_again(struct fq_rr_sched_data *q, struct sk_buff *skb);
 
 /* fq_rr.c: packets */
 struct sk_buff *fq_rr_take(struct fq_rr_sched_data *q, u32 *id);

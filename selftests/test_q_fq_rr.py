@@ -93,7 +93,7 @@ def test_bad_line_is_one_sentence_and_sends_nothing(tc, line, says):
 
 
 def options(**changed):
-    given = {LIMIT: 10240, MEMORY_LIMIT: 32 << 20, FLOWS: 1024, SERVICE: 0, OVERFLOW: 1,
+    given = {LIMIT: 10240, MEMORY_LIMIT: 32 << 20, FLOWS: 4096, SERVICE: 0, OVERFLOW: 1,
              LONGEST: 0, QUANTUM: 1514, CLASSIFY: 0, WEIGH: 0, PERTURB: 0}
     given.update({globals()[name]: value for name, value in changed.items()})
     found = {name: value if isinstance(value, bytes) else u32(value)
@@ -102,14 +102,14 @@ def options(**changed):
 
 
 @pytest.mark.parametrize("given, text", [
-    (options(), "limit 10240p memory_limit 32Mb flows 1024 quantum 1514b perturb 0s service rr "
+    (options(), "limit 10240p memory_limit 32Mb flows 4096 quantum 1514b perturb 0s service rr "
      "overflow drop-tail-of-longest longest packets classify flow weigh priority split-gso"),
     (options(LIMIT=1, MEMORY_LIMIT=1000001, FLOWS=1, SERVICE=2, OVERFLOW=2, LONGEST=1, QUANTUM=1,
              CLASSIFY=2, WEIGH=1, WEIGHTS=weights(3, 1), PERTURB=9, FLAGS=flags(0, 1)),
      "limit 1p memory_limit 1000001b flows 1 quantum 1b perturb 9s service wfq "
      "overflow drop-longest longest bytes classify mark weigh mark weights 3,1 no-split-gso"),
     (options(MEMORY_LIMIT=1 << 31, SERVICE=1, OVERFLOW=0, CLASSIFY=1),
-     "limit 10240p memory_limit 2147483648b flows 1024 quantum 1514b perturb 0s service drr "
+     "limit 10240p memory_limit 2147483648b flows 4096 quantum 1514b perturb 0s service drr "
      "overflow drop-last longest packets classify priority weigh priority split-gso"),
 ])
 def test_text_can_be_given_back(tc, given, text):
@@ -120,7 +120,7 @@ def test_text_can_be_given_back(tc, given, text):
 def test_json(tc):
     given = options(WEIGHTS=weights(1, 2))
     assert tc.json(dump(given, kind="fq_rr"))["options"] == {
-        "limit": 10240, "memory_limit": 32 << 20, "flows": 1024, "quantum": 1514, "perturb": 0,
+        "limit": 10240, "memory_limit": 32 << 20, "flows": 4096, "quantum": 1514, "perturb": 0,
         "service": "rr", "overflow": "drop-tail-of-longest", "longest": "packets",
         "classify": "flow", "weigh": "priority", "weights": [1, 2], "split_gso": True}
 
@@ -134,7 +134,7 @@ def test_incomplete_or_newer_options(tc):
 
 
 def xstats(kind=0):
-    return struct.pack("=10I9Q", kind, 0, *range(1, 18))
+    return struct.pack("=10I10Q", kind, 0, *range(1, 19))
 
 
 def statistics(tc, payload):
@@ -143,7 +143,7 @@ def statistics(tc, payload):
 
 def test_statistics(tc):
     assert statistics(tc, xstats()) == [
-        " flows 1 max 2 new 9 collisions 10 rehashes 17",
+        " flows 1 max 2 new 9 collisions 10 moved 18 rehashes 17",
         " last_drops 11 longest_drops 12 in 13 own_drops 15 memory_drops 14 trim_drops 16",
         " longest 3 packets max 4 memory 5b max 6b quantum 7b"]
     found = tc.json(dump(options(), xstats(), kind="fq_rr"), "-s")
@@ -151,12 +151,12 @@ def test_statistics(tc):
             "memory_used": 5, "memory_max": 6, "quantum_used": 7, "new_flows": 9,
             "collisions": 10, "last_drops": 11, "longest_drops": 12, "longest_events": 13,
             "memory_drops": 14, "own_drops": 15, "trim_drops": 16,
-            "rehashes": 17}.items() <= found.items()
+            "rehashes": 17, "moved_flows": 18}.items() <= found.items()
 
 
 def test_statistics_of_other_kernels(tc):
     assert statistics(tc, xstats() + b"\xff" * 12) == statistics(tc, xstats())
-    assert statistics(tc, xstats()[:12])[0] == " flows 1 max 0 new 0 collisions 0 rehashes 0"
+    assert statistics(tc, xstats()[:12])[0] == " flows 1 max 0 new 0 collisions 0 moved 0 rehashes 0"
     assert statistics(tc, xstats(7)) in ([], [""])
     assert statistics(tc, struct.pack("=IIIiIIQ", 1, 0, 5, -3, 40, 9, 6)) == [
         " weight 5 credit -3 memory 40b packets max 9 collisions 6"]

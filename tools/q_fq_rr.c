@@ -121,7 +121,7 @@ static void explain(void)
 	      "\n"
 	      "limit     room of the buffer that all flows share (10240p)\n"
 	      "memory_limit  the same in bytes of memory (32Mb)\n"
-	      "flows     number of queues, to 65536 (1024)\n"
+	      "flows     number of queues, to 65536 (4096)\n"
 	      "service   rr: a packet of each flow in turn; drr: a quantum of bytes;\n"
 	      "          wfq: by virtual finish time; all of them times weight\n"
 	      "quantum   bytes in a turn of drr (a frame of the device); the largest\n"
@@ -443,6 +443,7 @@ static void print_qdisc_xstats(const struct tc_fq_rr_qd_stats *st)
 	print_lluint(PRINT_ANY, "new_flows", " new %llu", st->new_flows);
 	print_lluint(PRINT_ANY, "collisions", " collisions %llu",
 		     st->collisions);
+	print_lluint(PRINT_ANY, "moved_flows", " moved %llu", st->moved_flows);
 	print_lluint(PRINT_ANY, "rehashes", " rehashes %llu", st->rehashes);
 	print_nl();
 	print_lluint(PRINT_ANY, "last_drops", " last_drops %llu",

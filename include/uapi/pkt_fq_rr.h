@@ -37,7 +37,7 @@
  * @__TCA_FQ_RR_MAX: number of attributes, this one left out
  *
  * Attributes that are absent keep their value on change, and take their
- * default on creation: limit 10240, memory limit 32 MiB, flows 1024, service
+ * default on creation: limit 10240, memory limit 32 MiB, flows 4096, service
  * rr, overflow drop-tail-of-longest, longest packets, quantum one frame of the
  * device, classify flow, weigh priority with no weights, perturb 0, flags
  * %FQ_RR_F_SPLIT_GSO.
@@ -112,7 +112,8 @@ enum fq_rr_longest {
 
 /**
  * enum fq_rr_classify - which queue a packet belongs to
- * @FQ_RR_CLASSIFY_FLOW: by a keyed hash of the flow's addresses and ports
+ * @FQ_RR_CLASSIFY_FLOW: by a keyed hash of the flow's addresses and ports, and
+ *	where that queue is taken an empty one of its seven neighbours
  * @FQ_RR_CLASSIFY_PRIORITY: by its priority, modulo the number of queues
  * @FQ_RR_CLASSIFY_MARK: by its firewall mark, modulo the number of queues
  * @__FQ_RR_CLASSIFY_MAX: number of ways
@@ -183,6 +184,8 @@ enum fq_rr_weigh {
  * @own_drops: packets in @longest_drops whose flow was the arriving one's
  * @trim_drops: packets dropped because a change made the buffer smaller
  * @rehashes: times that the key of the hash, or the number of queues, changed
+ * @moved_flows: times that a packet found the queue of its hash taken by another
+ *	flow, and another one of its set empty
  */
 struct tc_fq_rr_qd_stats {
 	__u32	flows;
@@ -202,6 +205,7 @@ struct tc_fq_rr_qd_stats {
 	__u64	own_drops;
 	__u64	trim_drops;
 	__u64	rehashes;
+	__u64	moved_flows;
 };
 
 /**

@@ -401,6 +401,92 @@ def check_hash():
                                for one in bench.classes().values())
 
 
+def check_sets():
+    """Eight flows in one set never share a queue; the ninth one has to."""
+    bench = FqBench(classify=BY_FLOW, flows=8)
+    for _ in range(3):
+        bench.put(0)
+    bench.drain(3)
+    for turn in range(20):
+        for port in range(8):
+            # One or two leave at once.
+            for _ in range(3):
+                bench.put(0, port=6000 + 100 * turn + port)
+        stats = bench.stats()
+        assert stats.x.collisions == 0 and stats.x.flows == 8, stats.x
+        bench.drain(3)
+    assert bench.stats().x.moved_flows > 20
+    for port in range(9):
+        for _ in range(3):
+            bench.put(0, port=9000 + port)
+    x = bench.stats().x
+    assert x.flows == 8 and 2 <= x.collisions <= 3, x
+    bench.drain(3)
+    bench.empty()
+
+
+def check_many_flows():
+    """500 and 1000 flows have a queue each by default, and so equal shares."""
+    for count in (500, 1000):
+        bench = FqBench(classify=BY_FLOW)
+        with bench.a:
+            run("tc qdisc replace dev va parent 1:1 handle 11: fq_rr")
+            shown = run("tc qdisc show dev va parent 1:1")
+            run("tc qdisc replace dev va parent 1:1 handle 10: fq_rr")
+        assert "flows 4096 " in shown
+        owner = {}
+        for _ in range(3):
+            for port in range(count):
+                owner[bench.put(0, port=10000 + port)[0]] = port
+        x = bench.stats().x
+        bench.htb_rate(10**7, 1514)
+        served = collections.Counter()
+        # Two rounds, while all have packets.
+        while sum(served.values()) < 2 * count:
+            served[owner[bench.receive(1000).number]] += 1
+        slowest = min(served[port] for port in range(count)) / 2
+        note(f"{count} flows in {x.flows} queues, {x.moved_flows} moved, "
+             f"{x.collisions} packets met others, the slowest has "
+             f"{slowest:.2f} of its share")
+        assert x.flows >= count - 2 and x.collisions <= 8
+        assert slowest >= 0.5
+        bench.htb_rate(10**9, 1514)
+        bench.drain(100)
+        bench.empty()
+        guest_base.cleanup()
+
+
+def check_guests_keep_their_order():
+    """More flows than queues, which come and go: nobody is overtaken by a
+    packet of its own flow that found a queue of its own."""
+    rng = random.Random(guest_base.SETTINGS["seed"] + 6)
+    for queues in (8, 16, 20, 3):
+        bench = FqBench(classify=BY_FLOW, flows=queues)
+        owner, last = {}, {}
+
+        def out(frame, owner=owner, last=last):
+            port = owner[frame.number]
+            assert last.get(port, 0) < frame.number, \
+                f"{frame.number} of port {port} after {last[port]}"
+            last[port] = frame.number
+
+        for _ in range(400):
+            port = rng.randrange(5 * queues)
+            for _ in range(rng.choice((1, 1, 2, 4))):
+                owner[bench.put(0, port=6000 + port)[0]] = port
+            for _ in range(rng.choice((0, 1, 2, 2, 4))):
+                if bench.stats().qlen:
+                    out(bench.receive(100))
+        for frame in bench.drain(10):
+            out(frame)
+        x = bench.stats().x
+        note(f"{queues} queues: {x.moved_flows} moved, {x.collisions} packets "
+             f"met others, {len(owner)} in all")
+        assert x.collisions > 20 and x.moved_flows > 20
+        bench.empty()
+        guest_base.cleanup()
+
+
 def check_perturb():
     """A new key moves waiting packets along: none lost, none overtaken."""
     bench = FqBench(classify=BY_FLOW, flows=64, perturb=7)
@@ -632,13 +718,15 @@ def check_super_packets_pay():
     """A flow of super-packets gets its share in bytes, and no more; what it
     owes is paid by the turns of the others, whether it waits or is away."""
     bench = FqBench(service=DRR, split_gso=False, limit=1000)
-    large = 20 * 1000 + 42
+    # As on the wire, which is what a super-packet costs.
+    large = 20 * 1042
     for _ in range(3):
         bench.put(9)
     bench.drain()
     owner = backlog_of_two(bench, 150)
     for _ in range(8):
         super_packet(bench, 20, 1)
+    bench.drain()
     bytes_of, least, most = collections.Counter(), 0, 0
     for _ in range(200):
         frame = bench.receive(100)
@@ -649,14 +737,14 @@ def check_super_packets_pay():
         lead = bytes_of[1] - bytes_of[2]
         least, most = min(least, lead), max(most, lead)
     note(f"super-packets are ahead by {least} to {most} bytes")
-    assert most <= large + 1514 and least >= -1514 - 1000
+    assert most - least <= 1514 + large + 1000
     bench.htb_rate(10**8, 1514)
     bench.drain(300)
     bench.empty()
 
     # It goes away with a debt of some 20 KB and returns at once, and later.
     bench.htb_rate(HOLD_BPS, 1514)
-    # 20042 bytes less one turn are 18.5 packets of each of the others.
+    # 20840 bytes less one turn are 19.3 packets of each of the others.
     for meanwhile, low, high in ((0, 17, 22), (5, 12, 17), (30, 0, 2)):
         backlog_of_two(bench, 60)
         super_packet(bench, 20, 1)
@@ -672,13 +760,14 @@ def check_super_packets_pay():
         assert 2 * low <= waits <= 2 * high + 2
         bench.drain(200)
         bench.empty()
-    # With nobody there the debt is forgotten.
+    # With nobody there the debt is forgotten: it waits for one turn of each.
+    # Some leave before it comes.
     super_packet(bench, 20, 1)
     bench.drain(100)
     backlog_of_two(bench, 10)
     mine, _ = bench.put(1)
     left = [frame.number for frame in bench.drain(10)]
-    assert left.index(mine) <= 5, left
+    assert left.index(mine) <= 7, left
 
 
 def check_options_refused():

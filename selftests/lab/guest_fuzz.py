@@ -463,7 +463,7 @@ def check_sysctls():
 
 # As pkt_fq_rr.h has them: {attribute: (default, least, most)}.
 FQ_RR_RANGES = {1: (10240, 1, 1 << 20), 2: (32 << 20, 1, 1 << 31),
-                3: (1024, 1, 65536), 4: (0, 0, 2), 5: (1, 0, 2), 6: (0, 0, 1),
+                3: (4096, 1, 65536), 4: (0, 0, 2), 5: (1, 0, 2), 6: (0, 0, 1),
                 7: (1514, 1, 1 << 20), 8: (0, 0, 2), 9: (0, 0, 1),
                 FQ_RR_PERTURB: (0, 0, 86400)}
 FQ_RR_DEFAULTS = {**{kind: one[0] for kind, one in FQ_RR_RANGES.items()},

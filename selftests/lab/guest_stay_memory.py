@@ -16,13 +16,13 @@ from tcp_bench import TCP_CONGESTION, Path, info
 
 FLOWS = {"short": 250, "full": 10000, "full_debug": 1000}
 QUEUES = 65536
-# struct fq_rr_flow takes 128 bytes. The order of the queues by packets takes 8
+# struct fq_rr_flow takes 128 bytes, and its tag 4 more. The order of the queues by packets takes 8
 # for each, and 4 for each packet of the limit; a heap 16 and 4. The latter
 # tables are below 4 MiB and one larger than a power of two: kmalloc doubles.
 # {name: (options, bytes of each queue)}
-ORDERS = {"packets": ({}, 128 + 2 * 12),
-          "bytes": ({"longest": 1}, 128 + 2 * 20),
-          "wfq": ({"service": WFQ}, 128 + 2 * 12 + 2 * 20)}
+ORDERS = {"packets": ({}, 132 + 2 * 12),
+          "bytes": ({"longest": 1}, 132 + 2 * 20),
+          "wfq": ({"service": WFQ}, 132 + 2 * 12 + 2 * 20)}
 CONTROLS = "reno", "sbrm", "rm", "rem", "cp", "pp", "ppx"
 PRICED = "sbrm limit 200000"
 # {congestion control: what it goes through}

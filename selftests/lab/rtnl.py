@@ -55,8 +55,8 @@ FqRrXstats = namedtuple("FqRrXstats", "type pad flows flows_max longest "
                         "packets_max memory memory_max quantum reserved "
                         "new_flows collisions last_drops longest_drops "
                         "longest_events memory_drops own_drops trim_drops "
-                        "rehashes")
-FQ_RR_XSTATS = struct.Struct("=10I9Q")
+                        "rehashes moved_flows")
+FQ_RR_XSTATS = struct.Struct("=10I10Q")
 FqRrClass = namedtuple("FqRrClass", "bytes packets qlen backlog drops weight "
                        "credit memory packets_max collisions")
 
