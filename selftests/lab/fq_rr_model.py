@@ -91,7 +91,8 @@ class Reference:
         if name in self.round:
             self.round.remove(name)
         if not self.busy():
-            # Nobody is left to whom anything could be owed.
+            # Nobody is left to whom anything could be owed, or who has a turn.
+            self.turn += 1
             for flow in self.flows.values():
                 flow.credit = 0
 
