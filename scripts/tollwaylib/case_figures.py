@@ -3,12 +3,13 @@
 result and its name; out: path without suffix. All return [SVG path, PNG path].
 """
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from .cases import ESTIMATE_SCALE, CaseData
 from .errors import TollwayError
-from .figures import (PALETTE, STYLE, THEORY, headroom, legend_above, save)
+# Before anything imports matplotlib: it finds a directory for its caches.
+from .figures import (PALETTE, STYLE, THEORY, headroom, legend_above, plt,
+                      save)
 from .results import mean_of
 from .tables import combination
 

@@ -18,9 +18,12 @@ def _place_for_matplotlib():
     find one: without a home it does not start, and where it cannot write to
     the home it says so on standard error."""
     def can_be_made(path):
-        while not os.path.exists(path) and path != os.path.dirname(path):
-            path = os.path.dirname(path)
-        return os.path.isdir(path) and os.access(path, os.W_OK | os.X_OK)
+        # As matplotlib does: whether it can only trying shows, as in /proc.
+        try:
+            os.makedirs(path, exist_ok=True)
+        except OSError:
+            return False
+        return os.access(path, os.W_OK | os.X_OK)
 
     wanted = [os.path.join(os.environ.get(name) or
                            os.path.join(os.path.expanduser("~"), usual),
