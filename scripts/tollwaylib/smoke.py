@@ -44,6 +44,9 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
 LIMIT_S = 300
 SECONDS = 4
+# Emulated processors on a busy host may need all of that to start ss: how long a
+# flow lasts that must be seen, s, and how long at the next attempts.
+PATIENCE = (SECONDS, 4 * SECONDS, 16 * SECONDS)
 # Between changes of queues.
 PAUSE_S = 0.05
 QUEUES = 2
@@ -262,18 +265,22 @@ def through(kind, cc, note):
         run(f"tc qdisc add dev left parent 1:1 handle 10: {kind} limit 100",
             space="a")
         run("ping -q -c 1 -w 5 10.0.0.2", space="a")
-        with traffic(cc) as report:
-            # Once it has sent for a while.
-            time.sleep(SECONDS / 2)
-            detail = wait_for(lambda: re.search(
-                rf"\b{cc}\b.*? ((dctcp|bbr):\(\S+\))",
-                run("ss -Hti dst 10.0.0.2", space="a")))
-            rate = received_bps(report())
+        for seconds in PATIENCE:
+            with traffic(cc, seconds) as report:
+                # Once it has sent for a while.
+                time.sleep(seconds / 2)
+                detail = wait_for(lambda: re.search(
+                    rf"\b{cc}\b.*? ((dctcp|bbr):\(\S+\))",
+                    run("ss -Hti dst 10.0.0.2", space="a")))
+                rate = received_bps(report())
+            if detail:
+                break
+            note(f"in {seconds} s ss was not in time to show {cc}")
         shown = qdiscs("a")["10:"]
         assert detail, f"ss -ti does not show {cc} and its state"
         assert 0 < rate < RATE_MBIT * 1e6, f"{cc}: {rate / 1e6} Mb/s"
         assert shown["kind"] == kind and shown["bytes"] > \
-            rate * SECONDS / 8 / 2, shown
+            rate * seconds / 8 / 2, shown
         note(f"{cc} through {kind}: {rate / 1e6:.2f} of {RATE_MBIT} Mb/s, "
              f"ss -ti: {detail[1]}")
         return shown, rate
@@ -497,7 +504,8 @@ def check_removal(note):
         run("tc qdisc replace dev left root handle 2: fq_rr", space="a")
         note(refused("rmmod sch_fq_rr"))
         for module, names in CONTROLS.items():
-            with traffic(names[0]) as report:
+            # Its end must not come before rmmod has been refused.
+            with traffic(names[0], PATIENCE[1]) as report:
                 wait_for(lambda name=module: users(name))
                 note(refused(f"rmmod {module}"))
                 report()
