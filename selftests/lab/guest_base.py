@@ -12,8 +12,11 @@ import ctypes
 import json
 import math
 import os
+import re
 import shlex
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -30,6 +33,7 @@ MODULES = ("sch_sbrm", "sch_fq_rr", "tcp_sbrm", "tcp_pp")
 _notes = []
 _namespaces = []
 _children = []
+_connections = []
 SETTINGS = {"checks": [], "flavour": "plain", "full": False, "seed": 1}
 
 
@@ -76,6 +80,35 @@ def start(words, **keywords):
     child = subprocess.Popen(words, **keywords)
     _children.append(child)
     return child
+
+
+def reset_later(connection):
+    """A connection that is reset after the check; returns it.
+
+    Closed in order, with its peer gone, it would hold what it has not sent until
+    TCP gives up, after some 15 minutes. A dozen of those with 4 MB each are all
+    the memory that TCP takes for granted: the flows of later checks then get
+    small buffers and windows, and measure these.
+    """
+    _connections.append(connection)
+    return connection
+
+
+def tcp_memory():
+    """(pages that TCP uses, pages from which on it saves memory)."""
+    used = re.search(r"^TCP:.* mem (\d+)$", Path("/proc/net/sockstat")
+                     .read_text(), re.MULTILINE)
+    return int(used[1]), int(sysctl("/proc/sys/net/ipv4/tcp_mem").split()[1])
+
+
+def enough_tcp_memory():
+    """Wait until TCP has given back most of what earlier checks took."""
+    for _ in range(40):
+        used, most = tcp_memory()
+        if used < most / 2:
+            return
+        time.sleep(REST_S)
+    raise AssertionError(f"earlier checks hold {used} pages of TCP's {most}")
 
 
 class Namespace:
@@ -164,7 +197,12 @@ def chi_square_limit(freedom, z=4.75):
 
 
 def cleanup():
-    """End the children and namespaces of a check."""
+    """End the connections, children and namespaces of a check."""
+    while _connections:
+        # Some are closed already.
+        with contextlib.suppress(OSError), _connections.pop() as one:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                           struct.pack("=ii", 1, 0))
     while _children:
         child = _children.pop()
         with contextlib.suppress(ProcessLookupError):
@@ -185,6 +223,7 @@ def guarded(function):
     signal.signal(signal.SIGALRM, _expired)
     signal.alarm(CHECK_LIMIT_S)
     try:
+        enough_tcp_memory()
         function()
         result["ok"] = True
     except Skip as reason:

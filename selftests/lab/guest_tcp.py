@@ -2,6 +2,7 @@
 """Behaviour of the congestion control sbrm between network namespaces."""
 
 import math
+import resource
 import socket
 import struct
 import time
@@ -619,6 +620,25 @@ def check_many_short():
         flow.close()
     time.sleep(5)
     assert path.stats().qlen == 0
+
+
+def check_buffers_do_not_outlive_checks():
+    """What full send buffers hold is given back when a check is over: flows that
+    begin when TCP is short of memory measure that, and not their price."""
+    before, most = guest_base.tcp_memory()
+    # The kernel counts by steps of 1 MiB a processor (SK_MEMORY_PCPU_RESERVE).
+    step = (1 << 20) // resource.getpagesize()
+    for _ in range(2):
+        path = Path(aqm=options(limit=300, target=5, gamma=0.01))
+        pump([path.connect() for _ in range(3)], 1)
+        full = guest_base.tcp_memory()[0]
+        guest_base.cleanup()
+        time.sleep(1)
+        left = guest_base.tcp_memory()[0]
+        note(f"of {most} pages {before} before, {full} with three flows, {left} "
+             "without them")
+        assert full > before + 8 * step, "the buffers were not full"
+        assert left <= before + step
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import sys
 import time
 from collections import namedtuple
 
-from guest_base import Namespace, mac, note, quiet, run, start
+from guest_base import Namespace, mac, note, quiet, reset_later, run, start
 from rtnl import Rtnl, options
 
 TRAFFIC = "/run/tollway/build/tools/tollway-traffic"
@@ -142,7 +142,7 @@ class Path:
                 address="10.0.2.2"):
         """A connection from s to the sink."""
         with self.s:
-            made = socket.socket(family)
+            made = reset_later(socket.socket(family))
         made.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc.encode())
         if priority is not None:
             made.setsockopt(socket.SOL_SOCKET, SO_PRIORITY, priority)
