@@ -37,7 +37,7 @@ RANGES_OF_LAWS = {
     PHI: (2**32 + 1, 2**36), ALPHA: (1, 2**28), RATE: (1, 2**37),
     AVPKT: (1, 65535), INTERVAL: (1, 10**6), DELTA: (4294967, 2**32 - 1),
     SCALE: (42949673, 2**32 - 1)}
-RANGES = {**RANGES_OF_LAWS, COUPLING: (10486, 1000 << 20), SMALL: (0, 65535)}
+RANGES_OF_SBRM = {**RANGES_OF_LAWS, COUPLING: (10486, 1000 << 20), SMALL: (0, 65535)}
 CLOCK = {RATE, AVPKT, INTERVAL, DELTA}
 TAKES = ({TARGET, GAMMA}, {GAMMA, PHI} | CLOCK, {TARGET, GAMMA, PHI},
          {TARGET, GAMMA, PHI, ALPHA} | CLOCK, {SCALE, RATE, AVPKT})
@@ -61,7 +61,7 @@ def payload(rng):
 
 def of_law(rng, kind):
     """An option with a range of its own; its value is likely to be good."""
-    least, most = RANGES[kind]
+    least, most = RANGES_OF_SBRM[kind]
     if rng.random() < 0.8:
         value = rng.choice((least, most, rng.randint(least, most),
                             rng.randint(least, min(most, 2 * least + 10**4))))
@@ -156,8 +156,8 @@ class Settings:
                 values[kind] = value, selector
             elif kind != RESET_STATS:
                 values[kind] = int.from_bytes(part, sys.byteorder)
-            if kind in RANGES:
-                least, most = RANGES[kind]
+            if kind in RANGES_OF_SBRM:
+                least, most = RANGES_OF_SBRM[kind]
                 if not least <= values[kind] <= most:
                     return False
             elif {LAW: values.get(LAW, 0) > 4,
