@@ -198,10 +198,10 @@ def test_an_unprivileged_user_has_the_same_digest(reference, elsewhere):
 
 @pytest.mark.parametrize("words, bounds", [
     (("double-bottleneck", "--cc", "cp", "--aqm", "price", "--duration", "20"),
-     1),
+     4),
     (("double-bottleneck", "--cc", "rem", "--aqm", "rem", "--duration", "10"),
-     0),
-    (("double-bottleneck", "--aqm", "vqm", "--duration", "10"), 0),
+     4),
+    (("double-bottleneck", "--aqm", "vqm", "--duration", "10"), 2),
     (("parking-lot", "--duration", "20"), 5),
     (("steady-state", "--duration", "30"), 2),
     (("single-bottleneck", "--cc", "rm", "--aqm", "red", "--duration", "10"),

@@ -18,8 +18,11 @@ static bool sbrm_validates(const struct sock *sk)
 	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle);
 }
 
-/* The initial window, segments; the stack's own function is not exported. */
-static u32 sbrm_first_window(const struct sock *sk)
+/*
+ * The initial window, segments; the stack's own function is not exported. The
+ * socket is not const, as __sk_dst_get() of 5.10 and 6.1 does not take such.
+ */
+static u32 sbrm_first_window(struct sock *sk)
 {
 	const struct dst_entry *dst = __sk_dst_get(sk);
 	u32 first = dst ? dst_metric(dst, RTAX_INITCWND) : 0;
