@@ -61,8 +61,9 @@
  *   packet; a step is at most one segment per acknowledged segment;
  * - prices are in base e; w that is meant for base phi is multiplied by
  *   ln(phi), with the sysctl phi;
- * - loss detection and repair are Linux's own (SACK, RACK, TLP); the window is
- *   halved once per recovery and transmission goes on as in_flight allows;
+ * - loss detection and repair are Linux's own (SACK, RACK, TLP); where a loss is
+ *   congestion, see sbrm_loss.c, the window is halved once per recovery, and
+ *   transmission goes on as in_flight allows;
  * - 5.6.3 asks to discard round-trip times of retransmitted segments, and of
  *   those after a lost one that only the end of the recovery acknowledges.
  *   Linux does: the first by Karn's rule or time stamps, the second as SACK
@@ -89,6 +90,9 @@
 
 /* Odds of e^12 convict a peer of repeating ECE, see sbrm_echo_watch(). */
 #define SBRM_LATCHED_ODDS	12
+
+/* The window before a loss is in Q8: 2^24 segments nearly fit. */
+#define SBRM_PRIOR_SHIFT	8
 
 /* So many segments without an echo of the price field: there is none. */
 #define SBRM_SILENT_MAX	32
@@ -135,10 +139,10 @@ void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd)
 				   !ca->slow_start));
 }
 
-/* For the gaps between packets. */
+/* For the gaps between packets, and what is rounded. */
 static DEFINE_PER_CPU(u64, sbrm_random);
 
-static u16 sbrm_random_u16(void)
+u16 sbrm_random_u16(void)
 {
 	u16 value = tollway_random_u32(&get_cpu_var(sbrm_random)) >> 16;
 
@@ -320,8 +324,10 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 			return;
 		}
 		/* The window has doubled since the marked packet was sent. */
-		if (priced)
+		if (priced) {
 			sbrm_cwnd_set(sk, ca, ca->cwnd / 2);
+			sbrm_loss_priced(ca);
+		}
 		ca->slow_start = 0;
 		sbrm_estimator_restart(ca);
 	}
@@ -339,14 +345,15 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 				    SBRM_CWND_MIN));
 }
 
-/*
- * CP05 5.7: where prices come back, a loss need not be one more of them. Only
- * by the sysctl loss_cut, and only while they do come.
- */
-static bool sbrm_ignores_loss(const struct sbrm *ca)
+/* TCP's usual reaction to loss (CP05 4.3.1): half, once. */
+static void sbrm_cut_for_loss(struct sock *sk, struct sbrm *ca)
 {
-	return !READ_ONCE(ca->net->loss_cut) &&
-	       !sbrm_is_rm(ca) && ca->echo != SBRM_ECHO_UNKNOWN;
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	ca->spared = 0;
+	ca->slow_start = 0;
+	sbrm_cwnd_set(sk, ca, ca->cwnd / 2);
+	tp->snd_ssthresh = max(tcp_snd_cwnd(tp), 2U);
 }
 
 static const struct tcp_congestion_ops *sbrm_without_ecn(const struct sock *sk);
@@ -417,6 +424,7 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	/* An undo may have counted marks without segments. */
 	news.acked = min_t(u32, news.acked, 1U << 20);
 	news.marked = min(news.marked, news.acked);
+	news.lost = min_t(u32, rs->losses, 1U << 20);
 	news.ece = news.marked;
 	news.app_limited = rs->is_app_limited;
 	news.last_us = ca->acked_us;
@@ -431,9 +439,14 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	price = sbrm_estimate(ca, &news);
 	ca->seen = 0;
 
+	/* Losses that were spared, and turn out to be congestion. */
+	if (unlikely(sbrm_loss_update(sk, ca, &news)) && ca->spared &&
+	    inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)
+		sbrm_cut_for_loss(sk, ca);
+
 	/* While lost packets are repaired the window stays as it was cut. */
 	if (unlikely(inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery) &&
-	    !sbrm_ignores_loss(ca))
+	    !ca->spared)
 		sbrm_cwnd_set(sk, ca, ca->cwnd);
 	else
 		sbrm_update(sk, ca, &news, price);
@@ -442,7 +455,8 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 
 /*
  * Called on the way into CWR, Recovery and Loss alike; what the window becomes
- * is decided in set_state(), which knows. Any of them ends slow start.
+ * is decided in set_state(), which knows. Any of them ends slow start, but for a
+ * loss that is spared, see sbrm_spare().
  */
 static u32 sbrm_ssthresh(struct sock *sk)
 {
@@ -461,6 +475,26 @@ static bool sbrm_timed_out(const struct sock *sk)
 	return tcp_snd_cwnd(tp) == tcp_packets_in_flight(tp) + 1;
 }
 
+/* The window before a loss, for undo. */
+static void sbrm_prior_set(struct sbrm *ca)
+{
+	ca->prior_cwnd = min_t(u64, ca->cwnd >> (FIXP_SHIFT - SBRM_PRIOR_SHIFT),
+			       U32_MAX);
+}
+
+/*
+ * A loss that does not cut the window: what is lost is sent again, and nothing
+ * else happens. ssthresh() has ended slow start, not knowing what for; what it
+ * was before is kept for undo, unless a mark came with the loss.
+ */
+static void sbrm_spare(struct tcp_sock *tp, struct sbrm *ca)
+{
+	ca->spared = 1;
+	sbrm_prior_set(ca);
+	if (ca->slow_start)
+		tp->snd_ssthresh = max(tp->snd_ssthresh, tp->prior_ssthresh);
+}
+
 static void sbrm_set_state(struct sock *sk, u8 new_state)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -469,16 +503,17 @@ static void sbrm_set_state(struct sock *sk, u8 new_state)
 
 	if (new_state < TCP_CA_Recovery || !sbrm_is_ready(sk))
 		return;
-	if (new_state == TCP_CA_Recovery && sbrm_ignores_loss(ca))
+	if (new_state == TCP_CA_Recovery && sbrm_spares_loss(ca)) {
+		sbrm_spare(tp, ca);
 		return;
+	}
 	if (new_state == TCP_CA_Loss && !sbrm_timed_out(sk))
 		return;
 
-	/* TCP's usual reaction to loss (CP05 4.3.1): half, once. */
-	if (old_state < TCP_CA_Recovery) {
-		ca->prior_cwnd = ca->cwnd;
-		sbrm_cwnd_set(sk, ca, ca->cwnd / 2);
-		tp->snd_ssthresh = max(tcp_snd_cwnd(tp), 2U);
+	/* Once; a timeout that follows a loss is one more unless that was spared. */
+	if (old_state < TCP_CA_Recovery || ca->spared) {
+		sbrm_prior_set(ca);
+		sbrm_cut_for_loss(sk, ca);
 	}
 	/* After a timeout, up to there in slow start. */
 	ca->slow_start = new_state == TCP_CA_Loss;
@@ -489,11 +524,14 @@ static void sbrm_set_state(struct sock *sk, u8 new_state)
 static u32 sbrm_undo_cwnd(struct sock *sk)
 {
 	struct sbrm *ca = inet_csk_ca(sk);
+	u64 prior;
 
 	/* A SYN that came late, but did come. */
 	if (!sbrm_is_ready(sk))
 		return tcp_reno_undo_cwnd(sk);
-	sbrm_cwnd_set(sk, ca, max(ca->cwnd, ca->prior_cwnd));
+	prior = (u64)ca->prior_cwnd << (FIXP_SHIFT - SBRM_PRIOR_SHIFT);
+	/* Nothing was taken from the window where the loss was spared. */
+	sbrm_cwnd_set(sk, ca, ca->spared ? ca->cwnd : max(ca->cwnd, prior));
 	return tcp_snd_cwnd(tcp_sk(sk));
 }
 
@@ -608,7 +646,7 @@ static void sbrm_init_as(struct sock *sk, u32 source, u32 estimator)
 	/* Not by sbrm_cwnd_set(): initcwnd is what may leave at first. */
 	ca->cwnd = min_t(u64, (u64)tcp_snd_cwnd(tp) << FIXP_SHIFT,
 			 SBRM_CWND_MAX);
-	ca->prior_cwnd = ca->cwnd;
+	sbrm_prior_set(ca);
 	sbrm_pace(sk, ca);
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }

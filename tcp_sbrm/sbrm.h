@@ -87,7 +87,6 @@ struct sbrm_field {
  *	of the cache away, which have gone when the next ACK comes. NULL until
  *	init() has run, see sbrm_is_ready()
  * @cwnd: window, segments in Q32
- * @prior_cwnd: window before the last loss, for undo
  * @marks: for the estimators that count marks
  * @field: for those that read the price field (@carrier is set)
  * @delivered: tp->delivered at the last update
@@ -103,8 +102,13 @@ struct sbrm_field {
  * @round_end: when this is acknowledged a round trip is over (TCP/RM: since
  *	the last cut, @cut is set; Vegas/CP: since the last step)
  * @rcv_prior_nxt: receiver: rcv_nxt before the last packet
+ * @prior_cwnd: window before the last loss, for undo, segments in Q8
  * @seen: what the last ACK said of the price field: field + 1, 0 for nothing
  * @quiet: time since the last mark, in 2^6 us; saturates
+ * @proof: how well prices explain the rate, marks in Q7, see sbrm_loss.c
+ * @wary: losses were congestion in spite of such a proof: ask for more of it
+ * @lost: losses beyond what is tolerated, in 2^-6
+ * @spared: the last loss did not cut the window
  * @run: receiver: packets in a row whose field went up by the same step
  * @silent: segments acknowledged without an echo of the field
  * @unsettled: init() ran before the answer to our SYN, see sbrm_settle()
@@ -124,7 +128,6 @@ struct sbrm_field {
 struct sbrm {
 	const struct sbrm_net *net;
 	u64	cwnd;
-	u64	prior_cwnd;
 	union {
 		struct sbrm_marks marks;
 		struct sbrm_field field;
@@ -141,8 +144,13 @@ struct sbrm {
 	u32	born;
 	u32	round_end;
 	u32	rcv_prior_nxt;
+	u32	prior_cwnd;
 	u16	seen;
 	u16	quiet;
+	u16	proof:15,
+		wary:1;
+	u16	lost:15,
+		spared:1;
 	u8	run;
 	u8	silent:6,
 		unsettled:1;
@@ -163,6 +171,7 @@ struct sbrm {
  * struct sbrm_ack - what one ACK brings
  * @acked: segments newly delivered, 1 .. 2^20
  * @marked: of those, marked
+ * @lost: segments found to be lost, at most 2^20
  * @ece: the ACK says that a mark was seen
  * @app_limited: the window was not used
  * @last_us: low word of the time of the ACK before
@@ -171,6 +180,7 @@ struct sbrm {
 struct sbrm_ack {
 	u32	acked;
 	u32	marked;
+	u32	lost;
 	bool	ece;
 	bool	app_limited;
 	u32	last_us;
@@ -203,6 +213,7 @@ static inline bool sbrm_is_rm(const struct sbrm *ca)
 }
 
 /* sbrm.c */
+u16 sbrm_random_u16(void);
 bool sbrm_owns(const struct sock *sk);
 void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd);
 void sbrm_pace(struct sock *sk, const struct sbrm *ca);
@@ -212,7 +223,15 @@ void sbrm_restart(struct sock *sk, struct sbrm *ca);
 void sbrm_decay(struct sock *sk, struct sbrm *ca, const struct sbrm_ack *ack,
 		u32 unused);
 
+/* sbrm_loss.c */
+bool sbrm_spares_loss(const struct sbrm *ca);
+bool sbrm_loss_update(const struct sock *sk, struct sbrm *ca,
+		      const struct sbrm_ack *ack);
+void sbrm_loss_priced(struct sbrm *ca);
+
 /* sbrm_source.c */
+u32 sbrm_kappa(struct sbrm *ca);
+s64 sbrm_due(const struct sock *sk, const struct sbrm *ca, u32 time_us);
 int sbrm_balance(const struct sock *sk, const struct sbrm *ca, s64 price);
 s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
 		     const struct sbrm_ack *ack, s64 price);

@@ -191,6 +191,7 @@ static const struct tollway_fraction sbrm_phi_range = {
 
 static const unsigned int sbrm_zero;
 static const unsigned int sbrm_one = 1;
+static const unsigned int sbrm_loss_cut_max = SBRM_LOSS_CUT_UNPROVEN;
 static const unsigned int sbrm_young_ms_max = 3600 * 1000;
 static const unsigned int sbrm_history_max = 64;
 static const unsigned int sbrm_window_max = 1 << 24;
@@ -205,7 +206,7 @@ static const struct sbrm_net sbrm_defaults = {
 	.phi		= 2718282,	/* e */
 	.ln_phi		= 1U << SBRM_LN_PHI_SHIFT,
 	.slow_start	= 1,
-	.loss_cut	= 1,
+	.loss_cut	= SBRM_LOSS_CUT_UNPROVEN,
 };
 
 /* The members of struct sbrm_net stand here as offsets. */
@@ -306,7 +307,7 @@ static const struct ctl_table sbrm_table[] = {
 		.mode		= 0644,
 		.proc_handler	= proc_douintvec_minmax,
 		.extra1		= (void *)&sbrm_zero,
-		.extra2		= (void *)&sbrm_one,
+		.extra2		= (void *)&sbrm_loss_cut_max,
 	},
 };
 

@@ -53,6 +53,18 @@ enum sbrm_rtt {
 };
 
 /**
+ * enum sbrm_loss_cut - does a loss halve the window?
+ * @SBRM_LOSS_CUT_NEVER: not where prices come back
+ * @SBRM_LOSS_CUT_ALWAYS: always
+ * @SBRM_LOSS_CUT_UNPROVEN: unless prices explain the rate, see sbrm_loss.c
+ */
+enum sbrm_loss_cut {
+	SBRM_LOSS_CUT_NEVER,
+	SBRM_LOSS_CUT_ALWAYS,
+	SBRM_LOSS_CUT_UNPROVEN,
+};
+
+/**
  * struct sbrm_net - settings of a network namespace
  * @kappa: gain per acknowledged segment, Q28
  * @kappa_young: gain of a new connection, Q28; no effect unless above @kappa
@@ -66,7 +78,7 @@ enum sbrm_rtt {
  * @estimator: an &enum sbrm_estimator, of new connections
  * @rtt: an &enum sbrm_rtt
  * @slow_start: begin with slow start
- * @loss_cut: a loss halves the window also where prices come back
+ * @loss_cut: an &enum sbrm_loss_cut
  * @wtp: willingness to pay by socket priority, packets/s; last, so that the
  *	least one is in a cache line with all the others
  *

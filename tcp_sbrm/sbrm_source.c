@@ -52,6 +52,19 @@ static s64 sbrm_paid(u64 wtp, u32 time, unsigned int shift)
 }
 
 /**
+ * sbrm_due() - what a flow is willing to pay in some time
+ * @sk: socket
+ * @ca: its private area
+ * @time_us: below 2^26
+ *
+ * Return: segments times price in Q32, below 2^63.
+ */
+s64 sbrm_due(const struct sock *sk, const struct sbrm *ca, u32 time_us)
+{
+	return sbrm_paid(sbrm_wtp(sk, ca), time_us, 0);
+}
+
+/**
  * sbrm_kappa_by_age() - gain per acknowledged segment
  * @ca: connection
  *
@@ -92,7 +105,7 @@ static u32 sbrm_kappa_by_age(struct sbrm *ca)
  *
  * Return: kappa in Q28, at most 10.0.
  */
-static u32 sbrm_kappa(struct sbrm *ca)
+u32 sbrm_kappa(struct sbrm *ca)
 {
 	u64 window = (u64)READ_ONCE(ca->net->kappa_window) << FIXP_SHIFT;
 	u32 kappa = sbrm_kappa_by_age(ca);

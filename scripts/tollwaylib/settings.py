@@ -117,7 +117,7 @@ COMMON = {
     "rtt": ("last", None, None, "round trip in the rate: last or min"),
     "slow_start": (1, 0, 1, "1: slow start"),
     "kappa_window": (0, 0, 1 << 24, "segments above which kappa falls, or 0"),
-    "loss_cut": (1, 0, 1, "0: a loss does not cut the window"),
+    "loss_cut": (1, 0, 2, "1: a loss halves the window; 0, 2: tcp_sbrm(7)"),
     # sch_fq_rr, and fq_codel beside it
     "buffer": (100, 2, 1000000, "packets of room in fq_rr"),
     "service": ("rr", None, None, "of fq_rr: rr, drr or wfq"),
@@ -151,7 +151,7 @@ CHOICES = {"source": ("direct", "aimd", "vegas"),
            "pp_estimator": ("fuzzy", "fixed", "kalman"),
            "law": ("continuous", "discrete")}
 # Written to the hosts only where they are not the module's defaults.
-_RARE = ("phi", "history", "rtt", "slow_start", "kappa_window", "loss_cut")
+_RARE = ("phi", "history", "rtt", "slow_start", "kappa_window")
 
 
 def known_aqm(aqm):
@@ -302,7 +302,8 @@ def sysctls(cc, values, wtps):
         settings[f"{base}.wtp"] = " ".join(map(str, table))
         for name in ("kappa", "kappa_young", "history_gain"):
             settings[f"{base}.{name}"] = f"{values[name]:.6f}"
-        for name in ("young_ms", "source", "estimator"):
+        # The papers' loss_cut is not the default of the module.
+        for name in ("young_ms", "source", "estimator", "loss_cut"):
             settings[f"{base}.{name}"] = values[name]
         for name in _RARE:
             if values[name] != COMMON[name][0]:

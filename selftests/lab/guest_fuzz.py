@@ -362,7 +362,7 @@ WORDS = {"source": ("direct", "aimd", "vegas"),
 FRACTIONS = {"kappa": (1e-6, 10), "kappa_young": (0, 10),
              "history_gain": (1e-6, 1), "phi": (1.0001, 16)}
 INTEGERS = {"young_ms": (1, 3600000), "kappa_window": (0, 1 << 24),
-            "history": (1, 64), "slow_start": (0, 1), "loss_cut": (0, 1)}
+            "history": (1, 64), "slow_start": (0, 1), "loss_cut": (0, 2)}
 RANGES = {"wtp": (1, 10**7), **FRACTIONS, **INTEGERS}
 NAMES = (*WORDS, *RANGES)
 

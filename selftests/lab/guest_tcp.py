@@ -223,8 +223,12 @@ def check_loss_halves_once():
         time.sleep(0.008)       # a few packets of the window
         path.black_hole(False)
 
+    # So few losses do not end slow start by themselves.
+    spared = path.s.sysctl(SYSCTL + "loss_cut")
+    path.s.sysctl(SYSCTL + "loss_cut", 1)
     lose()
     pump([flow], 2)
+    path.s.sysctl(SYSCTL + "loss_cut", spared)
     before = info(flow)
     assert before.ca_state == OPEN and before.total_retrans
     lose()
@@ -440,7 +444,7 @@ def check_sysctls():
                 ("1.06", "1.060000")],
         "rtt": [("min", None), ("last", None)],
         "slow_start": [("0", None), ("1", None)],
-        "loss_cut": [("0", None), ("1", None)],
+        "loss_cut": [("0", None), ("1", None), ("2", None)],
     }
     bad = {
         "wtp": ["0", "10000001", "-1", "4294967296", "x", "5 x", "5 0", "1.5",
@@ -458,7 +462,7 @@ def check_sysctls():
         "phi": ["1", "1.000099", "16.000001", "e", "-2", "0"],
         "rtt": ["mean", "", "0"],
         "slow_start": ["2", "-1", "on"],
-        "loss_cut": ["2", "-1", "off"],
+        "loss_cut": ["3", "-1", "off"],
     }
     for name, pairs in good.items():
         for value, shown in pairs:

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Is a loss congestion? (CP05 5.7)
+ *
+ * Where the bottleneck has a price, a loss is not one more of them: a radio link
+ * loses packets, too. But a bottleneck without a price has nothing but losses to
+ * say that it is full, and both look the same to a sender. So it asks for a
+ * proof, and bounds what it does harm with where the proof is wrong.
+ *
+ * Proof: for each ACK, price times segments less half of w times the time; this
+ * is positive while the price explains at least half of the rate. It is kept
+ * between 0 and 256 marks, and so is forgotten when marks cease: at w = 100 within
+ * five seconds, or, if that is longer, in the time in which the window climbs by
+ * its own size. A smaller window has no reason to see a price.
+ *
+ * Bound: one loss in 64 segments is tolerated in the long run. Some more than
+ * that are congestion, whatever the proof says, which is then void; and much more
+ * of it is asked for from then on.
+ *
+ * In slow start nothing can have been proven. There, a few losses are spared: a
+ * queue that overflows loses every second packet, which does not take long.
+ */
+
+#include "sbrm.h"
+
+/* The proof is kept in Q7: 2^15 - 1 is nearly 256 marks. */
+#define SBRM_PROOF_SHIFT	7
+#define SBRM_PROOF_MAX		((1 << 15) - 1)
+
+/* So many marks are proof enough; so many after it was void. */
+#define SBRM_PROOF_ENOUGH	(8 << SBRM_PROOF_SHIFT)
+#define SBRM_PROOF_AGAIN	(128 << SBRM_PROOF_SHIFT)
+
+/* One loss in 2^6 segments is tolerated, and so many more. */
+#define SBRM_LOST_SHIFT		6
+#define SBRM_LOST_CONGESTED	(32 << SBRM_LOST_SHIFT)
+#define SBRM_LOST_UNPROVEN	(8 << SBRM_LOST_SHIFT)
+#define SBRM_LOST_MAX		(64 << SBRM_LOST_SHIFT)
+
+/* The time between two ACKs counts up to this. */
+#define SBRM_LOSS_TIME_MAX_US	((1U << 26) - 1)
+
+static bool sbrm_is_proven(const struct sbrm *ca)
+{
+	return ca->proof >= SBRM_PROOF_ENOUGH && !ca->wary &&
+	       ca->echo != SBRM_ECHO_UNKNOWN;
+}
+
+/* Are there more losses than may be spared? */
+static bool sbrm_is_lossy(const struct sbrm *ca)
+{
+	if (ca->slow_start && !sbrm_is_proven(ca))
+		return ca->lost > SBRM_LOST_UNPROVEN;
+	return ca->lost > SBRM_LOST_CONGESTED;
+}
+
+/**
+ * sbrm_spares_loss() - shall a loss that was just found leave the window alone?
+ * @ca: connection
+ *
+ * Return: true if so.
+ */
+bool sbrm_spares_loss(const struct sbrm *ca)
+{
+	if (sbrm_is_rm(ca))
+		return false;
+
+	switch (READ_ONCE(ca->net->loss_cut)) {
+	case SBRM_LOSS_CUT_NEVER:
+		return ca->echo != SBRM_ECHO_UNKNOWN;
+	case SBRM_LOSS_CUT_UNPROVEN:
+		return (ca->slow_start || sbrm_is_proven(ca)) &&
+		       !sbrm_is_lossy(ca);
+	default:
+		return false;
+	}
+}
+
+/**
+ * sbrm_forgotten() - what a price too low takes from the proof
+ * @ca: connection
+ * @short_of: what it is short of, marks in Q32, below 2^63
+ *
+ * Without any price half of w is forgotten in a second while the window climbs
+ * by kappa w. By the time it has grown by its own size, that is cwnd / (2 kappa)
+ * marks: no more than a full proof shall be lost on the way.
+ *
+ * Return: marks in Q32.
+ */
+static s64 sbrm_forgotten(struct sbrm *ca, s64 short_of)
+{
+	/* Twice kappa times a full proof: segments in Q32, below 2^46. */
+	u64 climb = (u64)sbrm_kappa(ca) << (FIXP_SHIFT - 28 + 9);
+
+	if (ca->cwnd <= climb)
+		return short_of;
+	return fixp_mul_div(short_of, climb, ca->cwnd);
+}
+
+/**
+ * sbrm_loss_update() - take what an ACK brings into proof and losses
+ * @sk: socket
+ * @ca: its private area
+ * @ack: what the ACK brought
+ *
+ * Return: true if the losses are congestion, in spite of the proof.
+ */
+bool sbrm_loss_update(const struct sock *sk, struct sbrm *ca,
+		      const struct sbrm_ack *ack)
+{
+	u32 time_us = min(ack->now_us - ack->last_us, SBRM_LOSS_TIME_MAX_US);
+	/* Below 2^56; the other below 2^63. */
+	s64 paid = (s64)ca->price * ack->acked <<
+		   (FIXP_SHIFT - SBRM_PRICE_SHIFT);
+	s64 gain = paid - sbrm_due(sk, ca, time_us) / 2;
+	s64 lost = (s64)ca->lost + ((u64)ack->lost << SBRM_LOST_SHIFT) -
+		   ack->acked;
+
+	if (gain < 0)
+		gain = -sbrm_forgotten(ca, -gain);
+	/* Much of it is less than one in the last place: round at random. */
+	gain = ((gain >> (FIXP_SHIFT - SBRM_PROOF_SHIFT - 16)) +
+		sbrm_random_u16()) >> 16;
+	ca->proof = clamp_t(s64, ca->proof + gain, 0, SBRM_PROOF_MAX);
+	if (ca->proof >= SBRM_PROOF_AGAIN)
+		ca->wary = 0;
+
+	ca->lost = clamp_t(s64, lost, 0, SBRM_LOST_MAX);
+	if (likely(!sbrm_is_lossy(ca)) ||
+	    READ_ONCE(ca->net->loss_cut) != SBRM_LOSS_CUT_UNPROVEN)
+		return false;
+
+	ca->proof = 0;
+	ca->wary = 1;
+	return true;
+}
+
+/**
+ * sbrm_loss_priced() - a price ends slow start
+ * @ca: connection
+ *
+ * The bottleneck has a price then, as it comes before the first loss that would
+ * be congestion. But the window is halved then and the marks cease, while it
+ * climbs by kappa w a second: they have all the time that a proof lasts to prove
+ * it.
+ */
+void sbrm_loss_priced(struct sbrm *ca)
+{
+	if (!ca->wary)
+		ca->proof = SBRM_PROOF_MAX;
+}
