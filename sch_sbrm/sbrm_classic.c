@@ -270,7 +270,8 @@ static void sbrm_classic_look(struct sbrm_classic *classic)
 		return;
 
 	for (i = 0; i < SBRM_CLASSES; i++)
-		if (classic->lost[i] > classic->served / SBRM_OVERLOAD_PART)
+		if (classic->lost[i] >
+		    div_u64(classic->served, SBRM_OVERLOAD_PART))
 			overload |= BIT(i);
 	WRITE_ONCE(classic->overload, overload);
 	sbrm_classic_start(classic);
