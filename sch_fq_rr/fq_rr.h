@@ -97,6 +97,8 @@ struct fq_rr_flow {
 /**
  * struct fq_rr_tables - all that depends on the number of queues and the limit
  * @flow: the queues; the first one is 1, as the first class is
+ * @tags: the tag of each queue once more, so that a set of them is in one or two
+ *	lines of the cache
  * @lengths: those with packets by packets, if the longest is asked for so
  * @by_len: those with packets by bytes, if the longest is asked for so
  * @by_finish: those with packets that fit no run, by -@finish, if the service
