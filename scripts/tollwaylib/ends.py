@@ -43,9 +43,7 @@ def _status_of(name, body):
     try:
         return body()
     except KeyboardInterrupt:
-        _ignore_signals()
-        _say(name, "interrupted")
-        return INTERRUPTED
+        return _interrupted(name)
     except BrokenPipeError:
         # The reader has left, as head does: there is nobody to tell.
         return FAILED
@@ -60,8 +58,24 @@ def _status_of(name, body):
         _say(name, sentence(error))
         _show_traceback()
     except BaseException as error:  # whatever it is, it is not a verdict
+        if _is_from_interrupt(error):
+            return _interrupted(name)
         _say(name, _unexpected(error))
     return FAILED
+
+
+def _interrupted(name):
+    _ignore_signals()
+    _say(name, "interrupted")
+    return INTERRUPTED
+
+
+def _is_from_interrupt(error):
+    """Did a library turn an interrupt into an error of its own, as numpy does
+    while it is imported?"""
+    while error and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def sentence(error):

@@ -470,7 +470,7 @@ def check_guests_keep_their_order():
                 f"{frame.number} of port {port} after {last[port]}"
             last[port] = frame.number
 
-        for _ in range(400):
+        for _ in range(1000):
             port = rng.randrange(5 * queues)
             for _ in range(rng.choice((1, 1, 2, 4))):
                 owner[bench.put(0, port=6000 + port)[0]] = port
