@@ -31,7 +31,7 @@ JIFFIES_S = 300
 # Of the wraps of us, each of the first ones and every so manieth later on.
 EACH, EVERY = 10, 8
 RATE_BPS = 2 * 10**6
-# A flow that begins among others may be 6 % off after 40 s: kappa is small.
+# With 40 s a flow that began among others was once 6 % off; why is not known.
 WARMUP_S, WINDOW_S = 100, 60
 # Ports of pp, of which each has a queue: 8 of them have these bits in common.
 PAIRS = 5008
