@@ -199,7 +199,8 @@ def test_an_unprivileged_user_has_the_same_digest(reference, elsewhere):
 @pytest.mark.parametrize("words, bounds", [
     (("double-bottleneck", "--cc", "cp", "--aqm", "price", "--duration", "20"),
      4),
-    (("double-bottleneck", "--cc", "rem", "--aqm", "rem", "--duration", "10"),
+    # Over 10 s the mean queue is 2 to 11 % off the law, by the seed.
+    (("double-bottleneck", "--cc", "rem", "--aqm", "rem", "--duration", "20"),
      4),
     (("double-bottleneck", "--aqm", "vqm", "--duration", "10"), 2),
     (("parking-lot", "--duration", "20"), 5),
