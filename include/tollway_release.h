@@ -6,6 +6,7 @@
 #define _TOLLWAY_RELEASE_H
 
 #include <linux/hrtimer.h>
+#include <net/dst.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
@@ -33,6 +34,22 @@ static inline void tollway_release_pacing(struct sock *sk)
 	if (READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)
 		cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED,
 			SK_PACING_NONE);
+}
+
+/**
+ * tollway_release_packets() - end a limit on the segments of a packet
+ * @sk: socket, locked
+ *
+ * Another congestion control may send larger packets again: as large as the route
+ * says now, which need not be what it said before us. A socket without a route
+ * will be told by the next one.
+ */
+static inline void tollway_release_packets(struct sock *sk)
+{
+	struct dst_entry *dst = sk_dst_get(sk);
+
+	if (dst)
+		sk_setup_caps(sk, dst);
 }
 
 #endif /* _TOLLWAY_RELEASE_H */

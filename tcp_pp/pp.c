@@ -449,19 +449,6 @@ static void pp_init(struct sock *sk)
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
 
-/*
- * Another congestion control may send larger packets again: as large as the route
- * says now, which need not be what it said before us.
- */
-static void pp_train_release(struct sock *sk)
-{
-	struct dst_entry *dst = sk_dst_get(sk);
-
-	/* A socket without a route will be told by the next one. */
-	if (dst)
-		sk_setup_caps(sk, dst);
-}
-
 static void pp_release(struct sock *sk)
 {
 	struct pp *ca = inet_csk_ca(sk);
@@ -469,7 +456,7 @@ static void pp_release(struct sock *sk)
 	if (!pp_is_ready(sk))
 		return;
 	pp_pace_settle(sk, ca);
-	pp_train_release(sk);
+	tollway_release_packets(sk);
 	tollway_release_pacing(sk);
 }
 
@@ -480,7 +467,7 @@ static void ppx_release(struct sock *sk)
 
 	if (!pp_is_ready(sk))
 		return;
-	pp_train_release(sk);
+	tollway_release_packets(sk);
 	tcp_snd_cwnd_set(tp, clamp_t(u32, tcp_packets_in_flight(tp),
 				     TCP_INIT_CWND, tcp_snd_cwnd(tp)));
 }

@@ -94,6 +94,10 @@
 /* The window before a loss is in Q8: 2^24 segments nearly fit. */
 #define SBRM_PRIOR_SHIFT	8
 
+/* What one packet may hold: see sbrm_burst(). */
+#define SBRM_BURST_US	64
+#define SBRM_BURST_MIN	2U
+
 /* So many segments without an echo of the price field: there is none. */
 #define SBRM_SILENT_MAX	32
 
@@ -163,6 +167,54 @@ static u64 sbrm_paced_window(const struct tcp_sock *tp, const struct sbrm *ca)
 		   max((u64)tp->snd_ssthresh << FIXP_SHIFT, ca->cwnd));
 }
 
+/* As many segments in one packet as the device of the route takes. */
+static u32 sbrm_burst_max(struct sock *sk)
+{
+	const struct dst_entry *dst;
+	u32 most = sk->sk_gso_max_segs;
+
+	rcu_read_lock();
+	dst = __sk_dst_get(sk);
+	if (dst && sk_can_gso(sk))
+		most = max_t(u32, READ_ONCE(dst->dev->gso_max_segs), 1);
+	rcu_read_unlock();
+	return most;
+}
+
+/**
+ * sbrm_burst() - limit what may leave as one packet
+ * @sk: socket
+ * @ca: its private area
+ * @cwnd: window that sets the rate, Q32, at most 2^57
+ *
+ * Its segments arrive at the queue together and wait for each other. The stack
+ * makes packets of 1 ms, which at 1 Gb/s is a backlog of 44 packets on a link that
+ * has nothing else to do: they are marked, and the price is that of the burst. So
+ * a packet is what the rate sends in %SBRM_BURST_US, or two segments where that is
+ * less. By the mean rate: if the length of a packet followed the gaps of
+ * sbrm_pace(), these would all be the same.
+ *
+ * A new route sets the limit anew, to what its device takes. What we have set is
+ * never less than %SBRM_BURST_MIN: a limit below that is the device's.
+ */
+static void sbrm_burst(struct sock *sk, const struct sbrm *ca, u64 cwnd)
+{
+	/* At most 2^41, times 2^6 us. */
+	u64 flow = (cwnd >> (FIXP_SHIFT - 16)) * SBRM_BURST_US;
+	u64 one = (u64)ca->rtt_us << 16;
+	u32 segments = SBRM_BURST_MIN;
+
+	/* At most rates: no quotient. */
+	if (unlikely(flow >= (SBRM_BURST_MIN + 1) * one))
+		segments = min_t(u64, div64_u64(flow, one), GSO_MAX_SEGS);
+	if (likely(sk->sk_gso_max_segs == segments ||
+		   sk->sk_gso_max_segs < SBRM_BURST_MIN))
+		return;
+	if (segments > sk->sk_gso_max_segs)
+		segments = min(segments, sbrm_burst_max(sk));
+	sk->sk_gso_max_segs = segments;
+}
+
 /**
  * sbrm_pace() - pace at cwnd / RTT, see sbrm_paced_window()
  * @sk: socket
@@ -195,6 +247,7 @@ void sbrm_pace(struct sock *sk, const struct sbrm *ca)
 		rate = fixp_mul_div(cwnd, bytes, time << (FIXP_SHIFT - 16));
 	WRITE_ONCE(sk->sk_pacing_rate,
 		   min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+	sbrm_burst(sk, ca, cwnd);
 }
 
 /**
@@ -579,8 +632,8 @@ static void sbrm_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 }
 
 /*
- * The stack is about to send. One segment at a time where the rate is low; the
- * stack's size above.
+ * The stack is about to send. One segment at a time where the rate is low; above,
+ * the stack's size, up to the limit of sbrm_burst().
  */
 static u32 sbrm_tso_segs(COMPAT_TSO_SEGS_ARGS)
 {
@@ -657,6 +710,7 @@ static void sbrm_release(struct sock *sk)
 	if (!sbrm_is_ready(sk))
 		return;
 	tollway_release_pacing(sk);
+	tollway_release_packets(sk);
 	/* The socket may connect() again, to a peer that has ECN. */
 	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, sbrm_with_ecn(sk));
 }

@@ -9,7 +9,8 @@ import time
 import guest_base
 from guest_base import note
 from guest_price import segments, tap
-from tcp_bench import PORT, TCP_CONGESTION, Path, info, pump, settle
+from tcp_bench import (PACKET, PORT, TCP_CONGESTION, Path, info, pump,
+                       settle)
 
 PP, SBRM = "net.ipv4.tcp_pp.", "net.ipv4.tcp_sbrm."
 SO_MAX_PACING_RATE, SO_TIMESTAMPNS = 47, 35
@@ -62,6 +63,51 @@ def check_large_packets_come_back():
              f"after, {fewer} where the device takes 9")
         assert all(train == size for train, size in ours)
         assert before > 9 and after > 9 and fewer == 9
+        guest_base.cleanup()
+
+
+def check_bursts_of_a_flow():
+    """sbrm, rem, rm and cp at 1 Gb/s: what leaves as one packet is 64 us at most,
+    of a flow of 10 Mb/s two segments; as much as the device of the route takes, if
+    that is less, also of a later route; and gone when another one follows."""
+    queue = "tc qdisc replace dev right parent 1:1 handle {}: {}"
+    for cc in ("sbrm", "rem", "rm", "cp"):
+        path = Path(rate_bps=10**9, rtt_ms=4, aqm="pfifo limit 10000", sink=cc)
+        path.s.sysctl("net.ipv4.tcp_wmem", "4096 16000000 16000000")
+        path.s.sysctl(SBRM + "wtp", 5000)
+        raw = tap(path.s, "right")
+        flow = path.connect("cubic")
+        before = largest(raw, flow)
+        path.r1.run(queue.format(20, "sbrm limit 1000 target 10" + (
+            " feedback price" if cc == "cp" else "")))
+        take(flow, cc)
+        pump([flow], 5)
+        ours = largest(raw, flow, 0.1)
+        rate_bps = 8 * info(flow).delivery_rate
+        found = {}
+        for most in (1, 4, 65535):
+            path.s.run(f"ip link set dev right gso_max_segs {most}")
+            # Sockets look for their route again.
+            path.s.run("ip route replace 10.9.0.0/16 via 10.0.0.2")
+            path.s.run("ip route del 10.9.0.0/16")
+            pump([flow], 0.2)
+            found[most] = largest(raw, flow, 0.1)
+        path.r1.run(queue.format(30, "pfifo limit 10000"))
+        take(flow, "cubic")
+        pump([flow], 1)
+        after = largest(raw, flow, 0.2)
+        slow = path.connect(cc)
+        slow.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, 10**7 // 8)
+        pump([slow], 3)
+        few = largest(raw, slow)
+        note(f"{cc}: {before} segments before, {ours} at {rate_bps / 1e6:.0f} Mb/s, "
+             f"where the device takes some {found}, {after} after, {few} of a slow "
+             "flow")
+        assert before > 9 and after > 9
+        assert ours == found[65535]
+        assert 3 <= ours <= 1.2 * 64e-6 * 10**9 / 8 / PACKET
+        assert found[1] == 1 and found[4] == min(ours, 4)
+        assert few <= 2
         guest_base.cleanup()
 
 

@@ -416,6 +416,25 @@ def check_young_again():
     assert took[0.9] < 0.6 * took[0]
 
 
+def check_bursts_are_not_priced():
+    """One flow fills 1 Gb/s: what it sends at a time is less than the target, and
+    is not marked where nothing else waits."""
+    path = Path(rate_bps=10**9, rtt_ms=20, aqm="sbrm limit 1000 target 10")
+    path.s.sysctl("net.ipv4.tcp_wmem", "4096 16000000 64000000")
+    path.d.sysctl("net.ipv4.tcp_rmem", "4096 16000000 64000000")
+    path.s.sysctl(SYSCTL + "wtp", 1000)
+    flow = path.connect()
+    pump([flow], 8)
+    before = path.stats().x
+    pump([flow], 2)
+    after = path.stats().x
+    packets = after.packets - before.packets
+    queue = (after.backlog_sum - before.backlog_sum) / packets
+    used = packets / 2 / (10**9 / 8 / PACKET)
+    note(f"{used:.3f} of the link, {queue:.2f} packets in the queue")
+    assert used > 0.95 and 5 < queue < 15
+
+
 def check_sysctls():
     """Each setting: what is written is read back; what is bad is refused."""
     space, second = Namespace("one"), Namespace("two")
