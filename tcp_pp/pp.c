@@ -472,6 +472,25 @@ static void ppx_release(struct sock *sk)
 				     TCP_INIT_CWND, tcp_snd_cwnd(tp)));
 }
 
+/*
+ * The send buffer in windows. One is twice what the pipe and the setpoint hold:
+ * all that is outstanding, and as much again while losses are repaired; the stack
+ * would take two. It never makes a buffer smaller, and a token bucket that was full
+ * can make the first samples, and the window, tenfold. So the buffer stays as it
+ * is while a first flight is under way, and while more waits in it than is
+ * outstanding.
+ */
+static u32 pp_sndbuf_expand(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct pp *ca = inet_csk_ca(sk);
+
+	if (!pp_is_ready(sk) || !ca->estimate.service)
+		return 2;
+	return tp->delivered > TCP_INIT_CWND &&
+	       tp->write_seq - tp->snd_nxt < tp->snd_nxt - tp->snd_una;
+}
+
 /* What ss shows beside the setpoint, see pp_get_info(). */
 static u32 pp_state(const struct pp *ca)
 {
@@ -545,6 +564,7 @@ static struct tcp_congestion_ops pp_ops[] __read_mostly = {
 		.undo_cwnd	= pp_undo_cwnd,
 		.set_state	= pp_set_state,
 		.COMPAT_TSO_SEGS_OP = pp_tso_segs,
+		.sndbuf_expand	= pp_sndbuf_expand,
 		.get_info	= pp_get_info,
 	}, {
 		/* Restricted: no control at all is not for every user to have. */

@@ -86,6 +86,8 @@ static void cc_call_all(struct kunit *test,
 		KUNIT_EXPECT_GE(test, ops->ssthresh(sk), 2U);
 		KUNIT_EXPECT_GE(test, cc_tso_segs(ops, sk), 1U);
 		KUNIT_EXPECT_GE(test, ops->undo_cwnd(sk), 1U);
+		if (ops->sndbuf_expand)
+			KUNIT_EXPECT_LE(test, ops->sndbuf_expand(sk), 3U);
 		KUNIT_EXPECT_GE(test, tcp_snd_cwnd(tp), 1U);
 	}
 	inet_csk(sk)->icsk_ca_state = TCP_CA_Open;

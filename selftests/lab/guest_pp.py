@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Behaviour of the congestion control pp between network namespaces."""
 
+import contextlib
 import os
 import re
+import select
 import socket
 import struct
 import time
@@ -10,7 +12,7 @@ from collections import namedtuple
 
 import guest_base
 from guest_base import near, note, run, start
-from tcp_bench import (LOSS, PACKET, PORT, RECOVERY, TCP_CC_INFO,
+from tcp_bench import (DATA, LOSS, PACKET, PORT, RECOVERY, TCP_CC_INFO,
                        TCP_CONGESTION, TRAFFIC, Path, info, pump, settle)
 
 SYSCTL = "net.ipv4.tcp_pp."
@@ -439,6 +441,44 @@ def check_singletons():
         assert not info(flow).unacked
     assert pp_info(flow).state & START, "no pair, no estimate"
     assert pp_info(flow).bw == 0
+
+
+def buffered(rate_bps, rtt_ms, loss):
+    """(bytes that wait in the send buffer, bytes outstanding, goodput over that of
+    a full link) of a connection that writes as much as it can."""
+    path = fair_path(bucket=True, rate_bps=rate_bps, rtt_ms=rtt_ms)
+    path.s.sysctl("net.ipv4.tcp_wmem", "4096 16384 4194304")
+    if loss:
+        path.ahead(f"loss {loss}% limit 100000")
+    flow = path.connect("pp")
+    flow.setblocking(False)
+    begun, waits, out = time.monotonic(), 0, 0
+    while time.monotonic() < begun + 6:
+        select.select([], [flow], [], 0.01)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                flow.send(DATA)
+        last = info(flow)
+        waits, out = max(waits, last.notsent_bytes), max(out, last.unacked)
+        if time.monotonic() < begun + 3:
+            before = last.bytes_acked
+    goodput_bps = (info(flow).bytes_acked - before) * 8 / 3
+    guest_base.cleanup()
+    return waits, out * 1448, goodput_bps / (rate_bps * 1448 / PACKET)
+
+
+def check_send_buffer():
+    """What waits to be sent is a round trip or two, also after first samples that
+    promised ten times the share; losses take nothing from the rate."""
+    for rate_bps, rtt_ms, loss in (
+            (10**7, 5, 0), (10**7, 20, 0), (10**7, 20, 1), (10**7, 50, 0),
+            (10**8, 20, 0), (10**8, 20, 1)):
+        waits, out, goodput = buffered(rate_bps, rtt_ms, loss)
+        note(f"{rate_bps / 1e6:.0f} Mb/s, {rtt_ms} ms, {loss} % loss: "
+             f"{waits / 1000:.0f} kB wait, {out / 1000:.0f} kB are outstanding, "
+             f"{goodput:.4f} of the link")
+        assert waits < max(5 * out, 150000)
+        assert goodput > 0.99 - 1.5 * loss / 100
 
 
 def check_timeout():
