@@ -112,7 +112,7 @@ struct sbrm_sched_data {
 };
 
 /* Segments of a super-packet that came from outside: nobody counted them. */
-static u32 sbrm_count_segments(const struct sk_buff *skb)
+static noinline u32 sbrm_count_segments(const struct sk_buff *skb)
 {
 	const struct skb_shared_info *shinfo = skb_shinfo(skb);
 	u32 header = skb_transport_offset(skb);
@@ -130,9 +130,9 @@ static u32 sbrm_count_segments(const struct sk_buff *skb)
 	       DIV_ROUND_UP(skb->len - header, shinfo->gso_size);
 }
 
-static u32 sbrm_segments(const struct sk_buff *skb)
+static inline u32 sbrm_segments(const struct sk_buff *skb)
 {
-	if (!skb_is_gso(skb))
+	if (likely(!skb_is_gso(skb)))
 		return 1;
 
 	return skb_shinfo(skb)->gso_segs ?: sbrm_count_segments(skb);

@@ -112,12 +112,12 @@ static void *sbrm_ip_header(struct sk_buff *skb, __be16 *protocol)
 }
 
 /**
- * sbrm_ecn_get() - ECN field of a packet
+ * sbrm_ecn_find() - the same of any packet as sbrm_ecn_get()
  * @skb: packet, from its link layer header on
  *
  * Return: %INET_ECN_NOT_ECT for all that is not IP.
  */
-u8 sbrm_ecn_get(struct sk_buff *skb)
+u8 sbrm_ecn_find(struct sk_buff *skb)
 {
 	__be16 protocol;
 	void *header = sbrm_ip_header(skb, &protocol);

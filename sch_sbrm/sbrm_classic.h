@@ -9,14 +9,16 @@
 #define _SBRM_CLASSIC_H
 
 #include <linux/compiler.h>
+#include <linux/if_ether.h>
+#include <linux/ip.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
+#include <linux/skbuff.h>
 #include <linux/types.h>
+#include <net/inet_ecn.h>
 
 #include "pkt_sbrm.h"
 #include "tollway_fixp.h"
-
-struct sk_buff;
 
 /**
  * enum sbrm_class - kinds of packets that cannot carry a mark
@@ -115,7 +117,29 @@ static inline u64 sbrm_classic_prob(struct sbrm_classic *classic)
 	return classic->prob;
 }
 
-u8 sbrm_ecn_get(struct sk_buff *skb);
+u8 sbrm_ecn_find(struct sk_buff *skb);
+
+/**
+ * sbrm_ecn_get() - ECN field of a packet
+ * @skb: packet, from its link layer header on
+ *
+ * Return: %INET_ECN_NOT_ECT for all that is not IP.
+ */
+static inline u8 sbrm_ecn_get(struct sk_buff *skb)
+{
+	int offset = skb_network_offset(skb);
+	const struct iphdr *iph;
+
+	/* IPv4 in one piece, as nearly all is. */
+	if (likely(skb->protocol == htons(ETH_P_IP) && offset >= 0 &&
+		   offset + sizeof(*iph) <= skb_headlen(skb))) {
+		iph = (const struct iphdr *)(skb->data + offset);
+		if (likely(iph->version == 4))
+			return iph->tos & INET_ECN_MASK;
+	}
+	return sbrm_ecn_find(skb);
+}
+
 bool sbrm_ecn_set_ce(struct sk_buff *skb);
 
 void sbrm_classic_set(struct sbrm_classic *classic, u32 coupling, u32 small);

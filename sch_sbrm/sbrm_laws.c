@@ -214,16 +214,13 @@ static s64 rem_step(u64 gamma, s64 units)
  *
  * What is rounded off makes y less by up to 3 / delta units of 2^-24.
  */
-static void rem_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
-			u64 now, u32 backlog)
+static noinline void rem_intervals(const struct sbrm_coef *coef,
+				   struct sbrm_state *state, u64 now,
+				   u32 backlog)
 {
 	u64 n, came, input, sum;
 	s64 each, units;
 	u32 many;
-
-	/* Signed: a dump may see a state from after it read the clock. */
-	if ((s64)(now - state->time) < (s64)coef->interval_ns)
-		return;
 
 	n = div_u64(now - state->time, coef->interval_ns);
 	many = min_t(u64, n, U32_MAX);
@@ -255,6 +252,14 @@ static void rem_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 	WRITE_ONCE(state->input, input);
 	WRITE_ONCE(state->pending, 0);
 	WRITE_ONCE(state->time, state->time + n * coef->interval_ns);
+}
+
+static void rem_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
+			u64 now, u32 backlog)
+{
+	/* Signed: a dump may see a state from after it read the clock. */
+	if ((s64)(now - state->time) >= (s64)coef->interval_ns)
+		rem_intervals(coef, state, now, backlog);
 }
 
 static void rem_arrival(const struct sbrm_coef *coef, struct sbrm_state *state,
