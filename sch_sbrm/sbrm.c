@@ -145,11 +145,18 @@ static u32 sbrm_backlog(const struct sbrm_sched_data *q)
 						READ_ONCE(q->packets);
 }
 
+/* The same in the unit of the law. */
+static u32 sbrm_law_backlog(const struct sbrm_sched_data *q,
+			    const struct sbrm_law_ops *law)
+{
+	return law->bytes ? READ_ONCE(q->bytes) : sbrm_backlog(q);
+}
+
 /* Let a law with a clock see the time, and what came since it last did. */
 static void sbrm_advance(struct sbrm_sched_data *q)
 {
 	q->law->advance(&q->coef, &q->state, ktime_get_ns(),
-			q->late ? q->found : sbrm_backlog(q));
+			q->late ? q->found : sbrm_law_backlog(q, q->law));
 	if (q->late)
 		q->law->arrival(&q->coef, &q->state, q->late);
 	WRITE_ONCE(q->late, 0);
@@ -166,6 +173,11 @@ static void sbrm_advance(struct sbrm_sched_data *q)
  */
 static void sbrm_arrive(struct sbrm_sched_data *q, const struct sk_buff *skb)
 {
+	if (!q->law->arrival) {
+		if (!q->packets)
+			sbrm_advance(q);
+		return;
+	}
 	if (q->packets && !q->late) {
 		WRITE_ONCE(q->found, sbrm_backlog(q));
 		WRITE_ONCE(q->late, qdisc_pkt_len(skb));
@@ -557,6 +569,8 @@ static struct sk_buff *sbrm_dequeue(struct Qdisc *sch)
 		kfree_skb(skb);
 		qdisc_qstats_drop(sch);
 	}
+	if (skb && q->law->departure)
+		q->law->departure(&q->state, qdisc_pkt_len(skb));
 
 	return skb;
 }
@@ -567,23 +581,24 @@ static struct sk_buff *sbrm_peek(struct Qdisc *sch)
 	return qdisc_peek_dequeued(sch);
 }
 
-/* The law starts to remember, now. */
-static void sbrm_state_reset(struct sbrm_sched_data *q)
+/* The law starts to remember, now, with a price that another one led to. */
+static void sbrm_state_reset(struct sbrm_sched_data *q, u64 price)
 {
-	WRITE_ONCE(q->state.price, 0);
-	WRITE_ONCE(q->state.input, 0);
-	WRITE_ONCE(q->state.pending, 0);
+	/* A dump may see a part of it: no word by itself leads astray. */
+	memset(&q->state, 0, sizeof(q->state));
 	WRITE_ONCE(q->late, 0);
 	q->priced = 0;
 	q->prob = 0;
 	WRITE_ONCE(q->state.time, q->law->advance ? ktime_get_ns() : 0);
+	if (q->law->start)
+		q->law->start(&q->state, price);
 }
 
 static void sbrm_reset(struct Qdisc *sch)
 {
 	struct sbrm_sched_data *q = qdisc_priv(sch);
 
-	sbrm_state_reset(q);
+	sbrm_state_reset(q, 0);
 	sbrm_classic_reset(&q->classic);
 	qdisc_reset_queue(sch);
 	WRITE_ONCE(q->packets, 0);
@@ -598,10 +613,17 @@ static void sbrm_params_apply(struct sbrm_sched_data *q,
 	bool other_law = params->law != q->params.law ||
 			 (params->flags ^ q->params.flags) & SBRM_F_BYTES;
 	struct sbrm_coef from = q->coef;
+	u64 price = 0;
 
 	/* The time until now is charged by the old law. */
 	if (!first && q->law->advance)
 		sbrm_advance(q);
+	if (!first)
+		price = sbrm_price(q->law, &q->coef, &q->state,
+				   sbrm_backlog(q));
+	/* That of these is no price: there is one, or there is none. */
+	if (!first && q->law->certain)
+		price = 0;
 
 	WRITE_ONCE(q->params.law, params->law);
 	WRITE_ONCE(q->params.feedback, params->feedback);
@@ -617,13 +639,14 @@ static void sbrm_params_apply(struct sbrm_sched_data *q,
 	WRITE_ONCE(q->params.scale, params->scale);
 	WRITE_ONCE(q->params.coupling, params->coupling);
 	WRITE_ONCE(q->params.small, params->small);
+	WRITE_ONCE(q->params.delay, params->delay);
 	WRITE_ONCE(q->params.flags, params->flags);
 
 	sbrm_classic_set(&q->classic, params->coupling, params->small);
 	sbrm_coef_set(&q->coef, params);
 	WRITE_ONCE(q->law, &sbrm_laws[params->law]);
 	if (first || other_law)
-		sbrm_state_reset(q);
+		sbrm_state_reset(q, price);
 	else if (q->law->rescale)
 		q->law->rescale(&from, &q->coef, &q->state);
 }
@@ -695,16 +718,31 @@ static int sbrm_dump(struct Qdisc *sch, struct sk_buff *skb)
 	return sbrm_params_dump(skb, &q->params);
 }
 
+/*
+ * Single words of a state that may change meanwhile. That of a law which does
+ * not count arrivals is shown as the last packet that left it.
+ */
+static void sbrm_state_read(struct sbrm_state *state,
+			    const struct sbrm_state *from,
+			    const struct sbrm_law_ops *law)
+{
+	memset(state, 0, sizeof(*state));
+	state->time = READ_ONCE(from->time);
+	state->price = READ_ONCE(from->price);
+	if (law->arrival) {
+		state->input = READ_ONCE(from->input);
+		state->pending = READ_ONCE(from->pending);
+	} else {
+		state->service = READ_ONCE(from->service);
+		state->idle = READ_ONCE(from->idle);
+	}
+}
+
 static int sbrm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct sbrm_sched_data *q = qdisc_priv(sch);
 	const struct sbrm_law_ops *law = READ_ONCE(q->law);
-	struct sbrm_state state = {
-		.time		= READ_ONCE(q->state.time),
-		.price		= READ_ONCE(q->state.price),
-		.input		= READ_ONCE(q->state.input),
-		.pending	= READ_ONCE(q->state.pending),
-	};
+	struct sbrm_state state;
 	u32 backlog = sbrm_backlog(q);
 	u32 late = READ_ONCE(q->late);
 	u32 found = READ_ONCE(q->found);
@@ -725,11 +763,12 @@ static int sbrm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.overload	= READ_ONCE(q->classic.overload),
 	};
 
+	sbrm_state_read(&state, &q->state, law);
 	/* As the next packet will find it: only the copy sees the time. */
-	if (law->advance)
+	if (law->arrival)
 		law->advance(&q->coef, &state, ktime_get_ns(),
 			     late ? found : backlog);
-	if (law->advance && late)
+	if (law->arrival && late)
 		law->arrival(&q->coef, &state, late);
 	if (law->fill_xstats)
 		law->fill_xstats(&q->coef, &state, &st);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The price laws of sch_sbrm: SBRM, the three of REM, and VQM
+ * The price laws of sch_sbrm: SBRM, the three of REM, and VQM; for the law delay,
+ * see sbrm_delay.c
  *
  * Sources: CP05 (see sbrm.c) 4.2.2, 5.1.1, 5.2.1 and 5.4.1; VQM is by
  * R. Gibbens and F. Kelly, REM by S. Athuraliya and S. Low.
@@ -144,6 +145,7 @@ void sbrm_coef_set(struct sbrm_coef *coef, const struct sbrm_params *params)
 	coef->capacity = rem_capacity(params, unit);
 	coef->byte_ns = vqm_byte_ns(params);
 	coef->room = vqm_room(params, unit, coef->byte_ns);
+	coef->delay_ns = params->delay * NSEC_PER_USEC;
 }
 
 /*
@@ -274,6 +276,14 @@ static u64 rem_price(const struct sbrm_coef *coef,
 	return state->price >> (SBRM_GAMMA_SHIFT - FIXP_SHIFT);
 }
 
+/* Q32 becomes Q48. */
+static void rem_start(struct sbrm_state *state, u64 price)
+{
+	state->price = min(price, REM_PRICE_MAX >> (SBRM_GAMMA_SHIFT -
+						    FIXP_SHIFT)) <<
+		       (SBRM_GAMMA_SHIFT - FIXP_SHIFT);
+}
+
 /* The input rate stays the same in bytes per second. */
 static void rem_rescale(const struct sbrm_coef *from, const struct sbrm_coef *to,
 			struct sbrm_state *state)
@@ -375,6 +385,7 @@ const struct sbrm_law_ops sbrm_laws[] = {
 		.options	= REM_OPTIONS | REM_CLOCK,
 		.required	= BIT(TCA_SBRM_RATE),
 		.gamma		= REM_GAMMA,
+		.start		= rem_start,
 		.advance	= rem_advance,
 		.arrival	= rem_arrival,
 		.price		= rem_price,
@@ -390,6 +401,7 @@ const struct sbrm_law_ops sbrm_laws[] = {
 				  REM_CLOCK | BIT(TCA_SBRM_ALPHA),
 		.required	= BIT(TCA_SBRM_RATE),
 		.gamma		= REM_GAMMA,
+		.start		= rem_start,
 		.advance	= rem_advance,
 		.arrival	= rem_arrival,
 		.price		= rem_price,
@@ -406,5 +418,14 @@ const struct sbrm_law_ops sbrm_laws[] = {
 		.price		= vqm_price,
 		.rescale	= vqm_rescale,
 		.fill_xstats	= vqm_fill_xstats,
+	},
+	[SBRM_LAW_DELAY] = {
+		.options	= BIT(TCA_SBRM_DELAY),
+		.bytes		= true,
+		.start		= sbrm_delay_start,
+		.advance	= sbrm_delay_advance,
+		.departure	= sbrm_delay_departure,
+		.price		= sbrm_delay_price,
+		.fill_xstats	= sbrm_delay_fill_xstats,
 	},
 };

@@ -34,6 +34,7 @@
  * @coupling: k of the coupled probability, Q20, %SBRM_COUPLING_MIN ..
  *	%SBRM_COUPLING_MAX
  * @small: bytes up to which a packet is exempt from it, at most 65535
+ * @delay: target of the law delay, us, %SBRM_DELAY_MIN .. %SBRM_DELAY_MAX
  * @flags: %SBRM_F_ bits
  */
 struct sbrm_params {
@@ -51,6 +52,7 @@ struct sbrm_params {
 	u32	feedback;
 	u32	coupling;
 	u32	small;
+	u32	delay;
 	u32	flags;
 };
 
@@ -65,6 +67,7 @@ struct sbrm_params {
  * @capacity: rem: units that the link serves in an interval, Q24, at most 2^61
  * @byte_ns: vqm: service time of a byte, ns in Q32, 2^24 .. 10^9 * 2^32
  * @room: vqm: service time of a full queue, ns in Q16, at most 2^62
+ * @delay_ns: delay: target, ns, 10^4 .. 10^9
  */
 struct sbrm_coef {
 	u64	gamma;
@@ -76,21 +79,73 @@ struct sbrm_coef {
 	u64	capacity;
 	u64	byte_ns;
 	u64	room;
+	u32	delay_ns;
 };
 
 /**
- * struct sbrm_state - what a law remembers; all 0 but @time at first
+ * struct sbrm_state - what a law remembers
  * @time: up to which the rest holds, ns
- * @price: rem: price, base e, Q48, at most 2^61; vqm: is it marking?
+ * @price: rem: price, base e, Q48, at most 2^61; vqm: is it marking?; delay: Q32,
+ *	at most 400
  * @input: rem: input rate y, units per interval, Q24, at most 2^61
  * @pending: rem: bytes that came since @time, at most 2^37; vqm: service time
  *	of the virtual backlog, ns in Q16, at most @room
+ * @log_price: delay: u, Q32, -16 .. ln 400
+ * @service: delay: ns to serve a byte, Q20; 0 while unknown
+ * @served: delay: bytes served in @served_ns, Q8, older ones counting less
+ * @served_ns: delay: time in which there was something to send, likewise
+ * @busy_ns: delay: such time since the last update, at most 2^31
+ * @idle_ns: delay: other time since then, at most 2^31
+ * @left: delay: bytes served since then, in a time that is known, ...
+ * @left_ns: delay: ... this one, at most 2^32
+ * @gap_ns: delay: time since the last packet left
+ * @wait_ns: delay: such time in which another one waited
+ * @age_ns: delay: since the rate of the link could last be measured
+ * @passed_ns: delay: a part of the time in which bytes are counted
+ * @marks: delay: marks per second that the price asks for, Q32, at most 2^44
+ * @tail_ns: delay: time for which the last packet keeps the link busy
+ * @idle: delay: share of idle time, Q32
+ * @size: delay: bytes of a full packet
+ * @last: delay: bytes of the last packet that left, 0 if the link has rested since
+ * @fresh: delay: the price is the first one, for a link of any rate
+ * @waited: delay: it had to wait for the one before
+ * @stale: delay: that is too long ago
+ * @passed: delay: bytes that left in @passed_ns
+ * @packets: delay: packets that left since the last update
  */
 struct sbrm_state {
 	u64	time;
 	u64	price;
-	u64	input;
-	u64	pending;
+	union {
+		struct {
+			u64	input;
+			u64	pending;
+		};
+		struct {
+			s64	log_price;
+			u64	service;
+			u64	served;
+			u64	served_ns;
+			u64	busy_ns;
+			u64	idle_ns;
+			u64	left;
+			u64	left_ns;
+			u64	gap_ns;
+			u64	wait_ns;
+			u64	age_ns;
+			u64	passed_ns;
+			u64	passed;
+			u64	marks;
+			u64	tail_ns;
+			u32	idle;
+			u32	size;
+			u32	last;
+			u32	packets;
+			bool	fresh;
+			bool	waited;
+			bool	stale;
+		};
+	};
 };
 
 /**
@@ -99,9 +154,14 @@ struct sbrm_state {
  * @required: those of @options that have no default
  * @gamma: default, Q48; 0 for "auto", or where the law has none
  * @certain: a packet that leaves at any price but 0 is marked for sure
+ * @bytes: the backlog that the law sees is in bytes, whatever limit is in
+ * @start: begin, with the price that another law led to, 0 for none; all of the
+ *	state but @sbrm_state.time is 0. NULL if that will do
  * @advance: bring the state up to a time (ns), during which the backlog was as
  *	given; NULL for a law without a clock, whose packets then cost none
- * @arrival: a packet of so many bytes arrives; NULL, or after @advance
+ * @arrival: a packet of so many bytes arrives, after @advance; where it is NULL,
+ *	@advance is called for a packet that finds none, and for each that leaves
+ * @departure: a packet of so many bytes leaves, after @advance; or NULL
  * @price: price in Q32, base e, with the state as @advance left it
  * @rescale: other coefficients hold from now on; NULL if the state is good for
  *	all of them
@@ -112,10 +172,13 @@ struct sbrm_law_ops {
 	u32	required;
 	u64	gamma;
 	bool	certain;
+	bool	bytes;
+	void	(*start)(struct sbrm_state *state, u64 price);
 	void	(*advance)(const struct sbrm_coef *coef,
 			   struct sbrm_state *state, u64 now, u32 backlog);
 	void	(*arrival)(const struct sbrm_coef *coef,
 			   struct sbrm_state *state, u32 bytes);
+	void	(*departure)(struct sbrm_state *state, u32 bytes);
 	u64	(*price)(const struct sbrm_coef *coef,
 			 const struct sbrm_state *state, u32 backlog);
 	void	(*rescale)(const struct sbrm_coef *from,
@@ -131,7 +194,8 @@ struct sbrm_law_ops {
 	(BIT(TCA_SBRM_TARGET) | BIT(TCA_SBRM_GAMMA) |			\
 	 BIT(TCA_SBRM_PHI) | BIT(TCA_SBRM_ALPHA) | BIT(TCA_SBRM_RATE) |	\
 	 BIT(TCA_SBRM_AVPKT) | BIT(TCA_SBRM_INTERVAL) |			\
-	 BIT(TCA_SBRM_DELTA) | BIT(TCA_SBRM_SCALE))
+	 BIT(TCA_SBRM_DELTA) | BIT(TCA_SBRM_SCALE) |			\
+	 BIT(TCA_SBRM_DELAY))
 
 extern const struct sbrm_law_ops sbrm_laws[];
 
@@ -139,5 +203,16 @@ u64 sbrm_backlog_price(const struct sbrm_coef *coef,
 		       const struct sbrm_state *state, u32 backlog);
 void sbrm_coef_set(struct sbrm_coef *coef, const struct sbrm_params *params);
 u64 sbrm_gamma_auto(const struct sbrm_params *params);
+
+/* sbrm_delay.c */
+void sbrm_delay_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
+			u64 now, u32 backlog);
+void sbrm_delay_departure(struct sbrm_state *state, u32 bytes);
+u64 sbrm_delay_price(const struct sbrm_coef *coef,
+		     const struct sbrm_state *state, u32 backlog);
+void sbrm_delay_start(struct sbrm_state *state, u64 price);
+void sbrm_delay_fill_xstats(const struct sbrm_coef *coef,
+			    const struct sbrm_state *state,
+			    struct tc_sbrm_xstats *xstats);
 
 #endif /* _SBRM_LAWS_H */

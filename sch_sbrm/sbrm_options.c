@@ -25,6 +25,7 @@
 #define SBRM_DEFAULT_SCALE	3865470566U	/* 0.9 */
 #define SBRM_DEFAULT_INTERVAL	1000U		/* us */
 #define SBRM_DEFAULT_AVPKT	1000U		/* bytes */
+#define SBRM_DEFAULT_DELAY	3000U		/* us */
 
 /*
  * A loss-based flow then pays as one of ours with w = 1.22 * 2 / RTT packets/s:
@@ -101,6 +102,11 @@ static struct netlink_range_validation sbrm_small_range = {
 	.max = SBRM_SMALL_MAX,
 };
 
+static struct netlink_range_validation sbrm_delay_range = {
+	.min = SBRM_DELAY_MIN,
+	.max = SBRM_DELAY_MAX,
+};
+
 static const struct nla_policy sbrm_policy[TCA_SBRM_MAX + 1] = {
 	[TCA_SBRM_LAW]		= NLA_POLICY_MAX(NLA_U32, SBRM_LAW_MAX),
 	[TCA_SBRM_LIMIT]	= NLA_POLICY_FULL_RANGE(NLA_U32,
@@ -130,6 +136,8 @@ static const struct nla_policy sbrm_policy[TCA_SBRM_MAX + 1] = {
 							&sbrm_coupling_range),
 	[TCA_SBRM_SMALL]	= NLA_POLICY_FULL_RANGE(NLA_U32,
 							&sbrm_small_range),
+	[TCA_SBRM_DELAY]	= NLA_POLICY_FULL_RANGE(NLA_U32,
+							&sbrm_delay_range),
 };
 
 /* Refuse an option that the law does not take, and say which laws do. */
@@ -145,11 +153,11 @@ static int sbrm_options_check(u32 law, struct nlattr **tb,
 	switch (attr) {
 	case TCA_SBRM_TARGET:
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "target goes with mark sbrm, rem-pc2 and rem-pc3 only");
+				    "target in packets or bytes goes with mark sbrm, rem-pc2 and rem-pc3 only");
 		return -EINVAL;
 	case TCA_SBRM_GAMMA:
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "gamma does not go with mark vqm");
+				    "gamma does not go with mark vqm and delay");
 		return -EINVAL;
 	case TCA_SBRM_PHI:
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
@@ -179,6 +187,10 @@ static int sbrm_options_check(u32 law, struct nlattr **tb,
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
 				    "scale goes with mark vqm only");
 		return -EINVAL;
+	case TCA_SBRM_DELAY:
+		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
+				    "a target that is a time goes with mark delay only");
+		return -EINVAL;
 	}
 	return 0;
 }
@@ -193,6 +205,7 @@ static void sbrm_law_default(struct sbrm_params *params, u32 law)
 	params->interval = SBRM_DEFAULT_INTERVAL;
 	params->delta = SBRM_DEFAULT_DELTA;
 	params->scale = SBRM_DEFAULT_SCALE;
+	params->delay = SBRM_DEFAULT_DELAY;
 	params->flags &= ~SBRM_F_GAMMA_AUTO;
 	if (!params->gamma && sbrm_laws[law].options & BIT(TCA_SBRM_GAMMA))
 		params->flags |= SBRM_F_GAMMA_AUTO;
@@ -300,6 +313,8 @@ int sbrm_params_parse(struct sbrm_params *params, struct nlattr *opt,
 		new.delta = nla_get_u32(tb[TCA_SBRM_DELTA]);
 	if (tb[TCA_SBRM_SCALE])
 		new.scale = nla_get_u32(tb[TCA_SBRM_SCALE]);
+	if (tb[TCA_SBRM_DELAY])
+		new.delay = nla_get_u32(tb[TCA_SBRM_DELAY]);
 	if (sbrm_laws[new.law].required & BIT(TCA_SBRM_RATE) && !new.rate) {
 		NL_SET_ERR_MSG(extack,
 			       "mark rem-pc1, rem-pc3 and vqm need rate, that of the link");
@@ -378,7 +393,9 @@ static int sbrm_dump_law(struct sk_buff *skb, const struct sbrm_params *params)
 	    (options & BIT(TCA_SBRM_DELTA) &&
 	     nla_put_u32(skb, TCA_SBRM_DELTA, READ_ONCE(params->delta))) ||
 	    (options & BIT(TCA_SBRM_SCALE) &&
-	     nla_put_u32(skb, TCA_SBRM_SCALE, READ_ONCE(params->scale))))
+	     nla_put_u32(skb, TCA_SBRM_SCALE, READ_ONCE(params->scale))) ||
+	    (options & BIT(TCA_SBRM_DELAY) &&
+	     nla_put_u32(skb, TCA_SBRM_DELAY, READ_ONCE(params->delay))))
 		return -EMSGSIZE;
 
 	return 0;

@@ -26,6 +26,7 @@ static const char * const law_names[] = {
 	[SBRM_LAW_REM_PC2] = "rem-pc2",
 	[SBRM_LAW_REM_PC3] = "rem-pc3",
 	[SBRM_LAW_VQM] = "vqm",
+	[SBRM_LAW_DELAY] = "delay",
 };
 
 static const char * const feedback_names[] = {
@@ -87,7 +88,7 @@ struct request {
 static void explain(void)
 {
 	fputs("Usage: ... sbrm [ mark LAW ] [ feedback mark | price | four-bit ]\n"
-	      "                [ limit N ] [ target N ] [ gamma auto|NUMBER ]\n"
+	      "                [ limit N ] [ target N|TIME ] [ gamma auto|NUMBER ]\n"
 	      "                [ phi NUMBER ] [ alpha NUMBER ]\n"
 	      "                [ rate RATE ] [ avpkt BYTES ] [ interval TIME ]\n"
 	      "                [ delta NUMBER ] [ scale NUMBER ]\n"
@@ -98,17 +99,20 @@ static void explain(void)
 	      "                [ split-gso | no-split-gso ] [ dither | no-dither ]\n"
 	      "                [ reset-stats ]\n"
 	      "\n"
-	      "mark      the price law: sbrm | rem-pc1 | rem-pc2 | rem-pc3 | vqm\n"
+	      "mark      the price law: sbrm | rem-pc1 | rem-pc2 | rem-pc3 | vqm |\n"
+	      "          delay\n"
 	      "          sbrm: price = gamma [backlog - target]+\n"
 	      "          rem-pc2: the same times ln(phi)\n"
 	      "          rem-pc1: gamma ln(phi) times the sum of [input - rate]\n"
 	      "          rem-pc3: the same with alpha [backlog - target] added\n"
 	      "          vqm: 1 while a virtual queue recovers from its overflow\n"
+	      "          delay: moved by delay over target, at any rate of the link\n"
 	      "feedback  mark: mark packets with probability 1 - exp(-price);\n"
 	      "          price: add the price to the IPv4 identification;\n"
 	      "          four-bit: four marks, each with another phi, in there\n"
 	      "limit     room of the queue, packets; with bytes a size such as 300kb\n"
-	      "target    backlog up to which nothing is marked, same unit, below limit\n"
+	      "target    backlog up to which nothing is marked, same unit, below limit;\n"
+	      "          of mark delay the delay of the queue, 10us to 1s (3ms)\n"
 	      "gamma     price per packet or byte above target, above 0 and at most 1;\n"
 	      "          auto: marks 99 % at the limit; rem-pc1, rem-pc3: 0.001\n"
 	      "phi       base of the prices of the rem laws, above 1 to 16 (1.06)\n"
@@ -234,16 +238,47 @@ static int parse_small(const char *word, __u32 *small)
 	return bad_value("small", "a size from 0b to 65535b", word);
 }
 
-static int parse_interval(const char *word, __u32 *interval)
+/* us, from @least to a second */
+static bool time_from_word(const char *word, __u32 least, __u32 *value)
 {
 	/* get_time() does not see what does not fit its 32 bits. */
-	if (is_digit(*word) && strtod(word, NULL) <= SBRM_INTERVAL_MAX &&
-	    get_time(interval, word) == 0 && *interval &&
-	    *interval <= SBRM_INTERVAL_MAX)
+	return is_digit(*word) && strtod(word, NULL) <= SBRM_INTERVAL_MAX &&
+	       get_time(value, word) == 0 && *value >= least &&
+	       *value <= SBRM_INTERVAL_MAX;
+}
+
+static int parse_interval(const char *word, __u32 *interval)
+{
+	if (time_from_word(word, 1, interval))
 		return 0;
 
 	return bad_value("interval", "a time from 1us to 1s, such as 1ms",
 			 word);
+}
+
+/* "3ms" says its unit: the target of mark delay. */
+static bool says_time(const char *word)
+{
+	return last_char(word) == 's';
+}
+
+static int parse_delay(const char *word, __u32 *delay)
+{
+	if (says_time(word) && time_from_word(word, SBRM_DELAY_MIN, delay))
+		return 0;
+
+	return bad_value("target", "a time from 10us to 1s, such as 3ms", word);
+}
+
+/* An amount of the queue, or with mark delay a time. */
+static int parse_target(const char *word, const char *law, bool bytes,
+			__u32 *target, __u32 *delay)
+{
+	if (says_time(word) ||
+	    (law && !strcmp(law, law_names[SBRM_LAW_DELAY])))
+		return parse_delay(word, delay);
+
+	return parse_amount("target", word, bytes, 0, target);
 }
 
 /*
@@ -291,7 +326,8 @@ static int parse_option(int argc, char **argv, struct request *req)
 		{ "mark", "the name of a price law", &req->law },
 		{ "feedback", "mark, price or four-bit", &req->feedback },
 		{ "limit", "a number of packets or a size", &req->limit },
-		{ "target", "a number of packets or a size", &req->target },
+		{ "target", "a number of packets, a size or a time",
+		  &req->target },
 		{ "gamma", "auto or a number", &req->gamma },
 		{ "phi", "a number", &req->phi },
 		{ "alpha", "a number", &req->alpha },
@@ -357,7 +393,7 @@ static int parse_words(int argc, char **argv, struct request *req)
 /* Values of the words, for those that are there. */
 struct values {
 	__u32 law, feedback, limit, target, alpha, avpkt, interval, delta;
-	__u32 scale, coupling, small;
+	__u32 scale, coupling, small, delay;
 	__u64 gamma, phi, rate;
 };
 
@@ -367,7 +403,7 @@ static int parse_values(const struct request *req, struct values *v)
 
 	if ((req->law &&
 	     parse_name("mark",
-			"the name of a price law: sbrm, rem-pc1, rem-pc2, rem-pc3 or vqm",
+			"the name of a price law: sbrm, rem-pc1, rem-pc2, rem-pc3, vqm or delay",
 			law_names, ARRAY_SIZE(law_names), req->law, &v->law)) ||
 	    (req->feedback &&
 	     parse_name("feedback", "mark, price or four-bit", feedback_names,
@@ -376,7 +412,8 @@ static int parse_values(const struct request *req, struct values *v)
 	    (req->limit &&
 	     parse_amount("limit", req->limit, bytes, 1, &v->limit)) ||
 	    (req->target &&
-	     parse_amount("target", req->target, bytes, 0, &v->target)) ||
+	     parse_target(req->target, req->law, bytes, &v->target,
+			  &v->delay)) ||
 	    (req->gamma && parse_gamma(req->gamma, &v->gamma)) ||
 	    (req->phi && parse_decimal(&phi_decimal, req->phi, &v->phi)) ||
 	    (req->alpha &&
@@ -394,7 +431,8 @@ static int parse_values(const struct request *req, struct values *v)
 	    (req->small && parse_small(req->small, &v->small)))
 		return -1;
 
-	if (req->limit && req->target && v->target >= v->limit) {
+	if (req->limit && req->target && !v->delay &&
+	    v->target >= v->limit) {
 		fprintf(stderr,
 			"sbrm: target takes less than the limit, not %s with limit %s.\n",
 			req->target, req->limit);
@@ -412,7 +450,9 @@ static void add_attributes(struct nlmsghdr *n, const struct request *req,
 		addattr32(n, MSG_MAX, TCA_SBRM_FEEDBACK, v->feedback);
 	if (req->limit)
 		addattr32(n, MSG_MAX, TCA_SBRM_LIMIT, v->limit);
-	if (req->target)
+	if (req->target && v->delay)
+		addattr32(n, MSG_MAX, TCA_SBRM_DELAY, v->delay);
+	else if (req->target)
 		addattr32(n, MSG_MAX, TCA_SBRM_TARGET, v->target);
 	if (req->gamma)
 		addattr64(n, MSG_MAX, TCA_SBRM_GAMMA, v->gamma);
@@ -514,13 +554,14 @@ static void print_exact_rate(__u64 rate)
 }
 
 /* JSON: us */
-static void print_interval(__u32 interval)
+static void print_us(const char *option, const char *key, __u32 time)
 {
-	print_uint(PRINT_JSON, "interval", NULL, interval);
-	if (interval % 1000)
-		print_uint(PRINT_FP, NULL, "interval %uus ", interval);
+	print_uint(PRINT_JSON, key, NULL, time);
+	print_string(PRINT_FP, NULL, "%s ", option);
+	if (time % 1000)
+		print_uint(PRINT_FP, NULL, "%uus ", time);
 	else
-		print_uint(PRINT_FP, NULL, "interval %ums ", interval / 1000);
+		print_uint(PRINT_FP, NULL, "%ums ", time / 1000);
 }
 
 /* Only the law in force has its options in the dump. */
@@ -540,9 +581,11 @@ static void print_of_law(struct rtattr *tb[])
 	if (get_attr(tb[TCA_SBRM_AVPKT], &value, sizeof(value)))
 		print_uint(PRINT_ANY, "avpkt", "avpkt %ub ", value);
 	if (get_attr(tb[TCA_SBRM_INTERVAL], &value, sizeof(value)))
-		print_interval(value);
+		print_us("interval", "interval", value);
 	if (get_attr(tb[TCA_SBRM_DELTA], &value, sizeof(value)))
 		print_decimal(&delta_decimal, value, false);
+	if (get_attr(tb[TCA_SBRM_DELAY], &value, sizeof(value)))
+		print_us("target", "target_us", value);
 }
 
 /* How packets pay that are not marked for the price. */
@@ -613,7 +656,7 @@ static int sbrm_print_opt(const struct qdisc_util *qu, FILE *f,
 			   ARRAY_SIZE(feedback_names), value);
 	if (get_attr(tb[TCA_SBRM_LIMIT], &value, sizeof(value)))
 		print_amount("limit", value, bytes);
-	if (law != SBRM_LAW_REM_PC1 && law != SBRM_LAW_VQM &&
+	if (law != SBRM_LAW_REM_PC1 && law < SBRM_LAW_VQM &&
 	    get_attr(tb[TCA_SBRM_TARGET], &value, sizeof(value)))
 		print_amount("target", value, bytes);
 	if (have_flags)
@@ -621,7 +664,7 @@ static int sbrm_print_opt(const struct qdisc_util *qu, FILE *f,
 			     bytes ? "bytes" : "packets");
 	if (bytes)
 		print_string(PRINT_FP, NULL, "bytes ", NULL);
-	if (law != SBRM_LAW_VQM &&
+	if (law < SBRM_LAW_VQM &&
 	    get_attr(tb[TCA_SBRM_GAMMA], &gamma, sizeof(gamma)))
 		print_gamma(gamma, flags.value & SBRM_F_GAMMA_AUTO);
 	print_of_law(tb);
@@ -684,6 +727,14 @@ static void print_xstats_of_law(const struct tc_sbrm_xstats *st)
 	print_lluint(st->virtual_backlog ? PRINT_ANY : PRINT_JSON,
 		     "virtual_backlog", " virtual backlog %llub",
 		     st->virtual_backlog);
+	if (st->service_rate)
+		print_nl();
+	print_lluint(PRINT_JSON, "service_rate", NULL, st->service_rate);
+	if (st->service_rate)
+		print_float(PRINT_FP, NULL, " service rate %gMbit",
+			    st->service_rate * 8 / 1e6);
+	print_float(st->service_rate ? PRINT_ANY : PRINT_JSON, "idle",
+		    " idle %g", st->idle / 4294967296.0);
 }
 
 /* Statistics that an older kernel does not send are 0. */

@@ -42,14 +42,15 @@
  *	1000
  * @TCA_SBRM_SMALL: u32, bytes of the network layer up to which a packet that is
  *	not ECN-capable is not dropped for the price: 0 to 65535
+ * @TCA_SBRM_DELAY: u32, target of the law delay, us: 10 to 1000000
  * @__TCA_SBRM_MAX: number of attributes, this one left out
  *
  * Attributes that are absent keep their value on change, and take their
  * default on creation: law sbrm, limit 1000, target 10 (packets; as many full
  * Ethernet frames in bytes), gamma auto, flags %SBRM_F_ECN |
  * %SBRM_F_SPLIT_GSO | %SBRM_F_DITHER, feedback mark, coupling 2, small 256, avpkt
- * 1000; phi 1.06, alpha 0.1, interval 1 ms, delta 0.9, scale 0.9, and a gamma of
- * 0.001 where it is not auto. There is no default of the rate. In a dump gamma
+ * 1000; phi 1.06, alpha 0.1, interval 1 ms, delta 0.9, scale 0.9, delay 3 ms, and
+ * a gamma of 0.001 where it is not auto. There is no default of the rate. In a dump gamma
  * is the value in force; it was computed when %SBRM_F_GAMMA_AUTO is set in the
  * dumped flags.
  *
@@ -64,6 +65,7 @@
  *	rem-pc2   target, gamma (auto), phi
  *	rem-pc3   target, gamma, phi, alpha, rate, avpkt, interval, delta
  *	vqm       scale, rate, avpkt
+ *	delay     delay
  *	========  ==========================================================
  */
 enum sbrm_attr {
@@ -85,6 +87,7 @@ enum sbrm_attr {
 	TCA_SBRM_SCALE,
 	TCA_SBRM_COUPLING,
 	TCA_SBRM_SMALL,
+	TCA_SBRM_DELAY,
 	__TCA_SBRM_MAX
 };
 
@@ -100,6 +103,8 @@ enum sbrm_attr {
  *	lambda = [lambda + gamma (alpha (b - target) + y - rate)]+, CP05 (5.2.5)
  * @SBRM_LAW_VQM: a virtual queue, slower and smaller by scale: p = 1 from its
  *	overflow until it is empty, CP05 5.1.1
+ * @SBRM_LAW_DELAY: the delay d of the queue and its target d0, in logarithms,
+ *	(ln p)' = (d / d0 - 1) / 40 s - 3 idle / s: for a link of any rate
  * @__SBRM_LAW_MAX: number of laws
  *
  * A packet is marked with m = 1 - exp(-p), and for sure with vqm. REM states its
@@ -112,6 +117,7 @@ enum sbrm_law {
 	SBRM_LAW_REM_PC2,
 	SBRM_LAW_REM_PC3,
 	SBRM_LAW_VQM,
+	SBRM_LAW_DELAY,
 	__SBRM_LAW_MAX
 };
 
@@ -203,6 +209,8 @@ enum sbrm_feedback {
 #define SBRM_AVPKT_MAX		65535U
 #define SBRM_INTERVAL_MAX	1000000U
 #define SBRM_SMALL_MAX		65535U
+#define SBRM_DELAY_MIN		10U
+#define SBRM_DELAY_MAX		SBRM_INTERVAL_MAX
 
 /*
  * Bits of @overload in struct tc_sbrm_xstats: packets that are not ECN-capable
@@ -237,6 +245,10 @@ enum sbrm_feedback {
  *	them do not respond to losses
  * @coupled_prob: current coupled probability, as @prob
  * @overload: %SBRM_OVERLOAD_ bits
+ * @service_rate: delay: rate of the link while it has something to send, bytes/s,
+ *	0 while unknown
+ * @idle: delay: share of time in which it has not, as @prob
+ * @pad: 0
  */
 struct tc_sbrm_xstats {
 	__u64	packets;
@@ -258,6 +270,9 @@ struct tc_sbrm_xstats {
 	__u64	overload_drops;
 	__u32	coupled_prob;
 	__u32	overload;
+	__u64	service_rate;
+	__u32	idle;
+	__u32	pad;
 };
 
 #endif /* _UAPI_PKT_SBRM_H */

@@ -28,6 +28,9 @@ PP_CASES = {"pp_fuzzy_test", "pp_estimator_test", "pp_estimator_range_test",
             "pp_law_test", "pp_drain_short_test", "pp_rise_test",
             "pp_stop_test", "pp_train_test"}
 
+DELAY_CASES = {"delay_rate_test", "delay_price_test", "delay_rest_test",
+               "delay_faster_test", "delay_start_test", "delay_range_test"}
+
 STATES_CASES = {"cc_zero_test", "cc_leftover_test", "cc_after_init_test"}
 
 
@@ -58,6 +61,11 @@ def check_fixp():
 def check_pp():
     """The arithmetic of tcp_pp is PP94's."""
     run_module("pp_kunit", PP_CASES)
+
+
+def check_delay():
+    """The price law delay of sch_sbrm, on any link and on any input."""
+    run_module("delay_kunit", DELAY_CASES)
 
 
 def check_states():

@@ -19,8 +19,8 @@ TC_H_ROOT = 0xFFFFFFFF
 
 # pkt_sbrm.h
 (LAW, LIMIT, TARGET, GAMMA, FLAGS, RESET_STATS, FEEDBACK, PHI, ALPHA, RATE,
- AVPKT, INTERVAL, DELTA, SCALE, COUPLING, SMALL) = range(2, 18)
-SBRM, REM_PC1, REM_PC2, REM_PC3, VQM = range(5)
+ AVPKT, INTERVAL, DELTA, SCALE, COUPLING, SMALL, DELAY) = range(2, 19)
+SBRM, REM_PC1, REM_PC2, REM_PC3, VQM, BY_DELAY = range(6)
 MARK, PRICE, FOUR_BIT = range(3)
 PHI_ONE, ALPHA_ONE, PRICE_ONE, PRICE_MAX = 1 << 32, 1 << 24, 1 << 12, 65534
 BYTES, ECN, NODROP, SPLIT_GSO, DITHER, PRICE_DROP, L4S_ECT = (
@@ -33,13 +33,14 @@ GAMMA_ONE = 1 << 48
 Xstats = namedtuple("Xstats", "packets backlog_sum marks price_drops "
                     "full_drops price backlog_max prob carried uncarried "
                     "saturated input virtual_backlog coupled_drops "
-                    "coupled_marks spared overload_drops coupled_prob overload")
-XSTATS = struct.Struct("=6Q2I9Q2I")
+                    "coupled_marks spared overload_drops coupled_prob overload "
+                    "service_rate idle pad")
+XSTATS = struct.Struct("=6Q2I9Q2IQ2I")
 # {attribute: (format, units of 1)} of the options that some laws have.
 OF_LAWS = {"phi": (PHI, "=Q", PHI_ONE), "alpha": (ALPHA, "=I", ALPHA_ONE),
            "rate": (RATE, "=Q", 1), "avpkt": (AVPKT, "=I", 1),
            "interval": (INTERVAL, "=I", 1), "delta": (DELTA, "=I", PHI_ONE),
-           "scale": (SCALE, "=I", PHI_ONE)}
+           "scale": (SCALE, "=I", PHI_ONE), "delay": (DELAY, "=I", 1)}
 # Those of packets that are not marked for the price.
 CLASSIC = {"coupling": (COUPLING, "=I", COUPLING_ONE), "small": (SMALL, "=I", 1)}
 
@@ -108,7 +109,7 @@ def options(law=None, limit=None, target=None, gamma=None, flags=None,
     """The attributes of sbrm; gamma as a number per packet or byte.
 
     of_laws: phi, alpha, delta, scale and coupling as numbers, rate in bytes/s,
-    avpkt and small in bytes, interval in us.
+    avpkt and small in bytes, interval and delay in us.
     """
     data = b""
     if law is not None:

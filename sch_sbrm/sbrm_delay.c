@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The price law "delay": for a link of any rate, with nothing to configure
+ *
+ * The laws of the papers count packets above a target. One packet more is half a
+ * percent of the price at 100 Mb/s, and several times the price at 1 Gb/s. Here
+ * everything is a ratio. With d the delay of the queue, d0 its target and idle
+ * the share of time in which the link has nothing to send,
+ *
+ *	u' = a (d / d0 - 1) - b idle,	p = e^(u + b d) (1 - idle)^h
+ *
+ * so that it is the logarithm of the price that moves. The sources that go with
+ * it answer a change of u by the same change of the logarithm of their windows
+ * (see sbrm_relative.c of tcp_sbrm), so that neither the capacity nor the number
+ * of flows is part of the loop gain.
+ *
+ * Too high a price shows at once, as time in which nothing is there to send: it
+ * falls by b, which is about how fast windows can grow. Too low a price does
+ * not: what arrives at a queue that stands is what leaves it, as long as windows
+ * limit it. So a new queue begins with a high price, and (1 - idle)^h keeps a link
+ * that rests from marking for it. A link that rests and hardly marks has no demand:
+ * there the price goes back to the one of the start, and is not too low when all
+ * come at once.
+ *
+ * The rate of the link is measured: what a packet took that others waited for. So
+ * the law follows a link whose rate changes.
+ *
+ * Not from the papers. The rest point x = w / p of a flow, the marks and how
+ * those of several queues compose are those of CP05 4.2 and 5.4.
+ */
+
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/time64.h>
+
+#include "sbrm_laws.h"
+
+/* Between two updates of the price, at least, ns. */
+#define DELAY_TICK_NS		NSEC_PER_MSEC
+
+/*
+ * Between two packets, no more of the time counts, ns: a link that serves less
+ * than a packet per second is taken for one that serves one.
+ */
+#define DELAY_GAP_MAX_NS	NSEC_PER_SEC
+
+/* b, per second of idle time, and for a second of delay. */
+#define DELAY_B			3
+
+/*
+ * Below so many marks per second, in 2^-32, it is not the price for which a link
+ * rests; their number is an average over this time, ns.
+ */
+#define DELAY_MARKS		(FIXP_ONE / 2)
+#define DELAY_MARKS_NS		NSEC_PER_SEC
+
+/* a = 1/40 per second; d / d0 counts up to 2^6. */
+#define DELAY_A_INVERSE		40
+#define DELAY_LATE_SHIFT	16
+#define DELAY_LATE_MAX		(64U << DELAY_LATE_SHIFT)
+
+/* h = 1.3, in 2^-10. */
+#define DELAY_H_Q10		1331
+
+/* The share of idle time is an average over this time, ns. */
+#define DELAY_IDLE_NS		(64 * NSEC_PER_MSEC)
+
+/* The rate of the link is one over this time, in which it was busy, ns. */
+#define DELAY_MEMORY_NS		(128 * NSEC_PER_MSEC)
+
+/* What passes is counted for so long, ns. */
+#define DELAY_PASSED_NS		(64 * NSEC_PER_MSEC)
+
+/*
+ * The rate of the link is out of date after this time, 268 ms, and 2^4 packets; but
+ * those at most for 2^4 times as long.
+ */
+#define DELAY_STALE_NS_SHIFT	28
+#define DELAY_STALE_NS		BIT_ULL(DELAY_STALE_NS_SHIFT)
+#define DELAY_STALE_SHIFT	4
+
+/* Until the first packets have left a full one has so many bytes. */
+#define DELAY_SIZE_FIRST	1514
+
+/* d0 is at least the service time of so many full packets. */
+#define DELAY_PACKETS		2
+
+/*
+ * The first price asks for so many marks per second of all, once the rate of the
+ * link is known: the w of 40 flows of 25.
+ */
+#define DELAY_FIRST_MARKS	1000ULL
+
+/* It is known from so many full packets on that were served one by one. */
+#define DELAY_KNOWN_PACKETS	8
+
+/* ln of the first, the least and the largest price, Q32: 1.7, e^-16, 400. */
+#define DELAY_LOG_FIRST		2279018433LL
+#define DELAY_LOG_MIN		(-(16LL << FIXP_SHIFT))
+#define DELAY_LOG_MAX		25733221300LL
+
+/* Fractional bits of a service time, ns for a byte, and of bytes served. */
+#define DELAY_SERVICE_SHIFT	20
+#define DELAY_SERVED_SHIFT	8
+
+/* 2^32 / 10^9 in 2^-20: turns ns into seconds in Q32. */
+#define DELAY_SECOND_Q20	4503600LL
+
+/* Time to serve some bytes, at most 2^40 ns. */
+static u64 delay_ns_of(u64 service, u32 bytes)
+{
+	return min_t(u64, mul_u64_u32_shr(service, bytes, DELAY_SERVICE_SHIFT),
+		     BIT_ULL(40));
+}
+
+/* exp(u) in Q32, u at most DELAY_LOG_MAX: below 2^41. */
+static u64 delay_exp(s64 u)
+{
+	if (u <= 0)
+		return fixp_exp_neg(-u);
+	/* 2^9 > 400 */
+	return fixp_exp_neg(9 * (FIXP_LN2_Q48 >> 16) - u) << 9;
+}
+
+/* Time has passed: was there something to send? */
+static void delay_account(struct sbrm_state *state, u64 passed, bool busy)
+{
+	u64 idle = 0;
+
+	/* The last packet is still on its way out for a while. */
+	if (!busy && passed > state->tail_ns)
+		idle = passed - state->tail_ns;
+	state->tail_ns -= min_t(u64, passed, state->tail_ns);
+	state->busy_ns += passed - idle;
+	state->idle_ns += idle;
+
+	state->gap_ns += passed;
+	if (busy)
+		state->wait_ns += passed;
+	if (idle)
+		state->last = 0;
+}
+
+/*
+ * Where nothing waits the rate of the link cannot be measured. But it is not
+ * less than what passes.
+ */
+static void delay_pass(struct sbrm_state *state)
+{
+	u64 takes;
+
+	state->passed_ns += state->busy_ns + state->idle_ns;
+	if (state->passed_ns < DELAY_PASSED_NS)
+		return;
+
+	takes = delay_ns_of(state->service,
+			    min_t(u64, state->passed, U32_MAX));
+	if (state->stale && takes > state->passed_ns) {
+		state->served_ns = state->passed_ns;
+		state->served = state->passed << DELAY_SERVED_SHIFT;
+	}
+	state->passed_ns = 0;
+	state->passed = 0;
+}
+
+/* Take what was served since the last update into the rate of the link. */
+static void delay_serve(struct sbrm_state *state)
+{
+	u64 forget = min_t(u64, state->left_ns, DELAY_MEMORY_NS);
+
+	/* At most 2^32, and what a device sends in that time. */
+	state->served_ns += state->left_ns -
+		fixp_mul_div(state->served_ns, forget, DELAY_MEMORY_NS);
+	state->served += (state->left << DELAY_SERVED_SHIFT) -
+		fixp_mul_div(state->served, forget, DELAY_MEMORY_NS);
+	delay_pass(state);
+	if (state->served_ns && state->served)
+		WRITE_ONCE(state->service,
+			   fixp_mul_div(state->served_ns,
+					BIT_ULL(DELAY_SERVICE_SHIFT +
+						DELAY_SERVED_SHIFT),
+					state->served));
+}
+
+/* Is the rate of the link more than what a burst at its begin looks like? */
+static bool delay_is_known(const struct sbrm_state *state)
+{
+	return state->served_ns >= DELAY_TICK_NS &&
+	       state->served >> DELAY_SERVED_SHIFT >=
+	       (u64)DELAY_KNOWN_PACKETS * state->size;
+}
+
+/* ln of the price that asks a full link for DELAY_FIRST_MARKS, Q32. */
+static s64 delay_log_first(const struct sbrm_state *state)
+{
+	u64 price = fixp_mul_div(delay_ns_of(state->service, state->size),
+				 DELAY_FIRST_MARKS << FIXP_SHIFT, NSEC_PER_SEC);
+
+	if (!delay_is_known(state))
+		return DELAY_LOG_FIRST;
+	return min_t(s64, fixp_ln(price), DELAY_LOG_FIRST);
+}
+
+/*
+ * What idle time takes from ln p, ns in Q0. Where next to nothing is marked it is
+ * demand that is missing: then the price goes back to the first one, so that it is
+ * not too low for all who come at once.
+ */
+static s64 delay_fall(const struct sbrm_state *state)
+{
+	s64 fall = DELAY_B * (s64)state->idle_ns;
+	u64 marks = state->marks;
+
+	/* Below 2^32 times 2^28. */
+	return div64_s64(fall * ((s64)(marks >> 16) - (s64)(DELAY_MARKS >> 16)),
+			 (marks + DELAY_MARKS) >> 16);
+}
+
+/* Marks per second, Q32: what the price asked of those that left. */
+static void delay_marks_update(struct sbrm_state *state)
+{
+	u64 since = state->busy_ns + state->idle_ns;
+	u64 now = min_t(u64, fixp_mul_div(state->price, (u64)state->packets *
+					  NSEC_PER_SEC, since), BIT_ULL(44));
+	s64 off = (s64)now - (s64)state->marks;
+
+	/* 2^44 over 2^10, times 2^20 */
+	off = div_s64((off >> 10) * (s64)(min_t(u64, since, DELAY_MARKS_NS) >>
+					  10), DELAY_MARKS_NS >> 10) * 1024;
+	/* Rounded down, it could end below 0. */
+	state->marks = max_t(s64, (s64)state->marks + off, 0);
+}
+
+/**
+ * delay_next() - ln p at the next update
+ * @coef: options
+ * @state: with the time since the last update in busy_ns and idle_ns
+ * @delay: of the queue, at most 2^40 ns
+ *
+ * Return: Q32, DELAY_LOG_MIN .. DELAY_LOG_MAX.
+ */
+static s64 delay_next(const struct sbrm_coef *coef,
+		      const struct sbrm_state *state, u64 delay)
+{
+	u64 since = state->busy_ns + state->idle_ns;
+	u64 target = max_t(u64, coef->delay_ns,
+			   DELAY_PACKETS * delay_ns_of(state->service,
+						       state->size));
+	s64 fall = delay_fall(state) * DELAY_SECOND_Q20 >> 20;
+	s64 u = state->log_price, late, step;
+
+	if (fall < 0)
+		u = max(u, min(u - fall, delay_log_first(state)));
+	else
+		u -= fall;
+
+	/* Below 2^56 over at least 10^3; below 2^23 times 2^32. */
+	late = div64_u64(delay << DELAY_LATE_SHIFT, target);
+	late = min_t(s64, late, DELAY_LATE_MAX) - (1 << DELAY_LATE_SHIFT);
+	step = div_s64(late * (s64)since >> DELAY_LATE_SHIFT, DELAY_A_INVERSE);
+	u += step * DELAY_SECOND_Q20 >> 20;
+	return clamp_t(s64, u, DELAY_LOG_MIN, DELAY_LOG_MAX);
+}
+
+/* The share of idle time, Q32. */
+static void delay_idle_update(struct sbrm_state *state)
+{
+	u64 since = state->busy_ns + state->idle_ns;
+	s64 off = (s64)fixp_mul_div(state->idle_ns, U32_MAX, since) -
+		  state->idle;
+
+	/* 2^32 times 2^26 */
+	off = div_s64(off * (s64)min_t(u64, since, DELAY_IDLE_NS),
+		      DELAY_IDLE_NS);
+	WRITE_ONCE(state->idle, state->idle + off);
+}
+
+/**
+ * sbrm_delay_advance() - bring the price up to a time
+ * @coef: options
+ * @state: what the law remembers
+ * @now: time, ns
+ * @backlog: bytes; 0 if there was nothing to send since the last call
+ */
+void sbrm_delay_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
+			u64 now, u32 backlog)
+{
+	u64 passed = now - state->time, delay;
+	s64 u;
+
+	if ((s64)passed <= 0)
+		return;
+	WRITE_ONCE(state->time, now);
+	delay_account(state, min_t(u64, passed, DELAY_GAP_MAX_NS), backlog);
+	if (state->busy_ns + state->idle_ns < DELAY_TICK_NS)
+		return;
+
+	delay_serve(state);
+	if (unlikely(state->fresh) && delay_is_known(state)) {
+		state->fresh = false;
+		state->log_price = min(state->log_price,
+				       delay_log_first(state));
+	}
+	delay_marks_update(state);
+	delay = delay_ns_of(state->service, backlog);
+	u = delay_next(coef, state, delay);
+	state->log_price = u;
+	delay_idle_update(state);
+
+	u += DELAY_B * (s64)min_t(u64, delay, DELAY_GAP_MAX_NS) *
+	     DELAY_SECOND_Q20 >> 20;
+	u -= (s64)(fixp_ln_lost(state->idle) * DELAY_H_Q10) >> 10;
+	WRITE_ONCE(state->price, delay_exp(min_t(s64, u, DELAY_LOG_MAX)));
+	state->left = 0;
+	state->left_ns = 0;
+	state->packets = 0;
+	state->busy_ns = 0;
+	state->idle_ns = 0;
+}
+
+/**
+ * sbrm_delay_departure() - a packet leaves
+ * @state: what the law remembers
+ * @bytes: of the packet
+ */
+void sbrm_delay_departure(struct sbrm_state *state, u32 bytes)
+{
+	u64 takes = delay_ns_of(state->service, bytes);
+	u64 stale = clamp(takes << DELAY_STALE_SHIFT, DELAY_STALE_NS,
+			  DELAY_STALE_NS << DELAY_STALE_SHIFT);
+	bool waited = state->wait_ns >= state->gap_ns ||
+		      4 * state->wait_ns >= takes;
+
+	/*
+	 * A packet that waited for the one before, which had to wait itself, says
+	 * how long that one took. Others may be a burst that a shaper allows. To
+	 * wait for a quarter of what a packet takes is enough, or all of the time
+	 * since the last one left, in case that what it takes is wrong.
+	 */
+	if (state->last && waited && state->waited) {
+		state->left += state->last;
+		state->left_ns += state->gap_ns;
+		state->age_ns = 0;
+	}
+	state->age_ns = min(state->age_ns + state->gap_ns, stale);
+	state->stale = state->age_ns == stale;
+	state->passed += bytes;
+	state->waited = waited;
+	state->last = bytes;
+	state->gap_ns = 0;
+	state->wait_ns = 0;
+	/*
+	 * Where nothing has had to wait for long, the link may have become faster:
+	 * take it for busy for half of the time, so that some rest is seen.
+	 */
+	if (likely(stale == DELAY_STALE_NS))
+		/* takes is at most 2^24 here. */
+		state->tail_ns = takes - (takes * state->age_ns >>
+					  (DELAY_STALE_NS_SHIFT + 1));
+	else
+		state->tail_ns = takes - fixp_mul_div(takes / 2,
+						      state->age_ns, stale);
+	state->packets++;
+	/* The largest of the last hundreds. */
+	state->size = max(bytes, state->size - (state->size >> 8));
+}
+
+u64 sbrm_delay_price(const struct sbrm_coef *coef,
+		     const struct sbrm_state *state, u32 backlog)
+{
+	return state->price;
+}
+
+/**
+ * sbrm_delay_start() - begin, with a price that another law led to
+ * @state: all 0 but the time
+ * @price: Q32; 0 if there was none
+ */
+void sbrm_delay_start(struct sbrm_state *state, u64 price)
+{
+	state->log_price = DELAY_LOG_FIRST;
+	state->size = DELAY_SIZE_FIRST;
+	/* A link that rests is not priced. */
+	state->idle = U32_MAX;
+	state->fresh = !price;
+	if (!price)
+		return;
+	state->log_price = clamp_t(s64, fixp_ln(price), DELAY_LOG_MIN,
+				   DELAY_LOG_MAX);
+	state->price = min_t(u64, price, delay_exp(DELAY_LOG_MAX));
+	state->idle = 0;
+}
+
+void sbrm_delay_fill_xstats(const struct sbrm_coef *coef,
+			    const struct sbrm_state *state,
+			    struct tc_sbrm_xstats *xstats)
+{
+	u64 service = state->service;
+
+	xstats->idle = state->idle;
+	if (service)
+		xstats->service_rate =
+			div64_u64((u64)NSEC_PER_SEC << DELAY_SERVICE_SHIFT,
+				  service);
+}

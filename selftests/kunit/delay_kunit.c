@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The price law "delay" of sch_sbrm on links of any rate, and on input that no
+ * link has
+ */
+
+#include <kunit/test.h>
+#include <linux/module.h>
+#include <linux/prandom.h>
+#include <linux/string.h>
+
+#include "sch_sbrm/sbrm_delay.c"
+
+/* Some packets of a link: what the queue tells the law. */
+struct link {
+	struct sbrm_coef	coef;
+	struct sbrm_state	state;
+	u64			now;
+};
+
+static void link_start(struct link *link, u32 target_ns)
+{
+	memset(link, 0, sizeof(*link));
+	link->coef.delay_ns = target_ns;
+	link->now = 1000;
+	link->state.time = link->now;
+	sbrm_delay_start(&link->state, 0);
+}
+
+/* A packet leaves a queue that has been as long as @backlog for @takes ns. */
+static void link_serve(struct link *link, u64 takes, u32 bytes, u32 backlog)
+{
+	link->now += takes;
+	sbrm_delay_advance(&link->coef, &link->state, link->now, backlog);
+	sbrm_delay_departure(&link->state, bytes);
+}
+
+/* A packet comes after @rest ns and leaves at once. */
+static void link_pass(struct link *link, u64 rest, u32 bytes)
+{
+	link->now += rest;
+	sbrm_delay_advance(&link->coef, &link->state, link->now, 0);
+	sbrm_delay_advance(&link->coef, &link->state, link->now, bytes);
+	sbrm_delay_departure(&link->state, bytes);
+}
+
+static u64 rate_of(struct link *link)
+{
+	struct tc_sbrm_xstats xstats = {};
+
+	sbrm_delay_fill_xstats(&link->coef, &link->state, &xstats);
+	return xstats.service_rate;
+}
+
+/* Are they equal to one part in so many, and one? */
+static bool is_near(u64 a, u64 b, u32 parts)
+{
+	return (a > b ? a - b : b - a) <= div_u64(b, parts) + 1;
+}
+
+/* Bytes per second: 12 kb/s, a packet per second, to 100 Gb/s. */
+static const u64 rates[] = {
+	1500, 12500, 125000, 1250000, 12500000, 125000000, 1250000000,
+	12500000000ULL,
+};
+
+/* A standing queue shows the rate of the link, to a part in a thousand. */
+static void delay_rate_test(struct kunit *test)
+{
+	struct link link;
+	size_t i, n;
+
+	for (i = 0; i < ARRAY_SIZE(rates); i++) {
+		u64 takes = div64_u64(1500ULL * NSEC_PER_SEC, rates[i]);
+		u64 rate;
+
+		link_start(&link, 3000000);
+		/* Twice the memory, and some packets. */
+		for (n = 0; n < div64_u64(DELAY_MEMORY_NS * 2, takes) + 64; n++)
+			link_serve(&link, takes, 1500, 15000);
+		rate = rate_of(&link);
+		KUNIT_EXPECT_TRUE_MSG(test, is_near(rate, rates[i], 1000),
+				      "rate %llu: %llu", rates[i], rate);
+	}
+}
+
+/*
+ * With the queue at its target the price stays; above, it rises; without one it
+ * falls by b.
+ */
+static void delay_price_test(struct kunit *test)
+{
+	struct link link;
+	u64 price;
+	int n;
+
+	link_start(&link, 3000000);
+	/* 12 Mb/s: 1 ms for a packet; three of them are the target. */
+	for (n = 0; n < 1000; n++)
+		link_serve(&link, NSEC_PER_MSEC, 1500, 4500);
+	price = link.state.price;
+	for (n = 0; n < 4000; n++)
+		link_serve(&link, NSEC_PER_MSEC, 1500, 4500);
+	KUNIT_EXPECT_TRUE_MSG(test, is_near(link.state.price, price, 1000),
+			      "%llu became %llu", price, link.state.price);
+
+	/* 4 s at 21 times the target: 20 / 40 per second, and 3 * 60 ms. */
+	for (n = 0; n < 4000; n++)
+		link_serve(&link, NSEC_PER_MSEC, 1500, 94500);
+	/* e^2.18 = 8.85 */
+	KUNIT_EXPECT_GT(test, link.state.price, price * 87 / 10);
+	KUNIT_EXPECT_LT(test, link.state.price, price * 90 / 10);
+
+	/*
+	 * Half of the time nothing, and more of it once the rate of the link is
+	 * out of date: by 1.5 to 2.25 in a second, and 0.9 to 1.8 for the rest.
+	 */
+	price = link.state.price;
+	for (n = 0; n < 500; n++)
+		link_pass(&link, 2 * NSEC_PER_MSEC, 1500);
+	KUNIT_EXPECT_LT(test, link.state.price, price / 11);
+	KUNIT_EXPECT_GT(test, link.state.price, price / 70);
+}
+
+/* A link that rests has no price, and goes back to the first one. */
+static void delay_rest_test(struct kunit *test)
+{
+	struct link link;
+	s64 first;
+	int n;
+
+	link_start(&link, 3000000);
+	KUNIT_EXPECT_EQ(test, link.state.price, 0ULL);
+	for (n = 0; n < 1000; n++)
+		link_serve(&link, NSEC_PER_MSEC, 1500, 3000);
+	first = delay_log_first(&link.state);
+	/* Far too cheap, and nobody is there. */
+	link.state.log_price = first - 8 * (s64)FIXP_ONE;
+	for (n = 0; n < 60; n++)
+		link_pass(&link, NSEC_PER_SEC, 100);
+	KUNIT_EXPECT_LE(test, link.state.log_price, first);
+	KUNIT_EXPECT_GT(test, link.state.log_price, first - (s64)FIXP_ONE);
+	/* 1 - idle is 10^-3 and less, so that next to nothing is marked. */
+	KUNIT_EXPECT_LT(test, link.state.price, FIXP_ONE / 1000);
+}
+
+/* A link ten times as fast is found out even if no packet waits any more. */
+static void delay_faster_test(struct kunit *test)
+{
+	struct link link;
+	int n;
+
+	link_start(&link, 3000000);
+	for (n = 0; n < 1000; n++)
+		link_serve(&link, NSEC_PER_MSEC, 1500, 4500);
+	/* Five times as much as the link could carry. */
+	for (n = 0; n < 10000; n++)
+		link_pass(&link, NSEC_PER_MSEC / 5, 1500);
+	KUNIT_EXPECT_GT(test, rate_of(&link), 7 * 1000 * 1000ULL);
+	/* And some of the time counts as rest. */
+	KUNIT_EXPECT_GT(test, (u64)link.state.idle, FIXP_ONE / 10);
+}
+
+/* The price of another law is where it begins. */
+static void delay_start_test(struct kunit *test)
+{
+	static const u64 prices[] = {
+		1, 429497, FIXP_ONE / 100, FIXP_ONE, 300 * FIXP_ONE, U64_MAX,
+	};
+	struct sbrm_state state;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(prices); i++) {
+		memset(&state, 0, sizeof(state));
+		sbrm_delay_start(&state, prices[i]);
+		KUNIT_EXPECT_EQ(test, state.price,
+				min_t(u64, prices[i],
+				      delay_exp(DELAY_LOG_MAX)));
+		KUNIT_EXPECT_GE(test, state.log_price, DELAY_LOG_MIN);
+		KUNIT_EXPECT_LE(test, state.log_price, DELAY_LOG_MAX);
+	}
+}
+
+/* Whatever happens, all stays in range, and the law finds back. */
+static void delay_range_test(struct kunit *test)
+{
+	struct rnd_state random;
+	struct link link;
+	int n, m;
+
+	prandom_seed_state(&random, 1);
+	for (n = 0; n < 200; n++) {
+		link_start(&link, n & 1 ? 1000000000 : 10000);
+		for (m = 0; m < 2000; m++) {
+			u32 kind = prandom_u32_state(&random);
+			/* Up to an hour, and steps back. */
+			u64 takes = (u64)prandom_u32_state(&random) <<
+				    (kind >> 8 & 15) >> (kind >> 12 & 31);
+			u32 bytes = prandom_u32_state(&random) >>
+				    (16 + (kind >> 17 & 15));
+
+			if (kind & 1)
+				link_pass(&link, takes, bytes);
+			else
+				link_serve(&link, takes, bytes,
+					   prandom_u32_state(&random) >>
+					   (kind >> 21 & 31));
+			if ((kind & 254) == 2)
+				link.now -= min(link.now, takes);
+			if (link.state.log_price < DELAY_LOG_MIN ||
+			    link.state.log_price > DELAY_LOG_MAX ||
+			    link.state.price > 401 * FIXP_ONE ||
+			    link.state.marks > BIT_ULL(44) ||
+			    link.state.age_ns >
+			    DELAY_STALE_NS << DELAY_STALE_SHIFT ||
+			    link.state.tail_ns > BIT_ULL(40))
+				break;
+		}
+		KUNIT_EXPECT_EQ_MSG(test, m, 2000,
+				    "run %d: u %lld price %llu marks %llu age %llu tail %llu",
+				    n, link.state.log_price, link.state.price,
+				    link.state.marks, link.state.age_ns,
+				    link.state.tail_ns);
+
+		/* 12 Mb/s, from whatever it has come to. */
+		link.now = max(link.now, link.state.time);
+		for (m = 0; m < 3000; m++)
+			link_serve(&link, NSEC_PER_MSEC, 1500, 4500);
+		KUNIT_EXPECT_TRUE_MSG(test,
+				      is_near(rate_of(&link), 1500000, 100),
+				      "run %d: rate %llu", n, rate_of(&link));
+	}
+}
+
+static struct kunit_case delay_cases[] = {
+	KUNIT_CASE(delay_rate_test),
+	KUNIT_CASE(delay_price_test),
+	KUNIT_CASE(delay_rest_test),
+	KUNIT_CASE(delay_faster_test),
+	KUNIT_CASE(delay_start_test),
+	KUNIT_CASE(delay_range_test),
+	{}
+};
+
+static struct kunit_suite delay_suite = {
+	.name = "tollway_delay",
+	.test_cases = delay_cases,
+};
+
+kunit_test_suite(delay_suite);
+
+MODULE_DESCRIPTION("Tests of the price law delay");
+MODULE_LICENSE("GPL");
