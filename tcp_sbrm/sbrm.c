@@ -128,9 +128,10 @@ void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 top = min_t(u64, (u64)tp->snd_cwnd_clamp << FIXP_SHIFT,
 			SBRM_CWND_MAX);
+	u64 least = ca->source == SBRM_SOURCE_RELATIVE ?
+		    SBRM_CWND_MIN_RELATIVE : SBRM_CWND_MIN;
 
-	ca->cwnd = clamp_t(u64, cwnd, SBRM_CWND_MIN,
-			   max_t(u64, top, SBRM_CWND_MIN));
+	ca->cwnd = clamp_t(u64, cwnd, least, max(top, least));
 	/*
 	 * The rate is held by pacing; the whole window must not be in its way.
 	 * So it is rounded up, and leaves room for the segment whose ACK a
@@ -152,6 +153,21 @@ u16 sbrm_random_u16(void)
 
 	put_cpu_var(sbrm_random);
 	return value;
+}
+
+/*
+ * Length of the next gap between packets over the mean, 2^-16: 0.5 to 1.5, and 7/8
+ * to 9/8 with the source relative, where it is the delay that has a price, not
+ * the backlog that a packet finds. None in slow start, when it may hold for a
+ * whole round trip until the next ACK comes.
+ */
+static u32 sbrm_gap(const struct sbrm *ca)
+{
+	if (ca->slow_start)
+		return 1U << 16;
+	if (ca->source == SBRM_SOURCE_RELATIVE)
+		return (7U << 13) + (sbrm_random_u16() >> 2);
+	return (1U << 15) + sbrm_random_u16();
 }
 
 /*
@@ -220,24 +236,21 @@ static void sbrm_burst(struct sock *sk, const struct sbrm *ca, u64 cwnd)
  * @sk: socket
  * @ca: its private area
  *
- * The gaps between packets vary by up to a half either way, with the right
- * mean. A flow of even gaps meets its own packets at the bottleneck always at
- * the same phase: one whose gap is just longer than the queueing delay never
- * finds another one of its own behind it, sees a backlog that is short by up
- * to a packet, and gets a price too low by 2 % (cf. Floyd and Jacobson, On
- * traffic phase effects in packet-switched gateways, 1992).
+ * The gaps between packets vary, see sbrm_gap(), with the right mean. A flow of
+ * even gaps meets its own packets at the bottleneck always at the same phase: one
+ * whose gap is just longer than the queueing delay never finds another one of its
+ * own behind it, sees a backlog that is short by up to a packet, and gets a price
+ * too low by 2 % (cf. Floyd and Jacobson, On traffic phase effects in
+ * packet-switched gateways, 1992).
  */
 void sbrm_pace(struct sock *sk, const struct sbrm *ca)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	/*
-	 * Length of the next gap, 0.5 .. 1.5 in 2^-16. Even in slow start, when
-	 * it may hold for a whole round trip until the next ACK comes.
-	 */
-	u32 gap = ca->slow_start ? 1U << 16 :
-				   (1U << 15) + sbrm_random_u16();
+	u32 gap = sbrm_gap(ca);
 	u64 bytes = (u64)tp->mss_cache * USEC_PER_SEC;	/* below 2^36 */
-	u64 time = (u64)ca->rtt_us * gap;		/* below 2^41 */
+	u32 rtt_us = ca->source == SBRM_SOURCE_RELATIVE ?
+		     sbrm_relative_rtt(ca) : ca->rtt_us;
+	u64 time = (u64)max(rtt_us, 1U) * gap;		/* below 2^41 */
 	u64 cwnd = sbrm_paced_window(tp, ca);
 	u64 rate;
 
@@ -330,15 +343,20 @@ static void sbrm_field_watch(const struct sock *sk, struct sbrm *ca, u32 acked)
 }
 
 /*
- * Shall slow start end? A price that is known as such has been there before the
- * flow came: it ends slow start only where the flow would pay too much.
+ * Shall slow start end, and with which window? The window has doubled since the
+ * marked packet was sent. A price that is known as such has been there before
+ * the flow came: it ends slow start only where the flow would pay too much.
+ *
+ * Return: the window, segments in Q32; 0 while slow start goes on.
  */
-static bool sbrm_is_priced(const struct sock *sk, const struct sbrm *ca,
-			   const struct sbrm_ack *ack, s64 price)
+static u64 sbrm_start_end(const struct sock *sk, struct sbrm *ca,
+			  const struct sbrm_ack *ack, s64 price)
 {
-	if (ack->ece)
-		return true;
-	return ca->carrier && sbrm_balance(sk, ca, price) < 0;
+	if (ca->source == SBRM_SOURCE_RELATIVE && !sbrm_is_rm(ca))
+		return sbrm_relative_start_end(sk, ca, ack, price);
+	if (ack->ece || (ca->carrier && sbrm_balance(sk, ca, price) < 0))
+		return ca->cwnd / 2;
+	return 0;
 }
 
 /**
@@ -368,17 +386,16 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 	s64 change;
 
 	if (unlikely(ca->slow_start)) {
-		bool priced = sbrm_is_priced(sk, ca, ack, price);
+		u64 cwnd = sbrm_start_end(sk, ca, ack, price);
 
-		if (!priced && tcp_in_slow_start(tp)) {
+		if (!cwnd && tcp_in_slow_start(tp)) {
 			if (tcp_is_cwnd_limited(sk))
 				sbrm_cwnd_set(sk, ca, ca->cwnd +
 					((u64)ack->acked << FIXP_SHIFT));
 			return;
 		}
-		/* The window has doubled since the marked packet was sent. */
-		if (priced) {
-			sbrm_cwnd_set(sk, ca, ca->cwnd / 2);
+		if (cwnd) {
+			sbrm_cwnd_set(sk, ca, cwnd);
 			sbrm_loss_priced(ca);
 		}
 		ca->slow_start = 0;
@@ -394,8 +411,7 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 		return;
 
 	/* |change| < 2^55 and cwnd < 2^57: no overflow. */
-	sbrm_cwnd_set(sk, ca, max_t(s64, (s64)ca->cwnd + change,
-				    SBRM_CWND_MIN));
+	sbrm_cwnd_set(sk, ca, max_t(s64, (s64)ca->cwnd + change, 0));
 }
 
 /* TCP's usual reaction to loss (CP05 4.3.1): half, once. */
@@ -570,6 +586,8 @@ static void sbrm_set_state(struct sock *sk, u8 new_state)
 	}
 	/* After a timeout, up to there in slow start. */
 	ca->slow_start = new_state == TCP_CA_Loss;
+	if (ca->slow_start)
+		sbrm_relative_begin(ca);
 	if (new_state == TCP_CA_Loss && old_state != TCP_CA_Loss)
 		sbrm_cwnd_set(sk, ca, FIXP_ONE);
 }
@@ -682,9 +700,13 @@ static void sbrm_init_as(struct sock *sk, u32 source, u32 estimator)
 	ca->estimator = estimator;
 	ca->delivered = tp->delivered;
 	ca->delivered_ce = tp->delivered_ce;
-	ca->born = tcp_jiffies32;
+	if (source == SBRM_SOURCE_RELATIVE)
+		ca->grown = 1;
+	else
+		ca->born = tcp_jiffies32;
 	ca->acked_us = tp->tcp_mstamp;
 	ca->round_end = tp->snd_una;
+	sbrm_relative_begin(ca);
 	sbrm_rtt_update(ca, tp, tp->srtt_us ? -1 : USEC_PER_MSEC);
 	ca->slow_start = READ_ONCE(net->slow_start);
 	ca->rcv_prior_nxt = tp->rcv_nxt;

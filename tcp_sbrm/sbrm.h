@@ -19,7 +19,22 @@
  * 64 bits.
  */
 #define SBRM_CWND_MIN	(FIXP_ONE / 4)
+/* With the source relative, which has no other answer to 1000 flows. */
+#define SBRM_CWND_MIN_RELATIVE	(FIXP_ONE / 64)
 #define SBRM_CWND_MAX	((u64)1 << (24 + FIXP_SHIFT))
+
+/*
+ * Weight of a packet in the share of marks with the source relative, which asks
+ * for the price that a mark stands for, Q32: where most are marked it has to
+ * follow soon, else any will do.
+ */
+#define SBRM_GAIN_RELATIVE	BIT(29)
+
+/* Times between ACKs count up to this, us. */
+#define SBRM_TIME_MAX_US	((1U << 26) - 1)
+
+/* The slow round-trip time is in 2^-6 us. */
+#define SBRM_RTT_SLOW_SHIFT	6
 
 /* Prices are kept in Q28: below 16. */
 #define SBRM_PRICE_SHIFT	28
@@ -99,12 +114,19 @@ struct sbrm_field {
  * @waited_us: time before it that no segment has stood for yet
  * @gap: mean time between segments, in 2^-4 us, for the AIMD forms
  * @born: tcp_jiffies32 when the connection was made
+ * @rtt_slow: relative, instead: average round-trip time of two seconds, in
+ *	2^-6 us, at most 2^30; 0 before the first
  * @round_end: when this is acknowledged a round trip is over (TCP/RM: since
- *	the last cut, @cut is set; Vegas/CP: since the last step)
+ *	the last cut, @cut is set; Vegas/CP: since the last step; relative:
+ *	since @round_cut began)
+ * @balance: relative, in slow start, instead: what was due less what was charged,
+ *	marks in Q16
  * @rcv_prior_nxt: receiver: rcv_nxt before the last packet
  * @prior_cwnd: window before the last loss, for undo, segments in Q8
  * @seen: what the last ACK said of the price field: field + 1, 0 for nothing
  * @quiet: time since the last mark, in 2^6 us; saturates
+ * @round_cut: relative, instead: how far the window was cut in this round trip,
+ *	logarithm in Q14
  * @proof: how well prices explain the rate, marks in Q7, see sbrm_loss.c
  * @wary: losses were congestion in spite of such a proof: ask for more of it
  * @lost: losses beyond what is tolerated, in 2^-6
@@ -141,25 +163,34 @@ struct sbrm {
 	u32	acked_us;
 	u32	waited_us;
 	u32	gap;
-	u32	born;
-	u32	round_end;
+	union {
+		u32	born;
+		u32	rtt_slow;
+	};
+	union {
+		u32	round_end;
+		s32	balance;
+	};
 	u32	rcv_prior_nxt;
 	u32	prior_cwnd;
 	u16	seen;
-	u16	quiet;
+	union {
+		u16	quiet;
+		u16	round_cut;
+	};
 	u16	proof:15,
 		wary:1;
 	u16	lost:15,
 		spared:1;
 	u8	run;
 	u8	silent:6,
-		unsettled:1;
-	u8	source:2,
+		unsettled:1,
+		cut:1;
+	u8	source:3,
 		estimator:3,
-		echo:3;
-	u8	carrier:1,
-		epoch:1,
-		cut:1,
+		carrier:1,
+		epoch:1;
+	u8	echo:3,
 		grown:1,
 		slow_start:1,
 		rcv_ce:1,
@@ -235,6 +266,14 @@ s64 sbrm_due(const struct sock *sk, const struct sbrm *ca, u32 time_us);
 int sbrm_balance(const struct sock *sk, const struct sbrm *ca, s64 price);
 s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
 		     const struct sbrm_ack *ack, s64 price);
+
+/* sbrm_relative.c */
+void sbrm_relative_begin(struct sbrm *ca);
+u64 sbrm_relative_start_end(const struct sock *sk, struct sbrm *ca,
+			    const struct sbrm_ack *ack, s64 price);
+s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
+		       const struct sbrm_ack *ack, s64 price);
+u32 sbrm_relative_rtt(const struct sbrm *ca);
 
 /* sbrm_estimator.c */
 s64 sbrm_estimate(struct sbrm *ca, const struct sbrm_ack *ack);

@@ -154,9 +154,10 @@ static u32 sbrm_four_bit(struct sbrm *ca, const struct sbrm_ack *ack)
 /* Into the average that ss shows, and the estimators log and raw use. */
 static void sbrm_mark_update(struct sbrm *ca, const struct sbrm_ack *ack)
 {
-	u32 gain = sbrm_plain_gain(ca, ack->acked,
-				   READ_ONCE(ca->net->history_gain));
+	u32 gain = ca->source == SBRM_SOURCE_RELATIVE ? SBRM_GAIN_RELATIVE :
+		   READ_ONCE(ca->net->history_gain);
 
+	gain = sbrm_plain_gain(ca, ack->acked, gain);
 	ca->mark = sbrm_average(ca->mark, ack->acked, ack->marked, gain);
 }
 

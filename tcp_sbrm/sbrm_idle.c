@@ -63,6 +63,7 @@ void sbrm_restart(struct sock *sk, struct sbrm *ca)
 		    tp->snd_cwnd_clamp);
 	tp->snd_ssthresh = ca->slow_start ? max(tp->snd_ssthresh, old) : old;
 	ca->slow_start = 1;
+	sbrm_relative_begin(ca);
 	sbrm_cwnd_set(sk, ca, max(was >> min(silent / max(rto, 1U), 63U),
 				  first));
 	sbrm_pace(sk, ca);

@@ -92,7 +92,8 @@ static s64 sbrm_forgotten(struct sbrm *ca, s64 short_of)
 	/* Twice kappa times a full proof: segments in Q32, below 2^46. */
 	u64 climb = (u64)sbrm_kappa(ca) << (FIXP_SHIFT - 28 + 9);
 
-	if (ca->cwnd <= climb)
+	/* A relative one doubles in few marks, whatever its size. */
+	if (ca->cwnd <= climb || ca->source == SBRM_SOURCE_RELATIVE)
 		return short_of;
 	return fixp_mul_div(short_of, climb, ca->cwnd);
 }

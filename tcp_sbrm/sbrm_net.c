@@ -147,6 +147,7 @@ static const char *const sbrm_sources[] = {
 	[SBRM_SOURCE_DIRECT]	= "direct",
 	[SBRM_SOURCE_AIMD]	= "aimd",
 	[SBRM_SOURCE_VEGAS]	= "vegas",
+	[SBRM_SOURCE_RELATIVE]	= "relative",
 	NULL
 };
 

@@ -19,12 +19,14 @@
  * @SBRM_SOURCE_DIRECT: direct window update, CP05 (4.2.1)
  * @SBRM_SOURCE_AIMD: CP05 (5.1.2), (5.1.3)
  * @SBRM_SOURCE_VEGAS: Vegas/CP, CP05 (5.2.7)
+ * @SBRM_SOURCE_RELATIVE: the logarithm of the window, see sbrm_relative.c
  * @SBRM_SOURCE_RM: TCP/RM, CP05 5.6.3; by its own name only
  */
 enum sbrm_source {
 	SBRM_SOURCE_DIRECT,
 	SBRM_SOURCE_AIMD,
 	SBRM_SOURCE_VEGAS,
+	SBRM_SOURCE_RELATIVE,
 	SBRM_SOURCE_RM,
 };
 

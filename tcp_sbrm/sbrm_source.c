@@ -7,6 +7,7 @@
  *	vegas	each round trip: +1, 0, -1 as p x <=> w		(5.2.7)
  *	rm	unmarked: + kappa w T; first ECE in a round
  *		trip: - kappa cwnd				(5.6.1), (5.6.2)
+ *	relative  its logarithm, see sbrm_relative.c
  *
  * T is the time for which a segment stands, RTT / cwnd in the mean.
  */
@@ -396,6 +397,8 @@ s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
 		return sbrm_aimd(sk, ca, ack, kappa);
 	case SBRM_SOURCE_VEGAS:
 		return sbrm_vegas(sk, ca, ack, price);
+	case SBRM_SOURCE_RELATIVE:
+		return sbrm_relative_step(sk, ca, ack, price);
 	default:
 		return sbrm_direct(sk, ca, ack, price, kappa);
 	}

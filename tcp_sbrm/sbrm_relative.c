@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The source "relative": it is the logarithm of the window that moves
+ *
+ * The sources of the papers step by kappa segments for a mark. A mark is 4 % of
+ * a window of 2.4 segments then, and 0.006 % of one of 1700: none of them serves
+ * both. Here a mark takes a k-th off the window, and the time in which one is
+ * due, 1 / w, gives it back:
+ *
+ *	d ln cwnd = (w dt - marks g(m) r) / k
+ *
+ * - g(m) = -ln(1 - m) / m, m the share of marks: the price that a mark stands
+ *   for. It is 1 while few packets are marked;
+ * - r is the last round-trip time over its average of two seconds, and 1 at rest.
+ *   Once a link is full, marks come at its capacity times the price, however
+ *   large the windows are: without r they are all that a source learns, the
+ *   queue grows for a round trip longer, and beyond 100 ms all of it swings;
+ * - k is at least 10 marks, so that single ones do not shake the flow; what is
+ *   due in 0.2 s; and in three round trips, which are needed to see an answer.
+ *
+ * At rest, w = x g(m) m = x p: weighted proportional fairness, by one bit. No
+ * capacity and no number of flows is part of the loop gain. Its counterpart in
+ * sch_sbrm is the law "delay".
+ *
+ * It is linear in the marks: their noise leaves no bias.
+ *
+ * Not from the papers, but for the rest point (CP05 4.2) and the price of a share
+ * of marks (5.4.1).
+ */
+
+#include <linux/math64.h>
+#include <linux/time64.h>
+
+#include "sbrm.h"
+
+/* k: marks, ... */
+#define RELATIVE_MARKS		10U
+/* ... what is due in this time, ... */
+#define RELATIVE_TIME_US	(200 * 1000U)
+/* ... and in so many round trips. */
+#define RELATIVE_ROUNDS		3U
+
+/* Of what is counted in a round trip no more takes the window down, in 2^-14. */
+#define RELATIVE_CUT_SHIFT	14
+#define RELATIVE_CUT_MAX	11469U		/* 0.7 */
+
+/* The slow round-trip time takes steps of 2^13 us: a 2^8th, 2.1 s in all. */
+#define RELATIVE_SLOW_US_SHIFT	13
+#define RELATIVE_SLOW_SHIFT	8
+
+/* The price of a mark does not depend on m below 2^-20. */
+#define RELATIVE_MARK_MIN	BIT(12)
+
+/* Slow start is over when the balance is below this, marks in 2^-16. */
+#define RELATIVE_BALANCE_ONE	65536
+#define RELATIVE_BALANCE_END	(-RELATIVE_BALANCE_ONE)
+
+/* Or when the round trip takes so much longer, us, or an eighth. */
+#define RELATIVE_LATER_US	5000U
+
+/* Keep the slow round-trip time, in 2^-6 us. */
+static void relative_slow_update(struct sbrm *ca, const struct sbrm_ack *ack)
+{
+	u32 steps = (ack->now_us >> RELATIVE_SLOW_US_SHIFT) -
+		    (ack->last_us >> RELATIVE_SLOW_US_SHIFT);
+	s64 off;
+
+	if (unlikely(!ca->rtt_slow))
+		ca->rtt_slow = ca->rtt_us << SBRM_RTT_SLOW_SHIFT;
+	if (likely(!steps))
+		return;
+
+	/* rtt_us is at most 2^24: 2^30 times 2^8. */
+	off = ((s64)ca->rtt_us << SBRM_RTT_SLOW_SHIFT) - ca->rtt_slow;
+	off = off * min_t(u32, steps, BIT(RELATIVE_SLOW_SHIFT)) >>
+	      RELATIVE_SLOW_SHIFT;
+	ca->rtt_slow = max_t(s64, ca->rtt_slow + off, 1);
+}
+
+/* What the marks of an ACK stand for, segments times price in Q32. */
+static u64 relative_price(const struct sbrm *ca, const struct sbrm_ack *ack,
+			  s64 price)
+{
+	u32 gain = SBRM_GAIN_RELATIVE, share = ca->mark;
+
+	if (ca->carrier || ca->estimator == SBRM_ESTIMATOR_HISTORY)
+		return price * ack->acked;
+	if (!ack->marked)
+		return 0;
+	/* m before this mark, or the mark would raise what it stands for. */
+	share = share > gain ? fixp_mul_div(share - gain, FIXP_ONE,
+					    FIXP_ONE - gain) : 0;
+	share = max(share, RELATIVE_MARK_MIN);
+	/* g(m) is below 12, with m of at most 1 - 2^-16. */
+	return ack->marked * fixp_mul_div(fixp_ln_lost(share), FIXP_ONE, share);
+}
+
+/*
+ * Time that an ACK stands for, us: since the last one, as far as it is no longer
+ * than the path and two ACKs that are held back explain.
+ */
+static u32 relative_time_us(const struct sbrm *ca, const struct sbrm_ack *ack)
+{
+	u32 slow_us = ca->rtt_slow >> SBRM_RTT_SLOW_SHIFT;
+	u64 limit_us = (u64)max(ca->rtt_us, slow_us) * 4;
+
+	if (unlikely(ca->cwnd < FIXP_ONE))
+		limit_us = fixp_mul_div(limit_us, FIXP_ONE, ca->cwnd);
+	return min3((u64)(ack->now_us - ack->last_us), limit_us,
+		    (u64)SBRM_TIME_MAX_US);
+}
+
+/**
+ * relative_balance() - what an ACK says that the flow paid too little
+ * @sk: socket
+ * @ca: its private area
+ * @ack: what the ACK brought
+ * @price: price of the path, Q32, of estimators that know it
+ *
+ * Return: w dt - marks g(m) r, marks in Q32, size below 2^60.
+ */
+static s64 relative_balance(const struct sock *sk, struct sbrm *ca,
+			    const struct sbrm_ack *ack, s64 price)
+{
+	s64 due = sbrm_due(sk, ca, relative_time_us(ca, ack));
+	u64 charge = relative_price(ca, ack, price);
+	u32 rtt;
+
+	relative_slow_update(ca, ack);
+	if (!charge)
+		return due;
+
+	rtt = clamp_t(u64, (u64)ca->rtt_us << SBRM_RTT_SLOW_SHIFT,
+		      ca->rtt_slow / 4, (u64)ca->rtt_slow * 4);
+	/* Below 2^56 times 4. */
+	return due - (s64)fixp_mul_div(charge, rtt, ca->rtt_slow);
+}
+
+/**
+ * sbrm_relative_begin() - slow start begins
+ * @ca: connection
+ */
+void sbrm_relative_begin(struct sbrm *ca)
+{
+	if (ca->source == SBRM_SOURCE_RELATIVE)
+		ca->balance = 0;
+}
+
+/**
+ * sbrm_relative_start_end() - shall slow start end?
+ * @sk: socket
+ * @ca: its private area, in slow start
+ * @ack: what the ACK brought
+ * @price: price of the path, Q32
+ *
+ * A mark alone says little: other flows have a price, too. Slow start is over
+ * once the flow was charged more than it was willing to pay, by a mark, since
+ * the last time that it was not; of what it saved before, a round trip counts.
+ * Or once packets wait, where a queue has no price, or not yet.
+ *
+ * Return: the window to go on with, segments in Q32; 0 while slow start goes on.
+ */
+u64 sbrm_relative_start_end(const struct sock *sk, struct sbrm *ca,
+			    const struct sbrm_ack *ack, s64 price)
+{
+	u32 least_us = clamp_t(u32, tcp_min_rtt(tcp_sk(sk)), 1, ca->rtt_us);
+	s64 most = (sbrm_due(sk, ca, ca->rtt_us) >> 16) + RELATIVE_BALANCE_ONE;
+	s64 balance = ca->balance +
+		      (relative_balance(sk, ca, ack, price) >> 16);
+
+	ca->balance = clamp_t(s64, min_t(s64, balance, most), S32_MIN, S32_MAX);
+	/* The window has doubled since the marked packet was sent. */
+	if (ca->balance < RELATIVE_BALANCE_END)
+		return ca->cwnd / 2;
+	if (ca->rtt_us > least_us + max(least_us / 8, RELATIVE_LATER_US))
+		return ca->cwnd / 4 * 3;
+	return 0;
+}
+
+/*
+ * exp(x) - 1 and 1 - exp(-x), x in Q32: less than 2^-14 off up to 1/8, and 0.01 at
+ * 0.7. Without the second term a flow with k of 10 would have 5 % more than one of
+ * 100.
+ */
+static u32 relative_grown(u32 x)
+{
+	u64 square = (u64)x * x >> FIXP_SHIFT;
+
+	return x + square / 2 + (square * x >> FIXP_SHIFT) / 6;
+}
+
+static u32 relative_shrunk(u32 x)
+{
+	u64 square = (u64)x * x >> FIXP_SHIFT;
+
+	return x - square / 2 + (square * x >> FIXP_SHIFT) / 6;
+}
+
+/*
+ * How long it takes to see an answer: a round trip, and two packets, as
+ * receivers hold back every second ACK.
+ */
+static u32 relative_answer_us(const struct sbrm *ca)
+{
+	u64 gaps = 2 * (u64)ca->rtt_us << FIXP_SHIFT >> 8;
+
+	if (likely(ca->cwnd >= 8 * FIXP_ONE))
+		return ca->rtt_us;
+	return min_t(u64, ca->rtt_us + div64_u64(gaps, ca->cwnd >> 8),
+		     SBRM_TIME_MAX_US / RELATIVE_ROUNDS);
+}
+
+/**
+ * sbrm_relative_step() - how far an ACK moves the window
+ * @sk: socket
+ * @ca: its private area
+ * @ack: what the ACK brought
+ * @price: price of the path, Q32
+ *
+ * Return: change of the window, segments in Q32, size below 2^55.
+ */
+s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
+		       const struct sbrm_ack *ack, s64 price)
+{
+	s64 balance = relative_balance(sk, ca, ack, price);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 time_us = max(RELATIVE_TIME_US,
+			  RELATIVE_ROUNDS * relative_answer_us(ca));
+	u64 k = max_t(u64, (u64)RELATIVE_MARKS << FIXP_SHIFT,
+		      sbrm_due(sk, ca, time_us));
+	u64 size = fixp_mul_div(abs(balance), FIXP_ONE, k);
+	u32 room;
+
+	/* After slow start it holds what is no sequence number. */
+	if (!before(tp->snd_una, ca->round_end) ||
+	    after(ca->round_end, tp->snd_nxt)) {
+		ca->round_end = tp->snd_nxt;
+		ca->round_cut = 0;
+	}
+	/* At most an eighth at once, and as much as is left of the cut. */
+	if (balance >= 0)
+		return fixp_mul(ca->cwnd,
+				relative_grown(min(size, FIXP_ONE / 8)));
+
+	room = RELATIVE_CUT_MAX - min_t(u32, RELATIVE_CUT_MAX, ca->round_cut);
+	size = min(size, (u64)room << (FIXP_SHIFT - RELATIVE_CUT_SHIFT));
+	ca->round_cut += size >> (FIXP_SHIFT - RELATIVE_CUT_SHIFT);
+	return -(s64)fixp_mul(ca->cwnd, relative_shrunk(size));
+}
+
+/**
+ * sbrm_relative_rtt() - round-trip time to pace by
+ * @ca: connection
+ *
+ * A window below two segments has one packet on its way, or none: a packet that
+ * waited would make the next gap longer by as much, out of phase with the queue.
+ * The smaller the window, the more the slow round-trip time counts.
+ *
+ * Return: us.
+ */
+u32 sbrm_relative_rtt(const struct sbrm *ca)
+{
+	u32 slow = ca->rtt_slow >> SBRM_RTT_SLOW_SHIFT;
+
+	if (likely(ca->cwnd >= 2 * FIXP_ONE) || !slow)
+		return ca->rtt_us;
+	return slow + (((s64)ca->rtt_us - slow) * (s64)(ca->cwnd >> 9) >>
+		       (FIXP_SHIFT + 1 - 9));
+}
