@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not TC or not shutil.which("cc"),
 
 # pkt_sbrm.h
 (LAW, LIMIT, TARGET, GAMMA, FLAGS, RESET_STATS, FEEDBACK, PHI, ALPHA, RATE, AVPKT, INTERVAL,
- DELTA, SCALE, COUPLING, SMALL) = range(2, 18)
+ DELTA, SCALE, COUPLING, SMALL, DELAY) = range(2, 19)
 BYTES, ECN, NODROP, SPLIT_GSO, DITHER, PRICE_DROP, L4S_ECT = (1 << bit for bit in range(7))
 GAMMA_AUTO, SETTABLE = 1 << 31, 127
 # Whatever is said of packets that are not ECN-capable settles both.
@@ -37,10 +37,10 @@ def tc(tmp_path_factory):
 def test_help_names_every_word(tc):
     done = tc.add("help")
     assert done.returncode != 0 and not tc.request.exists()
-    for word in ("mark LAW", "sbrm | rem-pc1 | rem-pc2 | rem-pc3 | vqm",
+    for word in ("mark LAW", "sbrm | rem-pc1 | rem-pc2 | rem-pc3 | vqm |\n          delay\n",
                  "feedback mark | price | four-bit", "phi NUMBER", "alpha NUMBER", "rate RATE",
                  "avpkt BYTES", "interval TIME", "delta NUMBER", "scale NUMBER",
-                 "limit N", "target N", "gamma auto|NUMBER", "packets | bytes",
+                 "limit N", "target N|TIME", "gamma auto|NUMBER", "packets | bytes",
                  "ecn | drop", "coupled | price-drop | nodrop", "any-ect | l4s-ect",
                  "coupling NUMBER", "small BYTES", "split-gso | no-split-gso",
                  "dither | no-dither", "reset-stats"):
@@ -92,6 +92,21 @@ def test_help_names_every_word(tc):
     ("mark rem-pc3 alpha 0.1", {LAW: u32(3), ALPHA: u32(round(0.1 * 2**24))}),
     ("mark vqm scale 0.9 rate 96mbit", {LAW: u32(4), SCALE: u32(round(0.9 * 2**32)),
                                         RATE: u64(12000000)}),
+    ("mark delay", {LAW: u32(5)}),
+    ("mark delay target 3ms", {LAW: u32(5), DELAY: u32(3000)}),
+    ("target 10us mark delay limit 1", {LAW: u32(5), LIMIT: u32(1), DELAY: u32(10)}),
+    ("bytes limit 1500 mark delay target 1s",
+     {LAW: u32(5), LIMIT: u32(1500), DELAY: u32(10**6), FLAGS: flags(BYTES, BYTES)}),
+    *((f"mark delay target {word}", {LAW: u32(5), DELAY: u32(us)})
+      for word, us in (("0.5s", 500000), ("1000ms", 10**6), ("2.5ms", 2500), ("3MS", 3000),
+                       ("3msec", 3000), ("250usecs", 250), ("1000000us", 10**6))),
+    # A time is one without "mark" as well: the qdisc may have the law already.
+    # Whether it does is for the kernel to say, whatever law the line names.
+    ("target 5ms", {DELAY: u32(5000)}),
+    ("bytes target 5ms", {DELAY: u32(5000), FLAGS: flags(BYTES, BYTES)}),
+    ("limit 10 target 5ms", {LIMIT: u32(10), DELAY: u32(5000)}),
+    ("mark sbrm target 3ms", {LAW: u32(0), DELAY: u32(3000)}),
+    ("target 10", {TARGET: u32(10)}),
     ("feedback mark", {FEEDBACK: u32(0)}),
     ("feedback price", {FEEDBACK: u32(1)}),
     ("feedback four-bit", {FEEDBACK: u32(2)}),
@@ -129,8 +144,8 @@ def test_gamma_is_rounded_to_the_nearest_unit(tc, word):
 
 @pytest.mark.parametrize("line, says", [
     ("mark", "mark takes the name of a price law"),
-    ("mark rem", 'mark takes the name of a price law: sbrm, rem-pc1, rem-pc2, rem-pc3 or vqm, '
-                 'not "rem"'),
+    ("mark rem", 'mark takes the name of a price law: sbrm, rem-pc1, rem-pc2, rem-pc3, vqm or '
+                 'delay, not "rem"'),
     ("mark 1", "mark takes the name of a price law"),
     ("feedback", "feedback takes mark, price or four-bit, and the line ends there"),
     ("feedback ecn", 'feedback takes mark, price or four-bit, not "ecn"'),
@@ -149,7 +164,19 @@ def test_gamma_is_rounded_to_the_nearest_unit(tc, word):
       for bad in ("0", "65536", "64kb", "-1", "1p", "", "nan")),
     *((f"interval '{bad}'", "interval takes a time from 1us to 1s, such as 1ms")
       for bad in ("0", "1.1s", "2s", "1000001", "-1ms", "5000000000", "1e40s", "1e-9", "nan",
-                  "", "1 ms")),
+                  "", "1 ms",
+                  # in us, 2^32 and a little
+                  "4295s", "4294968ms", "4294967297us", "4294967297")),
+    *((f"mark delay target '{bad}'",
+       f'target takes a time from 10us to 1s, such as 3ms, not "{bad}"')
+      for bad in ("10", "0", "0ms", "0s", "9us", "9.9us", "0.009ms", "1.1s", "1001ms",
+                  "1000001us", "1000000.5us", "2s", "-3ms", "3msx", "3 ms", "ms", "", "nan", "10p",
+                  "15kb", "1e40s", "4295s", "5000000000us", "99999999999999999999ms")),
+    *((f"{law}target {bad}", f'target takes a time from 10us to 1s, such as 3ms, not "{bad}"')
+      for law in ("", "mark sbrm ") for bad in ("0us", "9us", "1001ms", "4295s", "3msx")),
+    ("target ms", 'target takes a whole number of packets from 0 up, not "ms"'),
+    ("mark delay target", "target takes a number of packets, a size or a time, and the line ends"),
+    ("mark delay target 3ms target 5ms", "target is given twice"),
     ("rate 1mbit rate 2mbit", "rate is given twice"),
     ("frobnicate", 'unknown word "frobnicate"'),
     ("limit 5 5", 'unknown word "5"'),
@@ -161,7 +188,7 @@ def test_gamma_is_rounded_to_the_nearest_unit(tc, word):
     *((f"limit '{bad}'", f'limit takes a whole number of packets from 1 up, not "{bad}"')
       for bad in ("0", "0p", "-1", "-18446744073709551615", "4294967296", "1.5", "1e3", " 5",
                   "five", "10pp", "99999999999999999999999", "0x10", "5.")),
-    ("target", "target takes"),
+    ("target", "target takes a number of packets, a size or a time, and the line ends"),
     ("target -1", "target takes a whole number of packets from 0 up"),
     ("limit 300kb", 'limit "300kb" is a size, and sizes need the word bytes'),
     ("packets target 15k", 'target "15k" is a size, and sizes need the word bytes'),
@@ -271,6 +298,13 @@ PC1 = {RATE: u64(12345678), AVPKT: u32(1000), INTERVAL: u32(1000),
                             RATE: u64(125000000), AVPKT: u32(1514)}, {TARGET, GAMMA},
      "mark vqm feedback mark limit 300p scale 0.9 rate 1Gbit avpkt 1514b "
      "ecn split-gso dither"),
+    (options(law=5) | {FEEDBACK: u32(0), DELAY: u32(3000)}, {TARGET, GAMMA},
+     "mark delay feedback mark limit 1000p target 3ms ecn split-gso dither"),
+    (options(307200, law=5, value=ECN | BYTES) | {DELAY: u32(2500)}, {TARGET, GAMMA},
+     "mark delay limit 300Kb bytes target 2500us ecn no-split-gso no-dither"),
+    # A limit in packets is no bound of a target in us.
+    (options(1, 0, law=5) | {DELAY: u32(10**6)}, {TARGET, GAMMA},
+     "mark delay limit 1p target 1000ms ecn split-gso dither"),
 ])
 def test_text_of_a_law_can_be_given_back(tc, given, unused, text):
     assert tc.text(dump(given)) == text
@@ -298,6 +332,17 @@ def test_every_value_can_be_given_back(tc, option, attribute, values):
         assert tc.options(f"{option} {word}") == {attribute: pack(value)}
 
 
+@pytest.mark.parametrize("us", (10, 11, 999, 1000, 1001, 3000, 999999, 10**6))
+def test_every_target_of_delay_can_be_given_back(tc, us):
+    given = dump(options(law=5) | {DELAY: u32(us)})
+    words = tc.text(given).split()
+    assert words.count("target") == 1
+    word = words[words.index("target") + 1]
+    assert tc.options(f"target {word}", "change") == {DELAY: u32(us)}
+    assert tc.options(f"mark delay target {word}") == {LAW: u32(5), DELAY: u32(us)}
+    assert tc.json(given)["options"]["target_us"] == us
+
+
 def test_json_options_of_laws(tc):
     shown = tc.json(dump(options(law=3) | {FEEDBACK: u32(1), ALPHA: u32(2**23)} | PC1))["options"]
     assert {key: shown[key] for key in ("law", "feedback", "phi", "alpha", "rate", "avpkt",
@@ -305,6 +350,10 @@ def test_json_options_of_laws(tc):
         "law": "rem-pc3", "feedback": "price", "phi": 1.06, "alpha": 0.5, "rate": 12345678,
         "avpkt": 1000, "interval": 1000, "delta": 0.9}
     assert tc.json(dump(options(law=4) | {SCALE: u32(2**32 - 1)}))["options"]["scale"] == 1
+    assert tc.json(dump(options(law=5) | {FEEDBACK: u32(0), DELAY: u32(3000)}))["options"] == {
+        "law": "delay", "feedback": "mark", "limit": 1000, "unit": "packets", "target_us": 3000,
+        "ecn": True, "nodrop": False, "price_drop": False, "l4s_ect": False, "split_gso": True,
+        "dither": True}
 
 
 @pytest.mark.parametrize("units", [1, 2, 12345678901234, ONE // 3, ONE - 1, AUTO])
@@ -342,10 +391,10 @@ def test_incomplete_or_newer_options(tc):
 
 def xstats(packets=4, backlog_sum=50, marks=3, price_drops=2, full_drops=1, price=2**31,
            backlog_max=40, prob=2**30, carried=0, uncarried=0, saturated=0, rate=0, virtual=0,
-           coupled=(0, 0, 0, 0, 0, 0)):
-    return struct.pack("=6Q2I9Q2I", packets, backlog_sum, marks, price_drops, full_drops, price,
+           coupled=(0, 0, 0, 0, 0, 0), service=0, idle=0):
+    return struct.pack("=6Q2I9Q2IQ2I", packets, backlog_sum, marks, price_drops, full_drops, price,
                        backlog_max, prob, carried, uncarried, saturated, rate, virtual,
-                       *coupled)
+                       *coupled, service, idle, 0)
 
 
 def statistics(tc, stats):
@@ -365,8 +414,24 @@ def test_statistics_of_laws(tc):
     assert statistics(tc, xstats(virtual=1234))[2:] == [" virtual backlog 1234b"]
     shown = tc.json(dump(options(), xstats(carried=2**63 + 1, saturated=1, rate=7)), "-s")
     assert {key: shown[key] for key in ("carried", "uncarried", "saturated", "input",
-                                        "virtual_backlog")} == {
-        "carried": 2**63 + 1, "uncarried": 0, "saturated": 1, "input": 7, "virtual_backlog": 0}
+                                        "virtual_backlog", "service_rate", "idle")} == {
+        "carried": 2**63 + 1, "uncarried": 0, "saturated": 1, "input": 7, "virtual_backlog": 0,
+        "service_rate": 0, "idle": 0}
+
+
+def test_statistics_of_delay(tc):
+    assert statistics(tc, xstats(service=1187500, idle=2**30))[2:] == [
+        " service rate 9.5Mbit idle 0.25"]
+    assert statistics(tc, xstats(service=125000000))[2:] == [" service rate 1000Mbit idle 0"]
+    # All ones stand for 1, as in prob; and a rate that is not known yet is not shown.
+    assert statistics(tc, xstats(service=1, idle=2**32 - 1))[2:] == [
+        " service rate 8e-06Mbit idle 1"]
+    assert statistics(tc, xstats(idle=2**32 - 1))[2:] == []
+    shown = tc.json(dump(options(law=5) | {DELAY: u32(3000)},
+                         xstats(service=1187500, idle=2**30)), "-s")
+    assert (shown["service_rate"], shown["idle"]) == (1187500, 0.25)
+    shown = tc.json(dump(options(), xstats(idle=2**32 - 1)), "-s")
+    assert (shown["service_rate"], shown["idle"]) == (0, 1.0)
 
 
 def test_statistics_of_packets_without_ecn(tc):
@@ -399,6 +464,13 @@ def test_statistics_json(tc):
 def test_statistics_of_other_kernels(tc):
     whole = xstats()
     assert statistics(tc, whole + b"\xff" * 12) == statistics(tc, whole)
+    # One from before the law delay, and one that ends within its statistics.
+    older = xstats(coupled=(7, 6, 5, 0, 2**30, 0), service=10**6, idle=2**31)
+    for length, more in ((136, []), (144, [" service rate 8Mbit idle 0"])):
+        assert statistics(tc, older[:length])[2:] == [
+            " coupled_drops 7 coupled_marks 6 spared 5 overload_drops 0 coupled_prob 0.25", *more]
+        shown = tc.json(dump(options(), older[:length]), "-s")
+        assert (shown["service_rate"], shown["idle"]) == (10**6 if more else 0, 0)
     assert statistics(tc, whole[:24]) == [" marks 3 price_drops 0 full_drops 0",
                                           " backlog mean 12.5 max 0  price 0 prob 0"]
     assert statistics(tc, b"") == [" marks 0 price_drops 0 full_drops 0",

@@ -242,9 +242,15 @@ static int parse_small(const char *word, __u32 *small)
 static bool time_from_word(const char *word, __u32 least, __u32 *value)
 {
 	/* get_time() does not see what does not fit its 32 bits. */
-	return is_digit(*word) && strtod(word, NULL) <= SBRM_INTERVAL_MAX &&
-	       get_time(value, word) == 0 && *value >= least &&
-	       *value <= SBRM_INTERVAL_MAX;
+	char *unit;
+	double us = strtod(word, &unit);
+
+	if (*unit == 's' || *unit == 'S')
+		us *= 1000000;
+	else if (*unit == 'm' || *unit == 'M')
+		us *= 1000;
+	return is_digit(*word) && us <= SBRM_INTERVAL_MAX &&
+	       get_time(value, word) == 0 && *value >= least;
 }
 
 static int parse_interval(const char *word, __u32 *interval)
@@ -256,10 +262,10 @@ static int parse_interval(const char *word, __u32 *interval)
 			 word);
 }
 
-/* "3ms" says its unit: the target of mark delay. */
+/* "3ms" says its unit, as no size does: the target of mark delay. */
 static bool says_time(const char *word)
 {
-	return last_char(word) == 's';
+	return is_digit(*word) && strpbrk(word, "sS");
 }
 
 static int parse_delay(const char *word, __u32 *delay)
