@@ -440,6 +440,7 @@ def check_multi_queue(note):
 STORM = {
     "sbrm": ("limit {1}", "target {0} limit {1}", "gamma 0.{0}", "mark sbrm",
              "mark rem-pc2", "mark rem-pc3 rate {0}mbit", "mark vqm rate {0}mbit",
+             "mark delay", "mark delay target {0}ms", "target {0}ms",
              "feedback price", "feedback mark", "dither", "no-dither",
              "split-gso", "no-split-gso", "ecn", "drop", "reset-stats"),
     "fq_rr": ("limit {1}", "memory_limit {1}kb", "quantum {1}b", "service rr",

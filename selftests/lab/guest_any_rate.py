@@ -14,7 +14,7 @@ from pathlib import Path
 
 import guest_base
 from guest_base import note, start
-from rtnl import BY_DELAY, options
+from rtnl import DELAY, options
 from tcp_bench import PACKET, TRAFFIC
 from tcp_bench import Path as TcpPath
 
@@ -41,7 +41,7 @@ class Link:
         limit = limit or max(1000, round(
             2 * most_bps * rtt_ms / 8e3 / PACKET))
         self.path = TcpPath(rate_bps=rate_bps, rtt_ms=rtt_ms, aqm=options(
-            law=BY_DELAY, limit=limit))
+            law=DELAY, limit=limit))
         s, d = self.path.s, self.path.d
         s.sysctl(SYSCTL + "source", "relative")
         s.sysctl(SYSCTL + "wtp", " ".join(

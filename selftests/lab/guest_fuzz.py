@@ -17,10 +17,11 @@ import guest_base
 from bench import (CHILD, NOT_ECT, PARENT, QDISC, Bench, Model, ipv4, ipv6,
                    other, super_packet)
 from guest_base import Namespace, note
-from rtnl import (ALPHA, AVPKT, CLASSIC, COUPLING, DELTA, FEEDBACK, FLAGS, FQ_RR_FLAGS,
-                  FQ_RR_PERTURB, FQ_RR_WEIGHTS, GAMMA, GAMMA_AUTO, GAMMA_ONE,
-                  INTERVAL, LAW, LIMIT, OF_LAWS, PHI, PHI_ONE, RATE,
-                  RESET_STATS, SCALE, SETTABLE, SMALL, TARGET, WFQ, Refused, Rtnl,
+from rtnl import (ALPHA, AVPKT, CLASSIC, COUPLING, DELAY, DELAY_TARGET, DELTA,
+                  FEEDBACK, FLAGS, FQ_RR_FLAGS, FQ_RR_PERTURB,
+                  FQ_RR_WEIGHTS, GAMMA, GAMMA_AUTO, GAMMA_ONE,
+                  INTERVAL, LAW, LIMIT, OF_LAWS, PHI, PHI_ONE, RATE, REM_PC1,
+                  RESET_STATS, SCALE, SETTABLE, SMALL, TARGET, VQM, WFQ, Refused, Rtnl,
                   attr, bitfield, fq_rr_options, options, u32, u64)
 from tcp_bench import Path, info, pump, settle
 
@@ -36,14 +37,16 @@ WIDE_EDGES = (0, 1, 2**32, 2**32 + 1, 2**36, 2**36 + 1, 2**37, 2**37 + 1,
 RANGES_OF_LAWS = {
     PHI: (2**32 + 1, 2**36), ALPHA: (1, 2**28), RATE: (1, 2**37),
     AVPKT: (1, 65535), INTERVAL: (1, 10**6), DELTA: (4294967, 2**32 - 1),
-    SCALE: (42949673, 2**32 - 1)}
+    SCALE: (42949673, 2**32 - 1), DELAY_TARGET: (10, 10**6)}
 RANGES_OF_SBRM = {**RANGES_OF_LAWS, COUPLING: (10486, 1000 << 20), SMALL: (0, 65535)}
 CLOCK = {RATE, AVPKT, INTERVAL, DELTA}
 TAKES = ({TARGET, GAMMA}, {GAMMA, PHI} | CLOCK, {TARGET, GAMMA, PHI},
-         {TARGET, GAMMA, PHI, ALPHA} | CLOCK, {SCALE, RATE, AVPKT})
+         {TARGET, GAMMA, PHI, ALPHA} | CLOCK, {SCALE, RATE, AVPKT},
+         {DELAY_TARGET})
 OWN_GAMMA = {1: 281474976711, 3: 281474976711}
 DEFAULTS_OF_LAWS = {PHI: 4552665334, ALPHA: 1677722, INTERVAL: 1000,
-                    DELTA: 3865470566, SCALE: 3865470566}
+                    DELTA: 3865470566, SCALE: 3865470566,
+                    DELAY_TARGET: 3000}
 
 
 def number(rng, bits=32):
@@ -76,7 +79,7 @@ def good(rng):
     """Options of the right form, with any values."""
     data = b""
     for make in rng.sample((
-            lambda: u32(LAW, rng.choice((0, 0, 0, 1, 2, 3, 4, 5, number(rng)))),
+            lambda: u32(LAW, rng.choice((0, 0, 0, 1, 2, 3, 4, 5, 6, number(rng)))),
             lambda: u32(FEEDBACK, rng.choice((0, 1, 2, 3, number(rng)))),
             lambda: of_law(rng, rng.choice(tuple(RANGES_OF_LAWS))),
             lambda: of_law(rng, RATE), lambda: of_law(rng, RATE),
@@ -98,7 +101,7 @@ def junk(rng):
     """Options of a wrong form."""
     data = b""
     for _ in range(rng.randrange(1, 6)):
-        kind = rng.choice((*range(20), 0x7FFF, 0x8000 | rng.randrange(9),
+        kind = rng.choice((*range(21), 0x7FFF, 0x8000 | rng.randrange(9),
                            0x4000 | rng.randrange(9), rng.getrandbits(16)))
         part = rng.choice((
             lambda: attr(kind, payload(rng)),
@@ -160,7 +163,7 @@ class Settings:
                 least, most = RANGES_OF_SBRM[kind]
                 if not least <= values[kind] <= most:
                     return False
-            elif {LAW: values.get(LAW, 0) > 4,
+            elif {LAW: values.get(LAW, 0) > DELAY,
                   FEEDBACK: values.get(FEEDBACK, 0) > 2,
                   LIMIT: not 1 <= values.get(LIMIT, 1) < 2**31,
                   TARGET: values.get(TARGET, 0) >= 2**31 - 1,
@@ -266,7 +269,7 @@ def fuzz_change(bench, rng):
             stats = bench.stats()
             assert (stats.qlen, stats.backlog) == (parent.qlen, parent.backlog)
     note(f"{accepted} of {MESSAGES} changes accepted, laws {dict(laws)}")
-    assert all(laws[law] > MESSAGES / 50 for law in range(5))
+    assert all(laws[law] > MESSAGES / 50 for law in range(DELAY + 1))
     assert MESSAGES / 20 < accepted < MESSAGES
 
 
@@ -315,8 +318,10 @@ def check_junk():
             assert bench.stats().settings == before, data.hex()
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
         law, limit, target, gamma, flags = bench.stats().settings
-        assert limit < 2**31 and (target < limit or law in (1, 4))
-        assert law <= 4 and 0 <= gamma <= GAMMA_ONE and (gamma or law == 4)
+        assert limit < 2**31 and (target < limit or
+                                   law in (REM_PC1, VQM, DELAY))
+        assert law <= DELAY and 0 <= gamma <= GAMMA_ONE
+        assert gamma or law in (VQM, DELAY)
         assert not flags & ~(SETTABLE | GAMMA_AUTO)
         assert flags & 2 or not flags & 68
         assert flags & 36 != 36 and not (flags & 64 and flags & 36)
@@ -356,7 +361,7 @@ def check_create():
     assert len(bench.drain()) == 1
 
 
-WORDS = {"source": ("direct", "aimd", "vegas"),
+WORDS = {"source": ("direct", "aimd", "vegas", "relative"),
          "estimator": ("log", "raw", "history", "four-bit", "explicit"),
          "rtt": ("last", "min")}
 FRACTIONS = {"kappa": (1e-6, 10), "kappa_young": (0, 10),

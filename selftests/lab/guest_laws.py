@@ -13,7 +13,7 @@ from bench import (CE, ECT0, HOLD_BPS, Bench, Model, deviation, ip_sum, ipv4,
                    ipv6, other, super_packet)
 from guest_base import near, note, run
 from law_models import Scene
-from rtnl import (BY_DELAY, BYTES, DITHER, ECN, FOUR_BIT, GAMMA_ONE, NODROP,
+from rtnl import (BYTES, DELAY, DITHER, ECN, FOUR_BIT, GAMMA_ONE, NODROP,
                   PHI_ONE, PRICE, PRICE_DROP, PRICE_MAX, PRICE_ONE, REM_PC1, REM_PC2,
                   REM_PC3, SBRM, SPLIT_GSO, VQM, Refused, options)
 
@@ -306,7 +306,7 @@ def check_change_live():
 
 
 def check_change_of_law():
-    """Another law starts without a memory but the price; the packets stay."""
+    """Another law starts without a memory, but for the price; packets stay."""
     bench = Bench()
     bench.htb(HOLD_BPS, 1000, options(law=REM_PC3, rate=1000, limit=100,
                                       gamma=0.5, target=2))
@@ -315,24 +315,24 @@ def check_change_of_law():
     time.sleep(0.003)
     before = bench.stats()
     assert before.x.price and before.x.input
-    price = 0
-    for law in (SBRM, REM_PC1, VQM, REM_PC2, BY_DELAY, REM_PC3, REM_PC1, VQM,
-                BY_DELAY):
+    last = before.x.price
+    for law in (SBRM, REM_PC1, VQM, DELAY, SBRM, DELAY, REM_PC3, REM_PC2,
+                REM_PC3, REM_PC1, DELAY):
         bench.change(law=law)
         stats = bench.stats()
         assert stats.law == law and stats.qlen == before.qlen
         assert stats.limit == 100
         assert stats.target == 2
         assert stats.x.input == stats.x.virtual_backlog == 0
-        # Those of the backlog know it at once, the others go on where the one
-        # before has come to; vqm has no price for them.
+        # Those of the backlog know it at once. The others go on from the last
+        # price, but for vqm, whose price is none.
         if law in (SBRM, REM_PC2):
-            assert stats.x.price
+            assert stats.x.price, law
         elif law == VQM:
             assert not stats.x.price
         else:
-            assert near(stats.x.price, price, 0.02), (law, stats.x, price)
-        price = stats.x.price
+            assert near(stats.x.price, last, 0.01), (law, last, stats.x)
+        last = stats.x.price
         if "rate" in stats.of_law:
             assert stats.of_law["rate"] == 1000
         if "phi" in stats.of_law:
@@ -346,8 +346,8 @@ def check_change_of_law():
     before = bench.stats()
     assert before.x.input
     bench.change(flags=BYTES, selector=BYTES)
-    assert bench.stats().x.input == 0
-    assert near(bench.stats().x.price, before.x.price, 0.02)
+    stats = bench.stats()
+    assert not stats.x.input and near(stats.x.price, before.x.price, 0.01)
     # And a reset forgets it all.
     bench.change(flags=0, selector=BYTES)
     bench.send(500)
@@ -625,9 +625,11 @@ def check_refusals_of_laws():
              REM_PC1: {"gamma", "phi", *clock},
              REM_PC2: {"target", "gamma", "phi"},
              REM_PC3: {"target", "gamma", "phi", "alpha", *clock},
-             VQM: {"scale", "rate", "avpkt"}}
+             VQM: {"scale", "rate", "avpkt"}, DELAY: {"delay"}}
     values = {"target": 4, "gamma": 0.5, "phi": 1.5, "alpha": 1, "scale": 0.5,
-              **clock}
+              "delay": 5000, **clock}
+    # What tc calls both is a target.
+    named = {"delay": "a target that is a time"}
 
     def says(**words):
         good = bench.stats()
@@ -651,8 +653,8 @@ def check_refusals_of_laws():
             if name in good:
                 assert message is None, (law, name, message)
             else:
-                assert message and message.startswith(f"{name} "), \
-                    (law, name, message)
+                assert message and message.startswith(
+                    f"{named.get(name, name)} "), (law, name, message)
         # The same on one line with the law, from another one.
         for name, value in values.items():
             bench.change(law=REM_PC3 if law == SBRM else SBRM,
@@ -672,6 +674,11 @@ def check_refusals_of_laws():
             assert says(**{name: value}), f"{name} {value} was accepted"
     bench.change(law=VQM)
     assert says(scale=0.0099) and says(scale=0)
+    bench.change(law=DELAY)
+    for value in (0, 9, 10**6 + 1, 2**32 - 1):
+        assert says(delay=value), f"delay {value} was accepted"
+    for value in (10, 10**6):
+        assert says(delay=value) is None, value
 
 
 def check_edges_of_rem():
@@ -738,7 +745,9 @@ def check_text_of_laws():
         "rate 96mbit feedback price no-dither",
         "mark rem-pc3 bytes rate 1gbit interval 250us delta 1 limit 3mb "
         "target 15kb gamma 1e-6",
-        "mark vqm scale 0.9 limit 300 rate 96mbit avpkt 1500")
+        "mark vqm scale 0.9 limit 300 rate 96mbit avpkt 1500",
+        "mark delay", "mark delay bytes limit 3mb target 10us",
+        "mark delay limit 1 target 1s feedback price")
     with bench.a:
         for line in lines:
             run(f"tc qdisc add dev va root handle 10: sbrm {line}")
@@ -755,6 +764,17 @@ def check_text_of_laws():
         assert "need rate" in said, said
         said = guest_base.refused("tc qdisc add dev va root sbrm phi 1.1")
         assert "phi goes with" in said, said
+        for law in ("", "mark sbrm "):
+            said = guest_base.refused(f"tc qdisc add dev va root sbrm {law}target 3ms")
+            assert "a target that is a time goes with mark delay only" in said, said
+        run("tc qdisc add dev va root handle 10: sbrm mark delay")
+        said = guest_base.refused("tc qdisc change dev va root handle 10: sbrm target 10")
+        assert "target in packets or bytes goes with" in said, said
+        before = bench.stats()
+        run("tc qdisc change dev va root handle 10: sbrm target 5ms")
+        after = bench.stats()
+        assert (before.of_law, after.of_law) == ({"delay": 3000}, {"delay": 5000})
+        assert after.settings == before.settings
 
 
 if __name__ == "__main__":

@@ -35,14 +35,14 @@ OPERATIONS = 300
 
 VALUES = ("0", "1", "2", "3", "7", "50", "64", "1000", "70000", "10000000",
           "4294967295", "-1", "0.000001", "0.5", "1.0001", "2.5", "10", "16",
-          "100 200 400", "1 " * 16, "direct", "aimd", "vegas", "log", "raw",
+          "100 200 400", "1 " * 16, "direct", "aimd", "vegas", "relative", "log", "raw",
           "history", "four-bit", "explicit", "last", "min", "fuzzy", "fixed",
           "kalman", "continuous", "discrete", "", "junk", "9" * 400)
 WORDS = {
     "sbrm": {
-        "mark": ("sbrm", "rem-pc1", "rem-pc2", "rem-pc3", "vqm"),
+        "mark": ("sbrm", "rem-pc1", "rem-pc2", "rem-pc3", "vqm", "delay"),
         "feedback": ("mark", "price", "four-bit"),
-        "limit": ("1", "1000", "2147483647"), "target": ("0", "10", "500"),
+        "limit": ("1", "1000", "2147483647"), "target": ("0", "10", "500", "10us", "3ms", "1s"),
         "gamma": ("auto", "0.015", "1"), "phi": ("1.06", "16"),
         "alpha": ("0.1", "16"), "rate": ("8bit", "10mbit", "1tbit"),
         "avpkt": ("1", "1500", "65535"), "interval": ("1us", "1s"),

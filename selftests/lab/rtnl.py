@@ -19,8 +19,8 @@ TC_H_ROOT = 0xFFFFFFFF
 
 # pkt_sbrm.h
 (LAW, LIMIT, TARGET, GAMMA, FLAGS, RESET_STATS, FEEDBACK, PHI, ALPHA, RATE,
- AVPKT, INTERVAL, DELTA, SCALE, COUPLING, SMALL, DELAY) = range(2, 19)
-SBRM, REM_PC1, REM_PC2, REM_PC3, VQM, BY_DELAY = range(6)
+ AVPKT, INTERVAL, DELTA, SCALE, COUPLING, SMALL, DELAY_TARGET) = range(2, 19)
+SBRM, REM_PC1, REM_PC2, REM_PC3, VQM, DELAY = range(6)
 MARK, PRICE, FOUR_BIT = range(3)
 PHI_ONE, ALPHA_ONE, PRICE_ONE, PRICE_MAX = 1 << 32, 1 << 24, 1 << 12, 65534
 BYTES, ECN, NODROP, SPLIT_GSO, DITHER, PRICE_DROP, L4S_ECT = (
@@ -40,7 +40,7 @@ XSTATS = struct.Struct("=6Q2I9Q2IQ2I")
 OF_LAWS = {"phi": (PHI, "=Q", PHI_ONE), "alpha": (ALPHA, "=I", ALPHA_ONE),
            "rate": (RATE, "=Q", 1), "avpkt": (AVPKT, "=I", 1),
            "interval": (INTERVAL, "=I", 1), "delta": (DELTA, "=I", PHI_ONE),
-           "scale": (SCALE, "=I", PHI_ONE), "delay": (DELAY, "=I", 1)}
+           "scale": (SCALE, "=I", PHI_ONE), "delay": (DELAY_TARGET, "=I", 1)}
 # Those of packets that are not marked for the price.
 CLASSIC = {"coupling": (COUPLING, "=I", COUPLING_ONE), "small": (SMALL, "=I", 1)}
 
@@ -109,7 +109,7 @@ def options(law=None, limit=None, target=None, gamma=None, flags=None,
     """The attributes of sbrm; gamma as a number per packet or byte.
 
     of_laws: phi, alpha, delta, scale and coupling as numbers, rate in bytes/s,
-    avpkt and small in bytes, interval and delay in us.
+    avpkt and small in bytes, interval and delay, the target of that law, in us.
     """
     data = b""
     if law is not None:
