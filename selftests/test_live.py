@@ -218,6 +218,8 @@ def test_doctor_looks_at_stability():
     rem = copy.deepcopy(queues)
     rem["eth0 8001:"]["options"]["law"] = "rem-pc3"
     assert "stability" not in judged(queues=rem, rates=rates)
+    # Whose gain is not kappa.
+    assert "stability" not in judged(queues=queues, rates=rates, source="relative")
 
 
 def test_all_well():

@@ -396,7 +396,8 @@ def observe(peer, seconds):
     after = snapshot(address, port)
     seen.update(changes(before, after), rates=rates(after["queues"]),
                 kappa=float(read("/proc/sys/net/ipv4/tcp_sbrm/kappa") or 0)
-                or None)
+                or None,
+                source=read("/proc/sys/net/ipv4/tcp_sbrm/source"))
     if port and not seen["connections"] and "tcp_sbrm" in seen["modules"]:
         accepted, reason = handshake(family, address, port, "sbrm")
         seen["handshake"] = {"ecn": accepted, "error": reason}
@@ -496,7 +497,10 @@ def judge_queues(seen):
 
 def judge_stability(seen):
     """Queues of this host with the round trips of the connections from here; on
-    a router the round trips are not known."""
+    a router the round trips are not known. The gain of the source relative is
+    not kappa, and another loop."""
+    if seen.get("source") == "relative":
+        return
     rtts_s = [one["rtt_ms"] / 1000 for one in seen["connections"]
               if one["cc"] == "sbrm" and not one["fallback"]
               and one["grown"].get("bytes_acked") and one["rtt_ms"]]

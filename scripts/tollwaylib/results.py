@@ -513,8 +513,9 @@ def _steady_state(run, result):
     Only for links that are the only ones of the flows over them.
     """
     source = _get(run.parameters, "source", "parameters")
-    form = "aimd" if source == "aimd" else _get(run.parameters, "estimator",
-                                                "parameters")
+    # The source relative takes the bits as marks: raw is log for it.
+    form = {"aimd": "aimd", "relative": "log"}.get(source) or _get(
+        run.parameters, "estimator", "parameters")
     points = []
     for name in run.bottlenecks:
         flows = [flow for flow in run.flows if list(flow.links) == [name]]

@@ -26,6 +26,7 @@ _LAWS = {
                "alpha {alpha:g} delta {delta:g} interval {interval_us}us "
                "avpkt {packet_bytes} rate {rate_bps}bit",
     "vqm": "mark vqm scale {vqm_scale:g} rate {rate_bps}bit",
+    "delay": "mark delay target {delay_ms:g}ms",
 }
 
 
@@ -89,6 +90,7 @@ COMMON = {
     "delta": (0.9, 1e-6, 1.0, "weight of an interval in its input rate"),
     "interval_us": (1000, 1, 1000000, "us between price computations"),
     "vqm_scale": (0.9, 0.01, 1.0, "rate and room of vqm's virtual queue"),
+    "delay_ms": (3.0, 0.01, 1000.0, "ms of queue, target of the law delay"),
     # The papers have no packets without ECN. Those of Linux are dropped with the
     # probability of a mark, in all experiments, as their published runs did.
     "nodrop": (0, 0, 1, "1: prices drop nothing, ECN-capable or not"),
@@ -111,7 +113,7 @@ COMMON = {
     "kappa_young": (0.0, 0.0, 10.0, "gain of a new connection, 0 for none"),
     "young_ms": (4000, 1, 3600000, "ms a connection is young"),
     "history_gain": (0.015625, 1e-6, 1.0, "weight of one packet in the marks"),
-    "source": ("direct", None, None, "direct, aimd or vegas"),
+    "source": ("direct", None, None, "direct, aimd, vegas or relative"),
     "estimator": ("log", None, None, "log, raw, history, four-bit, explicit"),
     "history": (50, 1, 64, "packets of the estimator history"),
     "rtt": ("last", None, None, "round trip in the rate: last or min"),
@@ -140,7 +142,7 @@ SPECIAL = {
     "only": ("", None, None, "run only cases whose names have this in them"),
     "round_trips": (200.0, 1.0, 1e6, "how long a case is"),
 }
-CHOICES = {"source": ("direct", "aimd", "vegas"),
+CHOICES = {"source": ("direct", "aimd", "vegas", "relative"),
            "estimator": ("log", "raw", "history", "four-bit", "explicit"),
            "rtt": ("last", "min"), "scale": ("few", "many"),
            "model": ("greedy", "http"), "setup": ("ours", "paper"),
