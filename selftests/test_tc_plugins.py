@@ -16,9 +16,9 @@ pytestmark = pytest.mark.skipif(not TC or not shutil.which("cc"),
 
 # {kind: words that its manual explains}
 WORDS = {
-    "sbrm": ("mark", "rem-pc1", "rem-pc2", "rem-pc3", "vqm", "feedback", "price", "four-bit",
+    "sbrm": ("mark", "rem-pc1", "rem-pc2", "rem-pc3", "vqm", "delay", "feedback", "price", "four-bit",
              "phi", "alpha", "rate", "avpkt", "interval", "delta", "scale", "carried",
-             "uncarried", "saturated", "input", "virtual",
+             "uncarried", "saturated", "input", "virtual", "service", "service_rate", "idle",
              "limit", "target", "gamma", "packets", "bytes", "ecn", "drop", "noecn",
              "nodrop", "price-drop", "coupled", "coupling", "small", "any-ect", "l4s-ect",
              "coupled_drops", "coupled_marks", "coupled_prob", "spared", "overload",
