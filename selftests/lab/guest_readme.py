@@ -13,7 +13,7 @@ from pathlib import Path
 
 import guest_autoload
 import guest_base
-from guest_base import Namespace, note, quiet, run, start, sysctl
+from guest_base import Namespace, near, note, quiet, run, start, sysctl
 from tcp_bench import PORT, TRAFFIC, pump
 
 README = Path("/run/tollway/src/README.md")
@@ -22,12 +22,12 @@ SENDER, RECEIVER = "192.0.2.1", "198.51.100.1"
 DEFAULT = "net.ipv4.tcp_congestion_control"
 
 
-def commands(role):
-    """The five commands of a role."""
+def commands(role, count=5):
+    """The commands of a role: as many as the README promises."""
     found = re.search(rf"^```{role}\n(.*?)^```", README.read_text(),
                       re.M | re.S)
     lines = found.group(1).splitlines()
-    assert len(lines) == 5, lines
+    assert len(lines) == count, lines
     return lines
 
 
@@ -117,6 +117,45 @@ def check_prices():
     said = found[commands("receiver")[3]]
     assert re.search(r"IpExtInCEPkts +[1-9]", said), said
     assert re.search(r"marks [1-9]", found[commands("router")[3]])
+
+
+def check_any_link():
+    """The law and the source for any link: a command on the router, and one on
+    the sender, in the place of the third one there or after it; the link is full
+    and the queue has its delay, also at another rate."""
+    sender, router, receiver = network()
+    given(router, [*commands("router")[:2], *commands("router-any", 1)])
+    given(sender, [*commands("sender")[:3], *commands("sender-any", 1)])
+    given(receiver, commands("receiver")[:3])
+    assert sender.sysctl("net.ipv4.tcp_sbrm.wtp").split()[:3] == [
+        "25", "200", "400"]
+    # A path of some length, and a send buffer that outlasts a pause of pump().
+    receiver.run("tc qdisc add dev eth0 root netem delay 20ms limit 10000")
+    sender.sysctl("net.ipv4.tcp_wmem", "4096 4000000 16000000")
+    flow = connected(sender, receiver)
+    for rate_mbit in (9.5, 30):
+        router.run(f"tc class change dev eth0 parent 1: classid 1:1 htb rate "
+                   f"{rate_mbit}mbit burst 1600 cburst 1600 quantum 1600")
+        pump([flow], 10)
+        router.run("tc qdisc change dev eth0 parent 1:1 sbrm reset-stats")
+        before = router.run("tc -s qdisc show dev eth0 parent 1:1")
+        pump([flow], 10)
+        said = router.run("tc -s qdisc show dev eth0 parent 1:1")
+        note(said)
+        sent = [int(re.search(r"Sent (\d+) bytes", text)[1])
+                for text in (before, said)]
+        used = (sent[1] - sent[0]) * 8 / 10 / (rate_mbit * 1e6)
+        served = float(re.search(r"service rate ([\d.]+)Mbit", said)[1])
+        mean = float(re.search(r"backlog mean ([\d.]+)", said)[1])
+        delay_ms = mean * 1514 * 8 / rate_mbit / 1e3
+        note(f"{rate_mbit} Mb/s: used {used:.3f}, measured {served:g} Mb/s, "
+             f"{delay_ms:.1f} ms")
+        assert "mark delay feedback mark limit 1000p target 3ms" in said
+        assert near(served, rate_mbit, 0.03)
+        assert used > 0.97 and delay_ms < 6
+    found = looked_at(flow, (sender, commands("sender")[3:]),
+                      (router, commands("router")[3:]))
+    assert re.search(r" ecn .*ab_ecn:[1-9]", found["ss -tino dst 198.51.100.1"])
 
 
 def check_pairs():
