@@ -354,9 +354,10 @@ static u64 sbrm_start_end(const struct sock *sk, struct sbrm *ca,
 {
 	if (ca->source == SBRM_SOURCE_RELATIVE && !sbrm_is_rm(ca))
 		return sbrm_relative_start_end(sk, ca, ack, price);
-	if (ack->ece || (ca->carrier && sbrm_balance(sk, ca, price) < 0))
-		return ca->cwnd / 2;
-	return 0;
+	if (!ack->ece && !(ca->carrier && sbrm_balance(sk, ca, price) < 0))
+		return 0;
+	sbrm_loss_priced(ca);
+	return ca->cwnd / 2;
 }
 
 /**
@@ -394,10 +395,8 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 					((u64)ack->acked << FIXP_SHIFT));
 			return;
 		}
-		if (cwnd) {
+		if (cwnd)
 			sbrm_cwnd_set(sk, ca, cwnd);
-			sbrm_loss_priced(ca);
-		}
 		ca->slow_start = 0;
 		sbrm_estimator_restart(ca);
 	}

@@ -16,7 +16,8 @@
  *   large the windows are: without r they are all that a source learns, the
  *   queue grows for a round trip longer, and beyond 100 ms all of it swings;
  * - k is at least 10 marks, so that single ones do not shake the flow; what is
- *   due in 0.2 s; and in three round trips, which are needed to see an answer.
+ *   due in 0.2 s; and in three round trips, which are needed to see an answer,
+ *   each with the time of two packets.
  *
  * At rest, w = x g(m) m = x p: weighted proportional fairness, by one bit. No
  * capacity and no number of flows is part of the loop gain. Its counterpart in
@@ -51,7 +52,7 @@
 /* The price of a mark does not depend on m below 2^-20. */
 #define RELATIVE_MARK_MIN	BIT(12)
 
-/* Slow start is over when the balance is below this, marks in 2^-16. */
+/* The window is halved when the balance is below this, marks in 2^-16. */
 #define RELATIVE_BALANCE_ONE	65536
 #define RELATIVE_BALANCE_END	(-RELATIVE_BALANCE_ONE)
 
@@ -61,12 +62,15 @@
 /* Keep the slow round-trip time, in 2^-6 us. */
 static void relative_slow_update(struct sbrm *ca, const struct sbrm_ack *ack)
 {
-	u32 steps = (ack->now_us >> RELATIVE_SLOW_US_SHIFT) -
-		    (ack->last_us >> RELATIVE_SLOW_US_SHIFT);
+	/* The clock wraps at 2^32 us, and the number of its steps with it. */
+	u32 steps = ((ack->now_us >> RELATIVE_SLOW_US_SHIFT) -
+		     (ack->last_us >> RELATIVE_SLOW_US_SHIFT)) &
+		    (BIT(32 - RELATIVE_SLOW_US_SHIFT) - 1);
 	s64 off;
 
+	/* Not rtt_us: what it is before the first sample may be part of that. */
 	if (unlikely(!ca->rtt_slow))
-		ca->rtt_slow = ca->rtt_us << SBRM_RTT_SLOW_SHIFT;
+		ca->rtt_slow = ca->rtt_last_us << SBRM_RTT_SLOW_SHIFT;
 	if (likely(!steps))
 		return;
 
@@ -90,7 +94,7 @@ static u64 relative_price(const struct sbrm *ca, const struct sbrm_ack *ack,
 	/* m before this mark, or the mark would raise what it stands for. */
 	share = share > gain ? fixp_mul_div(share - gain, FIXP_ONE,
 					    FIXP_ONE - gain) : 0;
-	share = max(share, RELATIVE_MARK_MIN);
+	share = max_t(u32, share, RELATIVE_MARK_MIN);
 	/* g(m) is below 12, with m of at most 1 - 2^-16. */
 	return ack->marked * fixp_mul_div(fixp_ln_lost(share), FIXP_ONE, share);
 }
@@ -142,8 +146,11 @@ static s64 relative_balance(const struct sock *sk, struct sbrm *ca,
  */
 void sbrm_relative_begin(struct sbrm *ca)
 {
-	if (ca->source == SBRM_SOURCE_RELATIVE)
-		ca->balance = 0;
+	if (ca->source != SBRM_SOURCE_RELATIVE)
+		return;
+	/* TCP/RM takes it for the end of its cut: there is none any more. */
+	ca->balance = 0;
+	ca->cut = 0;
 }
 
 /**
@@ -153,10 +160,11 @@ void sbrm_relative_begin(struct sbrm *ca)
  * @ack: what the ACK brought
  * @price: price of the path, Q32
  *
- * A mark alone says little: other flows have a price, too. Slow start is over
- * once the flow was charged more than it was willing to pay, by a mark, since
- * the last time that it was not; of what it saved before, a round trip counts.
- * Or once packets wait, where a queue has no price, or not yet.
+ * A mark alone says little: other flows have a price, too. It ends slow start, as
+ * the stack goes to CWR and sets ssthresh for it, but with the window as it is.
+ * That is halved where the flow was charged more than it was willing to pay, by a
+ * mark, since the last time that it was not; of what it saved before, a round trip
+ * counts. And it loses a quarter where packets wait, with no price, or not yet.
  *
  * Return: the window to go on with, segments in Q32; 0 while slow start goes on.
  */
@@ -170,8 +178,10 @@ u64 sbrm_relative_start_end(const struct sock *sk, struct sbrm *ca,
 
 	ca->balance = clamp_t(s64, min_t(s64, balance, most), S32_MIN, S32_MAX);
 	/* The window has doubled since the marked packet was sent. */
-	if (ca->balance < RELATIVE_BALANCE_END)
+	if (ca->balance < RELATIVE_BALANCE_END) {
+		sbrm_loss_priced(ca);
 		return ca->cwnd / 2;
+	}
 	if (ca->rtt_us > least_us + max(least_us / 8, RELATIVE_LATER_US))
 		return ca->cwnd / 4 * 3;
 	return 0;
@@ -186,14 +196,14 @@ static u32 relative_grown(u32 x)
 {
 	u64 square = (u64)x * x >> FIXP_SHIFT;
 
-	return x + square / 2 + (square * x >> FIXP_SHIFT) / 6;
+	return x + square / 2 + (u32)(square * x >> FIXP_SHIFT) / 6;
 }
 
 static u32 relative_shrunk(u32 x)
 {
 	u64 square = (u64)x * x >> FIXP_SHIFT;
 
-	return x - square / 2 + (square * x >> FIXP_SHIFT) / 6;
+	return x - square / 2 + (u32)(square * x >> FIXP_SHIFT) / 6;
 }
 
 /*
