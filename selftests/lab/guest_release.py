@@ -72,8 +72,8 @@ def check_bursts_of_a_flow():
     that is less, also of a later route; and gone when another one follows."""
     queue = "tc qdisc replace dev right parent 1:1 handle {}: {}"
     for cc in ("sbrm", "rem", "rm", "cp"):
-        path = Path(rate_bps=10**9, rtt_ms=4, aqm="pfifo limit 10000", sink=cc)
-        path.s.sysctl("net.ipv4.tcp_wmem", "4096 16000000 16000000")
+        path = Path(rate_bps=10**9, rtt_ms=4, aqm="pfifo limit 1000", sink=cc)
+        path.s.sysctl("net.ipv4.tcp_wmem", "4096 2000000 2000000")
         path.s.sysctl(SBRM + "wtp", 5000)
         raw = tap(path.s, "right")
         flow = path.connect("cubic")
@@ -92,7 +92,7 @@ def check_bursts_of_a_flow():
             path.s.run("ip route del 10.9.0.0/16")
             pump([flow], 0.2)
             found[most] = largest(raw, flow, 0.1)
-        path.r1.run(queue.format(30, "pfifo limit 10000"))
+        path.r1.run(queue.format(30, "pfifo limit 1000"))
         take(flow, "cubic")
         pump([flow], 1)
         after = largest(raw, flow, 0.2)
