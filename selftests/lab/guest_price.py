@@ -385,7 +385,8 @@ def check_sysctls_of_rem_and_cp():
     path.s.sysctl(SYSCTL + "wtp", "200")
     flow = path.connect("rem")
     pump([flow], 20)
-    (rate,), price = mean_price(path, [flow], 30)
+    # Over 30 s, runs were 4 % below to 7 % above.
+    (rate,), price = mean_price(path, [flow], 120)
     note(f"rem, four bits: pays {rate * price:.1f} of 200")
     assert near(rate * price, 200, BEST_BIT)
     guest_base.cleanup()
