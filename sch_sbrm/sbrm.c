@@ -720,7 +720,7 @@ static int sbrm_dump(struct Qdisc *sch, struct sk_buff *skb)
 
 /*
  * Single words of a state that may change meanwhile. That of a law which does
- * not count arrivals is shown as the last packet that left it.
+ * not count arrivals is shown as the last dequeue left it.
  */
 static void sbrm_state_read(struct sbrm_state *state,
 			    const struct sbrm_state *from,

@@ -97,19 +97,19 @@ struct sbrm_coef {
  * @busy_ns: delay: such time since the last update, at most 2^31
  * @idle_ns: delay: other time since then, at most 2^31
  * @left: delay: bytes served since then, in a time that is known, ...
- * @left_ns: delay: ... this one, at most 2^32
+ * @left_ns: delay: ... this one
  * @gap_ns: delay: time since the last packet left
- * @wait_ns: delay: such time in which another one waited
+ * @wait_ns: delay: of @gap_ns, the time in which another packet waited
  * @age_ns: delay: since the rate of the link could last be measured
  * @passed_ns: delay: a part of the time in which bytes are counted
  * @marks: delay: marks per second that the price asks for, Q32, at most 2^44
  * @tail_ns: delay: time for which the last packet keeps the link busy
  * @idle: delay: share of idle time, Q32
- * @size: delay: bytes of a full packet
+ * @size: delay: bytes of a full packet: the largest of the last hundreds
  * @last: delay: bytes of the last packet that left, 0 if the link has rested since
  * @fresh: delay: the price is the first one, for a link of any rate
- * @waited: delay: it had to wait for the one before
- * @stale: delay: that is too long ago
+ * @waited: delay: the last packet had to wait for the one before
+ * @stale: delay: @age_ns is so long that the rate may have changed
  * @passed: delay: bytes that left in @passed_ns
  * @packets: delay: packets that left since the last update
  */

@@ -409,7 +409,7 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 	if ((ack->app_limited || unused) && change > 0)
 		return;
 
-	/* |change| < 2^55 and cwnd < 2^57: no overflow. */
+	/* |change| < 2^56 and cwnd < 2^57: no overflow. */
 	sbrm_cwnd_set(sk, ca, max_t(s64, (s64)ca->cwnd + change, 0));
 }
 

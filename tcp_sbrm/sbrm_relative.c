@@ -121,7 +121,7 @@ static u32 relative_time_us(const struct sbrm *ca, const struct sbrm_ack *ack)
  * @ack: what the ACK brought
  * @price: price of the path, Q32, of estimators that know it
  *
- * Return: w dt - marks g(m) r, marks in Q32, size below 2^60.
+ * Return: w dt - marks g(m) r, marks in Q32, size below 2^63.
  */
 static s64 relative_balance(const struct sock *sk, struct sbrm *ca,
 			    const struct sbrm_ack *ack, s64 price)
@@ -227,7 +227,7 @@ static u32 relative_answer_us(const struct sbrm *ca)
  * @ack: what the ACK brought
  * @price: price of the path, Q32
  *
- * Return: change of the window, segments in Q32, size below 2^55.
+ * Return: change of the window, segments in Q32, size below 2^56.
  */
 s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
 		       const struct sbrm_ack *ack, s64 price)

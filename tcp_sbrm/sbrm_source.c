@@ -376,7 +376,7 @@ static s64 sbrm_rm(const struct sock *sk, struct sbrm *ca,
  * A queue on the path that marks, where the price comes by the price field,
  * is one more reason to slow down: it cuts as in TCP/RM.
  *
- * Return: change of the window, segments in Q32, size below 2^55.
+ * Return: change of the window, segments in Q32, size below 2^56.
  */
 s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
 		     const struct sbrm_ack *ack, s64 price)

@@ -26,16 +26,16 @@ STEP_MS = 100
 SETTLED_S = 3
 LOOK_S = 0.01
 
-Look = namedtuple("Look", "time bytes delay_ms drops backlog_packets")
+Look = namedtuple("Look", "time bytes delay_ms drops")
 
 
 class Link:
     """A link and flows of sbrm over it, s -> d; rates in bit/s."""
 
     def __init__(self, rate_bps, rtt_ms, flows, seconds, wtps=(W,), most_bps=None,
-                 limit=None, rtts=()):
+                 limit=None):
         """wtps: w of SO_PRIORITY 0, 1, ..; most_bps: what the link is changed
-        to, if that is more; rtts: round trips of ports, ms, by rtt_ms."""
+        to, if that is more; limit: of the queue, packets."""
         self.rate_bps, self.rtt_ms, self.seconds = rate_bps, rtt_ms, seconds
         most_bps = max(rate_bps, most_bps or 0)
         limit = limit or max(1000, round(
@@ -84,8 +84,7 @@ class Link:
                 event = None
             stats = self.path.stats()
             self.looks.append(Look(now, stats.bytes, stats.backlog * 8e3 /
-                                   self.rate_bps, stats.x.full_drops,
-                                   stats.qlen))
+                                   self.rate_bps, stats.x.full_drops))
         sender.wait()
         self.report = json.loads(Path("send.json").read_text())["flows"]
 
@@ -93,12 +92,12 @@ class Link:
         """The looks of some time."""
         return [look for look in self.looks if first_s <= look.time < last_s]
 
-    def utilisation(self, first_s, last_s, rate_bps=None):
+    def utilisation(self, first_s, last_s):
         """Share of the link in use."""
         looks = self.between(first_s, last_s)
         sent = looks[-1].bytes - looks[0].bytes
         return sent * 8 / (looks[-1].time - looks[0].time) / (
-            rate_bps or self.rate_bps)
+            self.rate_bps)
 
     def rates(self, first_s, last_s, flows=None):
         """Payload acknowledged in some time, bit/s for each flow."""
