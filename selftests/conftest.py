@@ -42,6 +42,11 @@ HARMLESS = re.compile(
 # User mode 6.1 walks the address space at fork without its lock: PROVE_RCU
 # says so, of lib/maple_tree.c, and it is no business of ours.
 KNOWN_TRACE = "force_flush_all"
+# Minutes, and about 13 times as long on the debug kernel: with the short forms
+# as long as a boot may take.
+MEASUREMENT = [pytest.mark.full, pytest.mark.skipif(
+    os.environ.get("TOLLWAY_LAB_FLAVOUR") == "debug",
+    reason="measures what the short forms run on the debug kernel")]
 LOG_CHECKS = ["kernel_log_is_clean", "modules_unload", "no_memory_leaks"]
 
 
