@@ -129,12 +129,9 @@ class CaseRun(Run):
     def prepare_case(self, case):
         """A new AQM, the impairments and sysctls of the case."""
         for link, (node, device) in self.topo.priced.items():
-            self.net[node].nameToIntf[device].change_aqm(case["aqm"])
-            wire = self.net[f"w{link}"] if f"w{link}" in self.net else None
-            wanted = case["wires"].get(link, "")
-            if wire and getattr(wire, "impairment", "") != wanted:
-                wire.intfList()[1].impair(wanted)
-                wire.impairment = wanted
+            interface = self.net[node].nameToIntf[device]
+            interface.change_aqm(case["aqm"])
+            interface.impair(case["wires"].get(link, ""))
         own = {self.topo.paths[flow["path"]]["source"]: flow["sysctls"]
                for flow in case["flows"]}
         for host in self.hosts():

@@ -135,55 +135,80 @@ class TollwayIntf(Intf):
         that what TCP hands over at once leaves back to back, as packets.
         """
         commands = [f"ip link set dev {self.name} mtu {mtu} up"]
-        stab = f" stab overhead -{ETHERNET_HEADER_BYTES}" if ip_only else ""
+        self.stab = f" stab overhead -{ETHERNET_HEADER_BYTES}" if ip_only \
+            else ""
+        self.packet, self.ip_only = \
+            packet_bytes or mtu + ETHERNET_HEADER_BYTES, ip_only
+        self.rate_bps, self.delay_ms = rate_bps, delay_ms or 0
+        self.is_shaped, self.impairment = aqm is not None, ""
         if segments:
             commands.append(f"ethtool -K {self.name} tso off gso on")
         if gso_max_segs is not None:
             commands.append(f"ip link set dev {self.name} "
                             f"gso_max_segs {gso_max_segs}")
-        if aqm is not None:
-            packet = packet_bytes or mtu + ETHERNET_HEADER_BYTES
-            # HTB sends as soon as it has no debt: with a burst of a packet an
-            # idle link lets a pair go at once, which is no measure of anything.
-            burst = burst_bytes(rate_bps, packet)
-            quantum = burst
-            if ip_only:
-                burst = packet // PAIRED_BURST
-            place = f"root handle 2:{stab}"
-            if delay_ms:
-                # Only a root may have the table; what is below goes by it.
-                place = "parent 1:1 handle 2:"
-                commands.append(
-                    f"tc qdisc replace dev {self.name} root handle 1:{stab} "
-                    f"netem limit {DELAY_LIMIT_PKTS} delay {delay_ms}ms")
+        self.has_netem = bool(delay_ms or rate_bps and not self.is_shaped)
+        if self.has_netem:
+            commands.append(self.netem_command())
+        if self.is_shaped:
+            # Only a root may have the table; what is below goes by it.
+            place = "parent 1:1 handle 2:" if self.has_netem else \
+                f"root handle 2:{self.stab}"
             commands += [
                 f"tc qdisc replace dev {self.name} {place} htb default 1",
-                f"tc class replace dev {self.name} parent 2: classid 2:1 htb "
-                f"rate {rate_bps}bit burst {burst} cburst {burst} "
-                f"quantum {quantum}",
-                self.aqm_command(aqm)]
-        elif rate_bps or delay_ms:
-            self.netem = f"limit {DELAY_LIMIT_PKTS}"
-            if rate_bps:
-                self.netem += f" rate {rate_bps}bit"
-            self.delay_ms = delay_ms or 0
-            commands.append(f"tc qdisc replace dev {self.name} root "
-                            f"handle 1:{stab} {self.netem_words()}")
+                self.shaper_command(), self.aqm_command(aqm)]
         self.commands = commands
         # Of tc, to be given again with each new AQM.
         self.filters = []
         return super().config(up=None, **params)
 
-    def netem_words(self, impairment=""):
-        """What delays, as words of tc. impairment: more of it, such as
-        "loss 1%"; what follows the delay itself begins with a time."""
+    def netem_command(self):
+        """The tc command of what delays, and has the rate where nothing is
+        shaped."""
+        rate = f" rate {self.rate_bps}bit" \
+            if self.rate_bps and not self.is_shaped else ""
+        # What follows the delay in an impairment may begin with a time.
         delay = f" delay {self.delay_ms:g}ms" if self.delay_ms else ""
-        return f"netem {self.netem}{delay} {impairment}".rstrip()
+        return (f"tc qdisc replace dev {self.name} root handle 1:{self.stab} "
+                f"netem limit {DELAY_LIMIT_PKTS}{rate}{delay} "
+                f"{self.impairment}").rstrip()
+
+    def shaper_command(self):
+        """The tc command of the class with the rate."""
+        # HTB sends as soon as it has no debt: with a burst of a packet an
+        # idle link lets a pair go at once, which is no measure of anything.
+        quantum = burst_bytes(self.rate_bps, self.packet)
+        burst = self.packet // PAIRED_BURST if self.ip_only else quantum
+        return (f"tc class replace dev {self.name} parent 2: classid 2:1 htb "
+                f"rate {self.rate_bps}bit burst {burst} cburst {burst} "
+                f"quantum {quantum}")
+
+    def change(self, rate_bps, delay_ms):
+        """Give the link another rate (bit/s) and delay (ms, or None).
+
+        Raises TollwayError where there is nothing that could have them."""
+        before = self.rate_bps, self.delay_ms
+        self.rate_bps, self.delay_ms = rate_bps, delay_ms or 0
+        if bool(before[0]) != bool(rate_bps) or \
+                self.delay_ms and not self.has_netem:
+            raise TollwayError(f"{self.name} was not built for this rate or "
+                               "delay")
+        if self.is_shaped and rate_bps != before[0]:
+            shell(self.node, self.shaper_command())
+        if self.has_netem:
+            shell(self.node, self.netem_command())
 
     def impair(self, impairment):
-        """Give the delay another impairment, or none."""
-        shell(self.node, f"tc qdisc replace dev {self.name} root handle 1: "
-                         f"{self.netem_words(impairment)}")
+        """Give what delays another impairment, in words of tc such as
+        "loss 1%", or none ("").
+
+        Raises TollwayError where nothing delays."""
+        if impairment == self.impairment:
+            return
+        if not self.has_netem:
+            raise TollwayError(f"{self.name} has no delay that could have "
+                               f"{impairment!r}")
+        self.impairment = impairment
+        shell(self.node, self.netem_command())
 
     def aqm_command(self, aqm):
         """The tc command that makes `aqm` the leaf of the new shaper."""
@@ -289,6 +314,17 @@ class PathTopo(Topo):
             self.links_described[link] = {
                 "capacity_bps": rate_bps, "delay_ms": delay_ms,
                 "bottleneck": True}
+
+    def ends(self):
+        """{interface: (node, its parameters)}, see TollwayIntf.config()."""
+        found = {}
+        for first, second, link in self.links(withInfo=True):
+            for node, number in ((first, 1), (second, 2)):
+                common = {key: value for key, value in link.items()
+                          if key[-1] not in "12"}
+                found[link[f"intfName{number}"]] = (node, {
+                    **common, **(link.get(f"params{number}") or {})})
+        return found
 
     def path(self, name, source, sink, links, rtt_ms):
         """Name the way from one host to another."""

@@ -38,17 +38,13 @@ def network(*words):
 def shape(made, link, rate_bps):
     """Let the shaper of a link have another rate than it should."""
     node, device = made.topo.priced[link]
-    size = made.topo.packet_bytes
-    shell(made.net[node],
-          f"tc class change dev {device} parent 2: classid 2:1 htb "
-          f"rate {rate_bps}bit burst {size} cburst {size} quantum {size}")
+    made.net[node].nameToIntf[device].change(rate_bps, None)
 
 
 def delay(made, more_ms):
     """Let the way to the first source be longer than it should."""
     edge = made.net["s1"].nameToIntf["s1-r1"]
-    edge.delay_ms += more_ms
-    edge.impair("")
+    edge.change(edge.rate_bps, edge.delay_ms + more_ms)
 
 
 def passed(made):
