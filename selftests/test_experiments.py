@@ -176,16 +176,19 @@ def test_every_named_queue_has_all_its_parameters(name, aqm):
 
 
 @pytest.mark.parametrize("cc, sink", [
-    ("sbrm", "sbrm"), ("cp", "cp"), ("reno", "reno"), ("rm", None)])
+    ("sbrm", "sbrm"), ("cp", "cp"), ("reno", "reno"), ("dctcp", "dctcp"),
+    ("rm", None)])
 def test_receivers(cc, sink):
     """TCP/RM has to do with any receiver (CP05 5.6.2)."""
     assert job("single-bottleneck", cc)["sink_cc"] == sink
 
 
 @pytest.mark.parametrize("cc, default", [("sbrm", "sbrm"), ("rem", "rem"),
-                                         ("cp", None), ("reno", None)])
+                                         ("cp", None), ("dctcp", None),
+                                         ("reno", None)])
 def test_default_of_hosts(cc, default):
-    """No namespace but the first may have cp as its default: it is restricted."""
+    """No namespace but the first may have cp or dctcp as its default: they are
+    restricted."""
     assert job("single-bottleneck", cc)["sysctls"].get(
         "net.ipv4.tcp_congestion_control") == default
 

@@ -12,10 +12,10 @@ from .traffic import PRIORITIES
 # Congestion controls of tcp_sbrm, which have a willingness to pay.
 PRICED = ("sbrm", "rm", "rem", "cp")
 # Those whose receivers must run them too: they echo each mark or price.
-ECHOED = ("sbrm", "rem", "cp")
+ECHOED = ("sbrm", "rem", "cp", "dctcp")
 # Restricted: the kernel takes them as the default of its first namespace only.
 # A socket may have them by CAP_NET_ADMIN.
-RESTRICTED = ("cp", "ppx")
+RESTRICTED = ("cp", "ppx", "dctcp")
 
 _LAWS = {
     "rem-pc1": "mark rem-pc1 phi {link_phi} gamma {gamma:g} delta {delta:g} "
