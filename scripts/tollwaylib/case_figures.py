@@ -151,6 +151,8 @@ def rates(raw, name, out, window_units=50):
 
 def utilization(raw, name, out, window_units=25):
     """Utilisation of the links in windows of 25 units (as PP94 Figure 13)."""
+    links = CaseData(raw, _case(raw, name)).links
+
     def draw(axes, case, unit_s):
         width_s = window_units / 100 * unit_s
         at = np.arange(width_s, case["duration_s"], width_s)
@@ -158,7 +160,7 @@ def utilization(raw, name, out, window_units=25):
             sent = np.interp(at, sampled["t_s"], sampled["bytes"]) \
                 - np.interp(at - width_s, sampled["t_s"], sampled["bytes"])
             axes.step(at / unit_s, 800 * sent / width_s
-                      / raw["links"][link]["capacity_bps"], where="pre",
+                      / links[link]["capacity_bps"], where="pre",
                       color=PALETTE[index], label=f"link {link}")
         return 100
     return _one(raw, name, out, "utilisation [%]", draw)

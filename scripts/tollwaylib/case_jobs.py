@@ -12,8 +12,8 @@ transfer is theory.fluid_completions().
 from . import theory
 from .errors import TollwayError
 from .experiment import Variant
-from .settings import (PACKET_PAIR, aqm_words, known_aqm, packet_pair_sysctls,
-                       sysctls)
+from .settings import (ECHOED, PACKET_PAIR, PRICED, aqm_words, known_aqm,
+                       packet_pair_sysctls, sysctls)
 
 TCP_HEADER_BYTES = 40
 UDP_HEADER_BYTES = 28
@@ -112,22 +112,19 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
 
     Arguments as for experiments.job(); duration_s: no case is longer.
     """
-    cases = [_case_job(case, cc, aqm, values, duration_s, seed)
+    cases = [_case_job(experiment, case, cc, aqm, values, duration_s, seed)
              for case in experiment.cases(values)
              if values["only"] in case.name]
     if not cases:
         raise TollwayError(f"--set only={values['only']}: {experiment.name} "
                            f"has no such case")
-    shape = experiment.shape(values)
     return {
         "experiment": experiment.name,
-        "topology": [experiment.topology, {
-            "packet_bytes": values["packet_bytes"],
-            "rate_bps": round(values["rate_mbit"] * 1e6),
-            "edge_bps": round(values["edge_mbit"] * 1e6), **shape}],
+        "topology": [experiment.topology, _network(experiment, values)],
         "aqm": _words(aqm, values),
         "parameters": dict(values, cc=cc, aqm=known_aqm(aqm),
-                           duration_s=duration_s, wtp=None,
+                           duration_s=duration_s,
+                           wtp=[values["wtp"]] if cc in PRICED else None,
                            **({"variant": variant.name} if variant else {})),
         "cases": cases, "flows": [],
         "virtual_s": sum(case["duration_s"] + 5 for case in cases),
@@ -137,28 +134,39 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
         "bounds": [bound for names, make in experiment.bounds
                    if {f"{cc}+{known_aqm(aqm)}"}.issuperset(names)
                    for bound in make(values)],
-        "seed": seed, "sink_cc": None,
-        "sysctls": _sysctls(cc, values),
+        "seed": seed, "sink_cc": cc if cc in ECHOED else None,
+        "sysctls": _sysctls(experiment, cc, values),
     }
 
 
+def _network(experiment, values):
+    """Keywords of the topology."""
+    return {"packet_bytes": values["packet_bytes"],
+            "rate_bps": round(values["rate_mbit"] * 1e6),
+            "edge_bps": round(values["edge_mbit"] * 1e6),
+            **experiment.shape(values)}
+
+
 def _words(aqm, values):
-    """tc words; fq_codel has the room of the experiment."""
-    if aqm == "fq_codel":
-        return f"fq_codel limit {values['buffer']}"
-    return aqm_words(aqm, values)
+    """tc words; codel and fq_codel have the room of the experiment."""
+    words = aqm_words(aqm, values).split()
+    if words[0] in ("codel", "fq_codel") and "limit" not in words:
+        words[1:1] = ["limit", str(values["buffer"])]
+    return " ".join(words)
 
 
-def _sysctls(cc, values):
+def _sysctls(experiment, cc, values):
     """Timestamps would take 12 bytes of each packet."""
-    found = {**sysctls(cc, values, [1]), "net.ipv4.tcp_timestamps": 0}
+    found = {**sysctls(cc, values, [values["wtp"]]),
+             "net.ipv4.tcp_timestamps": 0, **experiment.sysctls}
     if cc in PACKET_PAIR:
         found.update(packet_pair_sysctls(values))
     return found
 
 
-def _case_job(case, cc, aqm, values, duration_s, seed):
+def _case_job(experiment, case, cc, aqm, values, duration_s, seed):
     mine = {**values, **case.values}
+    built, network = (_network(experiment, given) for given in (values, mine))
     whole_s = round(min(case.duration_s, duration_s), 6)
     flows = []
     for number, flow in enumerate(case.flows, 1):
@@ -172,8 +180,10 @@ def _case_job(case, cc, aqm, values, duration_s, seed):
             "cc": None if "udp" in flow else flow.get("cc") or cc,
             "sysctls": flow.get("sysctls", {}),
             "words": _flow_words(flow, mine, seed)})
-    changed = {key: value for key, value in _sysctls(cc, mine).items()
-               if _sysctls(cc, values).get(key) != value}
+    known = _sysctls(experiment, cc, values)
+    changed = {key: value for key, value in
+               {**_sysctls(experiment, cc, mine), **case.sysctls}.items()
+               if known.get(key) != value}
     return {"name": case.name, "point": case.point or case.name, "x": case.x,
             "series": case.series, "rtt_s": case.rtt_s,
             "aqm": _words(aqm, mine), "sysctls": changed,
@@ -181,6 +191,7 @@ def _case_job(case, cc, aqm, values, duration_s, seed):
             "sample_ms": case.sample_ms or values["flow_sample_ms"],
             "queue_us": case.queue_us or values["queue_sample_us"],
             "classes": case.classes, "wires": case.wires,
+            "network": None if network == built else network,
             "cc_info": cc in PACKET_PAIR, "flows": flows}
 
 
@@ -199,7 +210,7 @@ def _flow_words(flow, values, seed):
         if "on_off" in flow:
             words += " on={} off={}".format(*flow["on_off"])
         return words
-    words = ["connect=early"]
+    words = ["connect=early"] if flow.get("early", True) else []
     if flow.get("packets") is not None:
         words.append(f"bytes={flow['packets'] * payload(values)}")
     made = flow.get("words")

@@ -23,7 +23,9 @@ class CaseData:
     """One raw case, with what its kinds of metrics need."""
 
     def __init__(self, raw, case):
-        self.case, self.links, self.paths = case, raw["links"], raw["paths"]
+        self.case, self.paths = case, raw["paths"]
+        # As the network was built, but for what the case changed.
+        self.links = {**raw["links"], **case.get("links", {})}
         self.mss = raw["mss_bytes"]
         self.packet_bytes = raw["parameters"]["packet_bytes"]
         self.warmup_s = raw["parameters"]["warmup_s"]

@@ -86,11 +86,13 @@ class CaseExperiment(Experiment):
     keywords of the topology. metrics: what is measured of each case, see
     cases.py. bounds: [(names, of the parameters the bounds)]. pictures: what
     the report shows, see case_figures.py. x_title: of the x of its cases.
+    sysctls: {name: value} of all hosts, beside those of source and queue.
     """
     shape: Callable = None
     metrics: tuple = ()
     pictures: tuple = ()
     x_title: str = None
+    sysctls: dict = field(default_factory=dict)
 
     def parameters(self):
         return {**super().parameters(), "only": SPECIAL["only"]}
@@ -102,16 +104,21 @@ class Case:
 
     name: unique in the experiment. flows: dicts with name, path, role and
     start_s, and stop_s, packets (of a transfer), optimal_s, words (of the flow
-    file) and cc where they differ from the case's end, none, none, none and the
-    run's. values: parameters that differ from the run's. point: what repeated
-    cases have in common; x, series: where it stands in a figure. duration_s:
-    when everything stops. wires: {link: impairment of its wire}.
+    file), cc and early (is it connected before its start?) where they differ
+    from the case's end, none, none, none, the run's and True. values: parameters
+    that differ from the run's; where the shape of the experiment or the rate
+    of its links follow from them, the links are changed. sysctls: {name: value}
+    of all hosts that differ from the run's; each case has to have them, since
+    nobody sets them back. point: what repeated cases have in common; x, series:
+    where it stands in a figure. duration_s: when everything stops. wires:
+    {link: impairment of its delay, words of netem}.
     expected: numbers that theory gives.
     """
     name: str
     flows: tuple
     duration_s: float
     values: dict = field(default_factory=dict)
+    sysctls: dict = field(default_factory=dict)
     point: str = None
     x: float = None
     series: str = None

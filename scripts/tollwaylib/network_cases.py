@@ -6,7 +6,7 @@ import re
 import time
 
 from .errors import TollwayError
-from .network import GRACE_S, Run
+from .network import GRACE_S, Run, topology
 from .topo import address_of, shell
 from .traffic import SINK_PORT, flow_line
 
@@ -35,6 +35,36 @@ class CaseRun(Run):
     def most_flows(self):
         return max(len(case["flows"]) for case in self.job["cases"])
 
+    def calibrate(self):
+        """Calibrate the network as it is built, of which the result is
+        returned, and as each case that changes it wants it."""
+        found = super().calibrate()
+        changed = {str(case["network"]): case["network"]
+                   for case in self.job["cases"] if case["network"]}
+        for keywords in changed.values():
+            self.adapt(keywords)
+            super().calibrate()
+        self.adapt(None)
+        return found
+
+    def adapt(self, keywords):
+        """Make the network what its topology is with these keywords (None:
+        those that it was built with). Rates and delays of links may differ."""
+        name, built = self.job["topology"]
+        wanted = topology(name)(aqm=self.job["aqm"], **(keywords or built))
+        ends = self.topo.ends()
+        for device, (node, parameters) in wanted.ends().items():
+            known = ends[device][1]
+            other = {key for key in known | parameters
+                     if known.get(key) != parameters.get(key)}
+            if other - {"rate_bps", "delay_ms"}:
+                raise TollwayError(f"{device} was built with another "
+                                   f"{', '.join(sorted(other))}")
+            if other:
+                self.net[node].nameToIntf[device].change(
+                    parameters.get("rate_bps"), parameters.get("delay_ms"))
+        self.topo = wanted
+
     def measure(self, calibration):
         """Run the cases one after another."""
         if self.job["traffic"] != "tollway":
@@ -42,7 +72,8 @@ class CaseRun(Run):
                                f"{self.job['experiment']} needs tollway")
         tracers = [self.tracer(link) for link in self.topo.priced] \
             if self.job["trace"] else []
-        sinks = {name: self.sink(name, time.monotonic_ns()) for name in
+        sinks = {name: self.sink(name, time.monotonic_ns(),
+                                 self.job["sink_cc"]) for name in
                  sorted({path["sink"] for path in self.topo.paths.values()})}
         phases = random.Random(self.job["seed"])
         cases = []
@@ -51,6 +82,7 @@ class CaseRun(Run):
                           f"{case['name']}")
             cases.append(self.measure_case(case, phases))
         self.stop_sinks(sinks)
+        self.adapt(None)
         raw = {
             "schema": 1, "experiment": self.job["experiment"],
             "parameters": dict(self.parameters), "seed": self.job["seed"],
@@ -110,7 +142,9 @@ class CaseRun(Run):
                                         "bytes", "connected_s", "error")}
         keep = ("name", "point", "x", "series", "rtt_s", "values",
                 "duration_s", "wires", "aqm")
-        return {**{key: case[key] for key in keep}, "flows": flows,
+        # What links are is said where they are not as they were built.
+        links = {"links": self.topo.links_described} if case["network"] else {}
+        return {**{key: case[key] for key in keep}, **links, "flows": flows,
                 "queues": {link: dict(sampled[link],
                                       stats_at_end=at_end[link],
                                       class_peaks=peaks.get(link, {}))
@@ -127,7 +161,8 @@ class CaseRun(Run):
             re.MULTILINE | re.DOTALL)}
 
     def prepare_case(self, case):
-        """A new AQM, the impairments and sysctls of the case."""
+        """The links, a new AQM, the impairments and sysctls of the case."""
+        self.adapt(case["network"])
         for link, (node, device) in self.topo.priced.items():
             interface = self.net[node].nameToIntf[device]
             interface.change_aqm(case["aqm"])
