@@ -364,8 +364,10 @@ def raw(**changes):
             "flows": [flow(1, 2.0, done), flow(2, None, half)],
             "queues": {"R1": {
                 "t_s": times, "backlog_pkts": [3] * 20 + [11] * 21,
+                # The queue holds super-packets of 1000 bytes.
+                "backlog_bytes": [3000] * 20 + [11000] * 20 + [25000],
                 "bytes": [min(5000 * index, 100000) for index in range(41)],
-                "drops": [0] * 41, "classes": classes,
+                "drops": [1] * 10 + [3] * 21 + [4] * 10, "classes": classes,
                 # Between the samples there was more.
                 "class_peaks": {"10:1": 2, "10:2": 14},
                 "stats_at_end": {"drops": 4, "bytes": 1, "packets": 1}}}}],
@@ -395,12 +397,21 @@ def measured(kind, **words):
     ("last_s", {}, None), ("finished", {}, 1), ("retransmits", {}, 3),
     ("retransmits", {"role": "two"}, 2), ("goodput_sent", {}, 1 - 3 / 200),
     ("loss_part", {"role": "one"}, 1 / 101), ("drops", {}, 4),
+    ("drops", {"from_s": 0.9}, 3), ("drops", {"from_s": 1.0, "to_s": 3.0}, 0),
+    ("drops", {"from_part": 0.75}, 1), ("drops", {"from_s": 4.0}, None),
     ("loss_rate", {"role": "one"}, 10), ("losses_each", {}, 2),
     ("retransmission_rate", {"role": "one"}, 2.5),
     # Sent again once, and four were lost.
     ("sent_needlessly", {"role": "one"}, -3),
     ("queue_min", {"link": "R1", "from_s": 2.5}, 11),
     ("queue_max", {"link": "R1", "to_rtt": 3}, 3),
+    # 400 kb/s carry 50 bytes in a ms.
+    ("delay_mean_ms", {"link": "R1", "to_s": 1.9}, 60),
+    ("delay_mean_ms", {"link": "R1", "from_s": 1.9, "to_s": 2.0}, 140),
+    ("delay_max_ms", {"link": "R1", "to_s": 1.9}, 60),
+    ("delay_max_ms", {"link": "R1", "from_part": 0.5}, 500),
+    # Of 21 samples the last is 25000 bytes: a fifth of the way to it.
+    ("delay_p99_ms", {"link": "R1", "from_part": 0.5}, 220 + 0.8 * 280),
     ("utilization", {"link": "R1", "to_s": 2.0}, 1.0),
     ("utilization", {"link": "R1", "from_s": 2.0, "to_s": 3.0}, 0.0),
     ("full_at", {"link": "R1", "units": 40, "level": 0.99}, 0.4),
@@ -412,16 +423,81 @@ def measured(kind, **words):
     # The first is gone before the end of this window.
     ("jain", {"to_s": 3.0}, 1.0),
     ("share_error", {"to_s": 2.0}, 1 - 2 / (1 + 2300 / 1000)),
+    # The second has all of what is left when the first is gone.
+    ("share_error", {"to_s": 3.0}, 0),
     ("class_mean", {"from_s": 2.5}, 5.5), ("class_peak", {"role": "two"}, 14),
     ("class_jain", {"from_s": 2.5}, theory.jain_index([2, 9])),
     ("estimate_error", {"from_s": 2.5}, 7),
     # Windows that the run did not reach.
     ("estimate_error", {"from_s": 4.0}, None),
     ("goodput_share", {"from_rtt": 20}, None),
-    ("share_error", {"from_s": 5.0}, None)])
+    ("share_error", {"from_s": 5.0}, None),
+    ("delay_p99_ms", {"link": "R1", "from_s": 4.0}, None)])
 def test_kinds_of_metrics(kind, words, value):
     found = measured(kind, **words)
     assert found == (value if value is None else pytest.approx(value))
+
+
+def settled(first, second, changes=(), **words):
+    """settled_s of two flows over 100 packets/s, each of which has acknowledged
+    packets at a rate in each of four seconds. changes: to the flows."""
+    made = raw(metrics=[{"key": "m", "kind": "settled_s", "title": "m",
+                         "digits": 1, "words": {
+                             "link": "R1", "width_s": 0.5, "step_s": 0.1,
+                             "part": 0.15, "level": 0.9, **words}}])
+    flows = made["cases"][0]["flows"]
+    for flow, rates in zip(flows, (first, second)):
+        flow["packets"] = None
+        flow["final"]["transfers"] = []
+        flow["samples"]["bytes_acked"] = [460 * sum(
+            rate * min(max(t / 10 - second, 0), 1)
+            for second, rate in enumerate(rates)) for t in range(41)]
+    for flow, change in zip(flows, changes):
+        flow.update(change)
+    return results.analyse(made)["cases"][0]["metrics"]["m"]
+
+
+def test_when_shares_are_settled():
+    even = [50] * 4
+    assert settled(even, even) == 0
+    # From 0.8 s on it is 62, from 0.9 s on 56 packets/s.
+    assert settled([80] + even[1:], [20] + even[1:]) == pytest.approx(1.3)
+    # 15 % are allowed, and nine tenths of the link.
+    assert settled([57] * 4, [43] * 4) == 0
+    assert settled([58] * 4, [42] * 4) is None
+    assert settled([43, 44, 45.5, 45.5], [43, 44, 45.5, 45.5]) \
+        == pytest.approx(2.3)
+    assert settled([44] * 4, [44] * 4, level=0.85) == 0
+    # Whoever is alone and as slow is far below what there is.
+    assert settled(even, even, [{}, {"stop_s": 2.0}]) is None
+    # Once is not for good.
+    assert settled([50, 20, 50, 20], [50, 80, 50, 80]) is None
+
+
+def test_shares_are_settled_after_the_last_change():
+    late = {"start_s": 1.0}
+    assert settled([100, 70, 50, 50], [0, 30, 50, 50], [{}, late]) \
+        == pytest.approx(1.3)
+    assert settled([50, 50, 70, 100], [50, 50, 0, 0], [{}, {"stop_s": 2.0}]) \
+        == pytest.approx(1.3)
+    # A window is so long that a packet does not matter: 20 of each of two
+    # flows over 100 packets/s.
+    assert settled([50] * 4, [50] * 4, width_s=3.8) == 0
+    assert settled([50] * 4, [50] * 4, [{}, {"start_s": 3.7}],
+                   width_s=0.1) is None
+
+
+def test_links_are_those_of_the_case():
+    made = raw(metrics=[
+        {"key": kind, "kind": kind, "title": kind, "digits": 1,
+         "words": {"link": "R1", "to_s": 1.9, "role": "one"}} for kind in
+        ("utilization", "delay_max_ms", "goodput_share")])
+    found = [results.analyse(made)["cases"][0]["metrics"]]
+    made["cases"][0]["links"] = {"R1": {"capacity_bps": 800000,
+                                        "bottleneck": True}}
+    found.append(results.analyse(made)["cases"][0]["metrics"])
+    for key in found[0]:
+        assert found[1][key] == pytest.approx(found[0][key] / 2), key
 
 
 def test_kinds_that_do_not_exist_are_refused():
