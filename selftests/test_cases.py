@@ -11,7 +11,8 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
-from tollwaylib import case_jobs, cases, experiments, network  # noqa: E402
+from tollwaylib import case_figures, case_jobs, cases  # noqa: E402
+from tollwaylib import experiments, network  # noqa: E402
 from tollwaylib import published, report, results, tables  # noqa: E402
 from tollwaylib import theory  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
@@ -180,8 +181,9 @@ def test_every_metric_has_a_kind(name):
         assert bound["case"] in there and bound["metric"] in keys
         assert bound.get("of_case", bound["case"]) in there
     for kind, what in made["pictures"]:
-        assert what in (keys if kind == "curve" else
-                        {case["name"] for case in made["cases"]})
+        wanted = [panel["key"] for panel in what] if kind == "curves" else [what]
+        assert set(wanted) <= (keys if kind in case_figures.OF_METRICS else
+                               {case["name"] for case in made["cases"]})
     json.dumps(made)
 
 
@@ -676,7 +678,9 @@ def test_a_report_of_cases(tmp_path):
         made["parameters"]["cc"] = cc
         made["pictures"] = [
             ["curve", "completion_ms"], ["queue", "a"], ["sequence", "a"],
-            ["class_queues", "a"], ["rates", "a"], ["utilization", "b"]]
+            ["class_queues", "a"], ["rates", "a"], ["utilization", "b"],
+            ["curves", [{"key": "completion_ms", "log": True},
+                        {"key": "v", "log": False}]]]
         folder = tmp_path / cc / "seed-1"
         folder.mkdir(parents=True)
         made["trace_sha256"] = str(number) * 64
@@ -684,8 +688,64 @@ def test_a_report_of_cases(tmp_path):
         results.write_json_atomic(folder / "result.json",
                                   results.analyse(made))
     page = report.write_report(tmp_path).read_text()
-    assert page.count("<figure>") == 13
+    # Seven of each, and two of both.
+    assert page.count("<figure>") == 16
+    assert "completion_ms, v of each source and queue" in page
     assert "pp + fq_rr" in page and "cubic + fq_rr" in page
+
+
+def drawn(monkeypatch, tmp_path, values, log=True):
+    """What curves() draws for {combination: {series: [(x, value)]}}."""
+    wholes = []
+    for cc, series in values.items():
+        wholes.append({
+            "parameters": {"cc": cc, "aqm": "q"}, "x_title": "x",
+            "columns": [{"key": "k", "title": "k [%]", "digits": 1}],
+            "cases": [{"name": f"{name} {x}", "x": x, "series": name,
+                       "metrics": {"k": value}}
+                      for name, points in series.items()
+                      for x, value in points]})
+    figures = []
+    monkeypatch.setattr(case_figures, "save",
+                        lambda figure, out: figures.append(figure) or [out])
+    if not case_figures.curves(wholes, [{"key": "k", "log": log}],
+                               tmp_path / "x"):
+        return None
+    return {axes.get_title("left"): axes for axes in figures[0].axes
+            if axes.lines}
+
+
+def test_curves_have_a_column_for_each_series(monkeypatch, tmp_path):
+    found = drawn(monkeypatch, tmp_path, {
+        "a": {"one": [(1, 0.02), (1000, 0.5)], "four": [(1, 0.03)]},
+        "b": {"one": [(1, 4.0), (1000, None)], "four": [(1, 0.04)]}})
+    assert list(found) == ["one", "four"]
+    # In per cent; what never was is a gap; limits are the same for all.
+    assert [list(line.get_ydata()) for line in found["four"].lines] \
+        == [[3], [4]]
+    assert list(found["one"].lines[0].get_ydata()) == [2, 50]
+    ((first, missing),) = [line.get_ydata() for line in
+                           found["one"].lines[1:]]
+    assert first == 400 and missing != missing
+    for axes in found.values():
+        assert axes.get_yscale() == "log" and axes.get_ylim() == (1, 1000)
+    assert found["one"].get_xscale() == "log"
+    linear = drawn(monkeypatch, tmp_path, {
+        "a": {"one": [(1, 0.02)], "four": [(1, 0.5)]},
+        "b": {"one": [(1, 0.9)], "four": [(1, 0.1)]}}, log=False)
+    for axes in linear.values():
+        assert axes.get_yscale() == "linear"
+        assert axes.get_ylim()[0] == 0 and axes.get_ylim()[1] > 90
+
+
+def test_curves_of_one_result_are_its_series(monkeypatch, tmp_path):
+    found = drawn(monkeypatch, tmp_path, {
+        "a": {"one": [(1, 0.02)], "four": [(1, 0.03)]}})
+    assert list(found) == ["a + q"]
+    assert [line.get_label() for line in found["a + q"].lines] \
+        == ["one", "four"]
+    assert drawn(monkeypatch, tmp_path, {"a": {"one": [(1, None)]}}) is None
+    assert drawn(monkeypatch, tmp_path, {"a": {"one": [(None, 0.3)]}}) is None
 
 
 @pytest.mark.parametrize("name", BENCHES)

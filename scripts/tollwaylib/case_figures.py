@@ -13,6 +13,7 @@ from .figures import (PALETTE, STYLE, THEORY, headroom, legend_above, plt,
 from .results import mean_of
 from .tables import combination
 
+_PLAIN = "{x:g}"
 # More sources than this are not told apart.
 _SOURCES = 6
 
@@ -187,24 +188,66 @@ def frames(raw, name, out):
     return _one(raw, name, out, "coded [Mbit/s]", draw)
 
 
+def _series(whole, key):
+    """(the column of a metric, {series: [(x, value or None)]} of its cases that
+    have an x; parts in per cent where the column is)."""
+    column = next(column for column in whole["columns"]
+                  if column["key"] == key)
+    factor = 100 if column["title"].endswith("[%]") else 1
+    found = {}
+    for point in whole["cases"]:
+        if point["x"] is not None:
+            value = mean_of(point["metrics"][key])
+            found.setdefault(point["series"], []).append(
+                (point["x"], None if value is None else factor * value))
+    return column, found
+
+
+def _known(points):
+    return [(x, value) for x, value in points if value is not None]
+
+
+def _lines(axes, drawn):
+    """Draw [(label, [(x, value or None)])]: a line is interrupted where there
+    is no value."""
+    for index, (label, points) in enumerate(drawn):
+        at, values = zip(*points)
+        axes.plot(at, [np.nan if value is None else value for value in values],
+                  marker="o", markersize=4,
+                  color=PALETTE[index % len(PALETTE)],
+                  linestyle="--" if index >= len(PALETTE) else "-",
+                  label=label)
+    at = [x for _, points in drawn for x, _ in points]
+    # Sizes of files and rates of links go over several powers of ten.
+    if min(at) > 0 and max(at) / min(at) > 50:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(_PLAIN)
+        axes.xaxis.set_minor_formatter("")
+
+
+def _limit(axes, drawn, log=False):
+    """Limits of the y axis for lines: from 0, or whole powers of ten."""
+    values = [value for _, points in drawn for _, value in _known(points)
+              if value > 0]
+    if not log or not values:
+        headroom(axes, max(values, default=0))
+        return
+    axes.set_yscale("log", nonpositive="mask")
+    axes.yaxis.set_major_formatter(_PLAIN)
+    axes.yaxis.set_minor_formatter("")
+    least, most = np.log10(min(values)), np.log10(max(values))
+    axes.set_ylim(10 ** np.floor(least), 10 ** max(np.ceil(most),
+                                                   np.floor(least) + 1))
+
+
 def curve(wholes, key, out):
     """A metric against the x of its cases: a panel for each series if several
     results are compared, else a line. None if no case has it."""
     first = wholes[0]
-    column = next(column for column in first["columns"]
-                  if column["key"] == key)
-    factor = 100 if column["title"].endswith("[%]") else 1
-
-    def series(whole):
-        found = {}
-        for point in whole["cases"]:
-            value = mean_of(point["metrics"][key])
-            if value is not None and point["x"] is not None:
-                found.setdefault(point["series"], []).append(
-                    (point["x"], factor * value))
-        return found
-
-    lines = [(combination(whole), series(whole)) for whole in wholes]
+    column = _series(first, key)[0]
+    lines = [(combination(whole), {
+        name: _known(points) for name, points in _series(whole, key)[1].items()
+        if _known(points)}) for whole in wholes]
     if len(wholes) > 1:
         names = list(dict.fromkeys(name for _, found in lines
                                    for name in found))
@@ -224,20 +267,58 @@ def curve(wholes, key, out):
             len(panels), 1, figsize=(9, 1.2 + 2.8 * len(panels)),
             squeeze=False)
         for (name, drawn), axes in zip(panels, grid[:, 0]):
-            for index, (label, points) in enumerate(drawn):
-                axes.plot(*zip(*points), marker="o", markersize=4,
-                          color=PALETTE[index % len(PALETTE)],
-                          linestyle="--" if index >= len(PALETTE) else "-",
-                          label=label)
+            _lines(axes, drawn)
+            _limit(axes, drawn)
             axes.set_title(name or column["title"])
             axes.set_ylabel(column["title"])
-            headroom(axes, max(y for _, points in drawn for _, y in points))
             axes.legend(ncol=4)
-            at = [x for _, points in drawn for x, _ in points]
-            # Sizes of files go over several powers of ten.
-            if min(at) > 0 and max(at) / min(at) > 50:
-                axes.set_xscale("log")
         grid[-1, 0].set_xlabel(first["x_title"] or "")
+        return save(figure, out)
+
+
+def curves(wholes, panels, out):
+    """Several metrics against the x of the cases, one below another: a column
+    and in it a line for each of the results if several are compared, else one
+    column with a line for each series. None if no case has any of them.
+
+    panels: see experiment.panel(). What never happened is missing.
+    """
+    def drawn(key):
+        """{head of a column: its lines}."""
+        if len(wholes) == 1:
+            return {combination(wholes[0]):
+                    list(_series(wholes[0], key)[1].items())}
+        found = {}
+        for whole in wholes:
+            for name, points in _series(whole, key)[1].items():
+                found.setdefault(name, []).append((combination(whole), points))
+        return found
+
+    rows = [(panel, _series(wholes[0], panel["key"])[0]["title"],
+             drawn(panel["key"])) for panel in panels]
+    heads = list(rows[0][2])
+    if not any(_known(points) for _, _, found in rows
+               for lines in found.values() for _, points in lines):
+        return None
+    with plt.rc_context(STYLE):
+        # The row above the panels is for the legend of all of them.
+        figure, (above, *grid) = plt.subplots(
+            len(rows) + 1, len(heads), squeeze=False, sharex="col",
+            sharey="row", figsize=(4 + 5 * len(heads), 1.6 + 2.4 * len(rows)),
+            height_ratios=[0.25] + [1] * len(rows))
+        for axes in above:
+            axes.set_axis_off()
+        for line, (panel, title, found) in zip(grid, rows):
+            for axes, head in zip(line, heads):
+                _lines(axes, found[head])
+            _limit(line[0], sum(found.values(), []), panel["log"])
+            line[0].set_ylabel(title)
+        for axes, head in zip(grid[0], heads):
+            axes.set_title(head)
+        for axes in grid[-1]:
+            axes.set_xlabel(wholes[0]["x_title"] or "")
+        above[0].legend(*grid[0][0].get_legend_handles_labels(), ncol=3,
+                        loc="center left").set_in_layout(False)
         return save(figure, out)
 
 
@@ -250,3 +331,5 @@ CAPTIONS = {
     "sequence": "Packets acknowledged", "rates": "Rates of sources",
     "utilization": "Utilisation in windows of 25 hundredths of a round trip",
     "frames": "Rates of coders"}
+# What shows metrics of all cases, of one result or of several.
+OF_METRICS = {"curve": curve, "curves": curves}

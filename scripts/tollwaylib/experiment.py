@@ -146,6 +146,12 @@ def metric(key, kind, title, digits=1, **words):
             "words": words}
 
 
+def panel(key, log=False):
+    """A panel of the picture "curves" of a CaseExperiment: a metric's key, and
+    whether its axis is logarithmic."""
+    return {"key": key, "log": log}
+
+
 def case_bound(name, case, key, operator, value, of_case=None):
     """A bound on a metric of a case; of_case: value is a part of what the case
     of that name measured."""

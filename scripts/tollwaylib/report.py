@@ -280,16 +280,27 @@ def _case_curves(groups, experiments, directory):
                   and "cases" in group.whole]
         if len(chosen) < 2:
             continue
-        for kind, key in chosen[0].raw["pictures"]:
-            if kind != "curve":
+        for kind, what in chosen[0].raw["pictures"]:
+            if kind not in case_figures.OF_METRICS:
                 continue
-            paths = case_figures.curve(
-                [group.whole for group in chosen], key,
-                directory / "figures" / f"{experiment}-{key}")
+            paths = case_figures.OF_METRICS[kind](
+                [group.whole for group in chosen], what,
+                directory / "figures" / f"{experiment}-{_slug(_keys(what))}")
             if paths:
-                parts.append(_figure(paths,
-                                     f"{key} of each source and queue"))
+                parts.append(_figure(
+                    paths, f"{_keys(what)} of each source and queue"))
     return "\n".join(parts)
+
+
+def _keys(what):
+    """The metrics of a picture, in words: it names one or has panels."""
+    return what if isinstance(what, str) else ", ".join(
+        panel["key"] for panel in what)
+
+
+def _slug(text):
+    """A part of a file name."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")
 
 
 def _same_links(wholes):
@@ -303,10 +314,10 @@ def _same_links(wholes):
 def _name(group, taken):
     """A file name for a group's figures that no other group has."""
     parameters = group.whole["parameters"]
-    base = re.sub(r"[^A-Za-z0-9]+", "-", "-".join(
+    base = _slug("-".join(
         str(part) for part in (group.whole["experiment"],
                                parameters.get("cc", ""),
-                               parameters.get("aqm", "")))).strip("-")
+                               parameters.get("aqm", ""))))
     name, count = base, 1
     while name in taken:
         count += 1
@@ -363,12 +374,13 @@ def _figures(group, directory, name):
 
 def _case_pictures(group, base):
     for kind, what in group.raw["pictures"]:
-        slug = re.sub(r"[^A-Za-z0-9]+", "-", f"{kind}-{what}").strip("-")
+        of_metrics = kind in case_figures.OF_METRICS
+        slug = _slug(f"{kind}-{_keys(what) if of_metrics else what}")
         out = base.with_name(f"{base.name}-{slug}")
-        if kind == "curve":
-            paths = case_figures.curve([group.whole], what, out)
+        if of_metrics:
+            paths = case_figures.OF_METRICS[kind]([group.whole], what, out)
             if paths:
-                yield _figure(paths, f"{what} of each case")
+                yield _figure(paths, f"{_keys(what)} of each case")
         elif any(case["name"] == what for case in group.raw["cases"]):
             if kind == "class_queues" and not case_figures.has_classes(
                     group.raw, what):
