@@ -138,7 +138,9 @@ def test_a_setting_wins_over_a_preset():
     assert (values["target"], values["phi"]) == (7, 1.06)
 
 
-@pytest.mark.parametrize("name", experiments.EXPERIMENTS)
+# any-rate has what the queue does without being told.
+@pytest.mark.parametrize("name", [name for name in experiments.EXPERIMENTS
+                                  if name != "any-rate"])
 def test_the_price_of_packets_without_ecn_is_that_of_the_published_runs(name):
     for aqm in ("sbrm", "rem", "rem4", "vqm", "price", "price-sbrm"):
         values = experiments.parse_settings(experiments.get(name), [], "sbrm",

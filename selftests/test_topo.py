@@ -2,6 +2,7 @@
 """What cases change in their network: links and what happens on them."""
 
 import pathlib
+import random
 import sys
 
 import pytest
@@ -10,6 +11,7 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
 from tollwaylib import experiments, network, network_cases, topo  # noqa: E402
+from tollwaylib.errors import TollwayError  # noqa: E402
 
 
 @pytest.fixture
@@ -28,11 +30,11 @@ class FakeNode:
         self.name, self.nameToIntf = name, {}
 
 
-def built_run(name, *words):
+def built_run(name, *words, cc=None):
     """A CaseRun of an experiment with a network whose interfaces know what they
     are, and nothing else."""
     experiment = experiments.get(name)
-    cc, aqm = experiment.cc, experiment.aqm
+    cc, aqm = cc or experiment.cc, experiment.aqm
     values = experiments.parse_settings(experiment, words, cc, aqm)
     job = experiments.job(experiment, cc, aqm, values, experiment.duration_s, 1)
     made = network_cases.CaseRun(dict(job, out_dir="/x", bin_dir="/x"))
@@ -55,9 +57,88 @@ def case_of(made, name):
     return next(case for case in made.job["cases"] if case["name"] == name)
 
 
+def test_links_are_changed_from_case_to_case(ran):
+    made = built_run("any-rate")
+    slow = case_of(made, "1 Mb/s, 20 ms, 1 flow")["network"]
+    far = case_of(made, "100 Mb/s, 200 ms, 1 flow")["network"]
+    shaper = "tc class replace dev r1-r2 parent 2: classid 2:1 htb rate " \
+        "{0}bit burst {1} cburst {1} quantum {1}"
+    netem = "tc qdisc replace dev r2-r1 root handle 1: netem " \
+        "limit 1000000 delay {}ms"
+    for keywords, wanted, rate_bps, rtt_ms in (
+            (None, [], 10**8, 20),
+            (slow, [shaper.format(10**6, 1514)], 10**6, 20),
+            (slow, [], 10**6, 20),
+            (far, [shaper.format(10**8, 1514), netem.format(200)], 10**8, 200),
+            (None, [netem.format(20)], 10**8, 20)):
+        ran.clear()
+        made.adapt(keywords)
+        assert ran == wanted
+        # Which is what is then calibrated.
+        assert made.topo.links_described["R1"]["capacity_bps"] == rate_bps
+        assert made.topo.paths["1"]["rtt_ms"] == rtt_ms
+
+
+def test_only_rates_and_delays_can_be_changed(ran):
+    made = built_run("any-rate")
+    built = made.job["topology"][1]
+    with pytest.raises(TollwayError, match="r1-r2 was built with another "
+                                           "mtu, packet_bytes"):
+        made.adapt({**built, "packet_bytes": 1000, "gso_max_segs": 1})
+    # Hosts without a limit have nothing that could have one.
+    with pytest.raises(TollwayError, match="not built for this rate"):
+        made.adapt({**built, "edge_bps": 10**9})
+    assert not ran
+
+
+def test_all_networks_of_cases_are_calibrated(monkeypatch, ran):
+    made = built_run("any-rate", "only=20 ms, 4 flows")
+    seen = []
+    monkeypatch.setattr(network.Run, "calibrate", lambda run: seen.append(
+        run.topo.links_described["R1"]["capacity_bps"]) or len(seen))
+    # The result is of the network as it was built.
+    assert made.calibrate() == 1
+    assert seen == [10**8, 10**6, 10**7, 10**9]
+    assert made.topo.links_described["R1"]["capacity_bps"] == 10**8
+
+
+@pytest.mark.parametrize("cc, sink", [("sbrm", "sbrm"), ("dctcp", "dctcp"),
+                                      ("cubic", None)])
+def test_sinks_of_cases_echo_marks(cc, sink, monkeypatch, ran):
+    made = built_run("any-rate", cc=cc)
+    made.job.update(cases=[], traffic="tollway", trace=None)
+    started = []
+    monkeypatch.setattr(made, "sink", lambda *words: started.append(words))
+    monkeypatch.setattr(made, "stop_sinks", lambda sinks: None)
+    monkeypatch.setattr(network_cases, "shell", lambda *words: "")
+    made.measure({})
+    assert [(host, echo) for host, _, echo in started] == [("d1", sink)]
+
+
 def prepare(made, name, monkeypatch):
     monkeypatch.setattr(made, "hosts", lambda: [])
     made.prepare_case(case_of(made, name))
+
+
+def test_a_case_gets_its_links_and_says_what_they_were(monkeypatch, ran):
+    made = built_run("any-rate", "only=20 ms, 1 flow")
+    seen = {"devices": {"r1-r2": {}}, "flows": [{"id": 1}]}
+    for name, means in (("hosts", []), ("sampler", None), ("sender", None),
+                        ("line", ""), ("qdisc_stats", {}), ("finish", seen)):
+        monkeypatch.setattr(made, name, lambda *words, means=means: means)
+    found = {}
+    for case in made.job["cases"]:
+        ran.clear()
+        raw = made.measure_case(case, random.Random(1))
+        found[case["name"]] = (
+            [command for command in ran if " rate " in command],
+            raw.get("links", {}).get("R1", {}).get("capacity_bps"))
+    shapers = {name: shaper and shaper[0].split(" rate ")[1].split()[0]
+               for name, (shaper, _) in found.items()}
+    assert shapers == {f"{mbit} Mb/s, 20 ms, 1 flow": f"{mbit}000000bit"
+                       for mbit in (1, 10, 100, 1000)}
+    # Nothing is said where they are as they were built.
+    assert [said for _, said in found.values()] == [10**6, 10**7, None, 10**9]
 
 
 def test_impairments_reach_the_wire(monkeypatch, ran):
@@ -73,3 +154,10 @@ def test_impairments_reach_the_wire(monkeypatch, ran):
             [] if words is None else
             ["tc qdisc replace dev r1-r2 root handle 1: stab overhead -14 "
              f"netem limit 1000000 delay 20ms{words}"])
+
+
+def test_an_impairment_that_has_no_place_is_refused(monkeypatch, ran):
+    made = built_run("any-rate")
+    made.job["cases"][0]["wires"] = {"R1": "loss 1%"}
+    with pytest.raises(TollwayError, match="r1-r2 has no delay"):
+        prepare(made, made.job["cases"][0]["name"], monkeypatch)

@@ -2,7 +2,7 @@
 """The experiments: topology, flows, schedule, bounds. One description each,
 whatever place they run at. What the papers published is in data/."""
 
-from . import case_jobs, experiments_pp, published
+from . import case_jobs, experiments_any, experiments_pp, published
 from .errors import TollwayError
 from .experiment import Experiment, Variant
 from .experiment import against as _against, bound as _bound
@@ -404,6 +404,7 @@ EXPERIMENTS = {experiment.name: experiment for experiment in (
                 _bound("mean queue against Table 5.5.1",
                        "steady_state.max_queue_error", "<=", 0.05))),)),
     *experiments_pp.EXPERIMENTS,
+    *experiments_any.EXPERIMENTS,
 )}
 
 

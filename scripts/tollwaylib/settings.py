@@ -141,6 +141,8 @@ SPECIAL = {
     "repeats": (1, 1, 1000, "runs of each case that has something random"),
     "only": ("", None, None, "run only cases whose names have this in them"),
     "round_trips": (200.0, 1.0, 1e6, "how long a case is"),
+    "rtt_ms": (20.0, 0.1, 10000.0, "ms of the round trip of the network that "
+               "cases change"),
 }
 CHOICES = {"source": ("direct", "aimd", "vegas", "relative"),
            "estimator": ("log", "raw", "history", "four-bit", "explicit"),

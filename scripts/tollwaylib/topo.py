@@ -425,6 +425,16 @@ class SingleBottleneck(PathTopo):
                           2 * (delay_ms + 2 * edge_ms))
 
 
+class OneLink(PathTopo):
+    """One link between a host with all senders and one with all sinks."""
+
+    def build(self, rate_bps=100000000, rtt_ms=20):
+        first, second = self.router("r1"), self.router("r2")
+        self.priced_link("R1", first, second, rate_bps, rtt_ms / 2)
+        self.path("1", self.endpoint("s1", first, 0),
+                  self.endpoint("d1", second, 0, sends=False), ["R1"], rtt_ms)
+
+
 class SteadyState(PathTopo):
     """Links that share nothing, each with three paths of 10, 30 and 60 ms.
 
