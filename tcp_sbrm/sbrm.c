@@ -10,11 +10,12 @@
  *	p = -ln(1 - m),
  *
  * or by adding it up in a field of the packet. For each segment that is
- * acknowledged the window moves by
+ * acknowledged the window of CP05 moves by
  *
  *	d cwnd = kappa (w T - p), T = RTT / cwnd		(4.2.1)
  *
- * where T is the time for which the segment stands. This is at rest at
+ * where T is the time for which the segment stands; the default source moves it
+ * in proportion to itself (sbrm_relative.c). Both are at rest at
  * cwnd / RTT = w / p: weighted proportional fairness. The round-trip time
  * cancels.
  *
@@ -26,7 +27,7 @@
  * Four names, of which each is a source (sbrm_source.c: how the window follows
  * the price) and an estimator (sbrm_estimator.c: where the price comes from):
  *
- *	sbrm	source and estimator of the sysctls	direct, log
+ *	sbrm	source and estimator of the sysctls	relative, log
  *	rem	Vegas/CP, marks of the last 50 packets	REM, 5.2
  *		(or four bits, by the sysctl)		5.2.3
  *	cp	source of the sysctl, explicit price	CP-TCP/EPF, 4.2
@@ -54,7 +55,8 @@
  * - the time itself takes the place of RTT / cwnd, see sbrm_direct(), and the
  *   gaps between packets vary, see sbrm_pace();
  * - slow start ends with half of its window at the first mark, or at the first
- *   price at which the flow should pay more than it is willing to;
+ *   price at which the flow should pay more than it is willing to; with the
+ *   default source, see sbrm_relative_start_end();
  * - a window that is not used is given up (RFC 2861), see sbrm_restart() and
  *   sbrm_unused();
  * - with the estimator log, m is an exponential average with history_gain per
@@ -128,8 +130,8 @@ void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 top = min_t(u64, (u64)tp->snd_cwnd_clamp << FIXP_SHIFT,
 			SBRM_CWND_MAX);
-	u64 least = ca->source == SBRM_SOURCE_RELATIVE ?
-		    SBRM_CWND_MIN_RELATIVE : SBRM_CWND_MIN;
+	u64 least = sbrm_is_relative(ca) ? SBRM_CWND_MIN_RELATIVE :
+					   SBRM_CWND_MIN;
 
 	ca->cwnd = clamp_t(u64, cwnd, least, max(top, least));
 	/*
@@ -165,7 +167,7 @@ static u32 sbrm_gap(const struct sbrm *ca)
 {
 	if (ca->slow_start)
 		return 1U << 16;
-	if (ca->source == SBRM_SOURCE_RELATIVE)
+	if (sbrm_is_relative(ca))
 		return (7U << 13) + (sbrm_random_u16() >> 2);
 	return (1U << 15) + sbrm_random_u16();
 }
@@ -248,8 +250,7 @@ void sbrm_pace(struct sock *sk, const struct sbrm *ca)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 gap = sbrm_gap(ca);
 	u64 bytes = (u64)tp->mss_cache * USEC_PER_SEC;	/* below 2^36 */
-	u32 rtt_us = ca->source == SBRM_SOURCE_RELATIVE ?
-		     sbrm_relative_rtt(ca) : ca->rtt_us;
+	u32 rtt_us = sbrm_is_relative(ca) ? sbrm_relative_rtt(ca) : ca->rtt_us;
 	u64 time = (u64)max(rtt_us, 1U) * gap;		/* below 2^41 */
 	u64 cwnd = sbrm_paced_window(tp, ca);
 	u64 rate;
@@ -258,8 +259,9 @@ void sbrm_pace(struct sock *sk, const struct sbrm *ca)
 		rate = div64_u64((cwnd >> (FIXP_SHIFT - 16)) * bytes, time);
 	else
 		rate = fixp_mul_div(cwnd, bytes, time << (FIXP_SHIFT - 16));
-	WRITE_ONCE(sk->sk_pacing_rate,
-		   min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+	/* 0 would be no pacing at all. */
+	rate = clamp_t(u64, rate, 1, READ_ONCE(sk->sk_max_pacing_rate));
+	WRITE_ONCE(sk->sk_pacing_rate, rate);
 	sbrm_burst(sk, ca, cwnd);
 }
 
@@ -352,7 +354,7 @@ static void sbrm_field_watch(const struct sock *sk, struct sbrm *ca, u32 acked)
 static u64 sbrm_start_end(const struct sock *sk, struct sbrm *ca,
 			  const struct sbrm_ack *ack, s64 price)
 {
-	if (ca->source == SBRM_SOURCE_RELATIVE && !sbrm_is_rm(ca))
+	if (sbrm_is_relative(ca))
 		return sbrm_relative_start_end(sk, ca, ack, price);
 	if (!ack->ece && !(ca->carrier && sbrm_balance(sk, ca, price) < 0))
 		return 0;
@@ -419,6 +421,7 @@ static void sbrm_cut_for_loss(struct sock *sk, struct sbrm *ca)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	ca->spared = 0;
+	ca->halved = 1;
 	ca->slow_start = 0;
 	sbrm_cwnd_set(sk, ca, ca->cwnd / 2);
 	tp->snd_ssthresh = max(tcp_snd_cwnd(tp), 2U);
@@ -618,7 +621,8 @@ static void sbrm_echo(struct sock *sk, bool ce)
 /*
  * Receiver: let each ACK say whether the packets it acknowledges were marked,
  * RFC 8257 3.2. When that changes while an ACK is held back, send the old one
- * first.
+ * first; also where the stack holds back those of packets that came after a lost
+ * one (up to 44 of them), or all of these would be taken for marked.
  */
 static void sbrm_receive(struct sock *sk, bool ce)
 {
@@ -629,7 +633,8 @@ static void sbrm_receive(struct sock *sk, bool ce)
 		return;
 
 	if (ca->rcv_ce != ce) {
-		if (icsk->icsk_ack.pending & ICSK_ACK_TIMER) {
+		if (icsk->icsk_ack.pending & ICSK_ACK_TIMER ||
+		    tcp_sk(sk)->compressed_ack) {
 			sbrm_echo(sk, ca->rcv_ce);
 			compat_tcp_send_ack(sk, ca->rcv_prior_nxt);
 		}

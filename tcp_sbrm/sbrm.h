@@ -130,6 +130,7 @@ struct sbrm_field {
  * @proof: how well prices explain the rate, marks in Q7, see sbrm_loss.c
  * @wary: losses were congestion in spite of such a proof: ask for more of it
  * @lost: losses beyond what is tolerated, in 2^-6
+ * @halved: a loss did, and no price has been seen since
  * @spared: the last loss did not cut the window
  * @run: receiver: packets in a row whose field went up by the same step
  * @silent: segments acknowledged without an echo of the field
@@ -180,7 +181,8 @@ struct sbrm {
 	};
 	u16	proof:15,
 		wary:1;
-	u16	lost:15,
+	u16	lost:14,
+		halved:1,
 		spared:1;
 	u8	run;
 	u8	silent:6,
@@ -243,6 +245,12 @@ static inline bool sbrm_is_rm(const struct sbrm *ca)
 	return ca->source == SBRM_SOURCE_RM || ca->echo >= SBRM_ECHO_LATCHED;
 }
 
+/* The window moves by sbrm_relative.c. */
+static inline bool sbrm_is_relative(const struct sbrm *ca)
+{
+	return ca->source == SBRM_SOURCE_RELATIVE && !sbrm_is_rm(ca);
+}
+
 /* sbrm.c */
 u16 sbrm_random_u16(void);
 bool sbrm_owns(const struct sock *sk);
@@ -259,6 +267,7 @@ bool sbrm_spares_loss(const struct sbrm *ca);
 bool sbrm_loss_update(const struct sock *sk, struct sbrm *ca,
 		      const struct sbrm_ack *ack);
 void sbrm_loss_priced(struct sbrm *ca);
+void sbrm_loss_queued(const struct sock *sk, struct sbrm *ca);
 
 /* sbrm_source.c */
 u32 sbrm_kappa(struct sbrm *ca);

@@ -17,8 +17,9 @@
  * that are congestion, whatever the proof says, which is then void; and much more
  * of it is asked for from then on.
  *
- * In slow start nothing can have been proven. There, a few losses are spared: a
- * queue that overflows loses every second packet, which does not take long.
+ * In slow start nothing can have been proven, nor in the second after it, where it
+ * ended as packets began to wait. There, a few losses are spared: a queue that
+ * overflows loses every second packet, which does not take long.
  */
 
 #include "sbrm.h"
@@ -46,10 +47,17 @@ static bool sbrm_is_proven(const struct sbrm *ca)
 	       ca->echo != SBRM_ECHO_UNKNOWN;
 }
 
+/* In slow start, or until the first mark is due, see sbrm_loss_queued()? */
+static bool sbrm_is_new(const struct sbrm *ca)
+{
+	return ca->slow_start || (ca->echo == SBRM_ECHO_UNKNOWN &&
+				  ca->proof >= SBRM_PROOF_ENOUGH);
+}
+
 /* Are there more losses than may be spared? */
 static bool sbrm_is_lossy(const struct sbrm *ca)
 {
-	if (ca->slow_start && !sbrm_is_proven(ca))
+	if (sbrm_is_new(ca) && !sbrm_is_proven(ca))
 		return ca->lost > SBRM_LOST_UNPROVEN;
 	return ca->lost > SBRM_LOST_CONGESTED;
 }
@@ -69,7 +77,7 @@ bool sbrm_spares_loss(const struct sbrm *ca)
 	case SBRM_LOSS_CUT_NEVER:
 		return ca->echo != SBRM_ECHO_UNKNOWN;
 	case SBRM_LOSS_CUT_UNPROVEN:
-		return (ca->slow_start || sbrm_is_proven(ca)) &&
+		return (sbrm_is_new(ca) || sbrm_is_proven(ca)) &&
 		       !sbrm_is_lossy(ca);
 	default:
 		return false;
@@ -149,4 +157,24 @@ void sbrm_loss_priced(struct sbrm *ca)
 {
 	if (!ca->wary)
 		ca->proof = SBRM_PROOF_MAX;
+}
+
+/**
+ * sbrm_loss_queued() - packets wait, and no price has come yet
+ * @sk: socket
+ * @ca: its private area; slow start ends for that
+ *
+ * The price of such a queue comes within some round trips. Until then a loss that
+ * is noise would take the window that keeps the queue there, and the price would
+ * never come. One second is enough.
+ */
+void sbrm_loss_queued(const struct sock *sk, struct sbrm *ca)
+{
+	u64 second = sbrm_due(sk, ca, USEC_PER_SEC) >>
+		     (FIXP_SHIFT - SBRM_PROOF_SHIFT + 1);
+
+	if (!ca->wary)
+		ca->proof = max_t(u64, ca->proof,
+				  min_t(u64, SBRM_PROOF_ENOUGH + second,
+					SBRM_PROOF_MAX));
 }

@@ -16,8 +16,8 @@
  *   large the windows are: without r they are all that a source learns, the
  *   queue grows for a round trip longer, and beyond 100 ms all of it swings;
  * - k is at least 10 marks, so that single ones do not shake the flow; what is
- *   due in 0.2 s; and in three round trips, which are needed to see an answer,
- *   each with the time of two packets.
+ *   due in 0.2 s; and in three times what it takes to see an answer: a round trip
+ *   and, where windows are small, two to ten packets.
  *
  * At rest, w = x g(m) m = x p: weighted proportional fairness, by one bit. No
  * capacity and no number of flows is part of the loop gain. Its counterpart in
@@ -134,6 +134,7 @@ static s64 relative_balance(const struct sock *sk, struct sbrm *ca,
 	if (!charge)
 		return due;
 
+	ca->halved = 0;
 	rtt = clamp_t(u64, (u64)ca->rtt_us << SBRM_RTT_SLOW_SHIFT,
 		      ca->rtt_slow / 4, (u64)ca->rtt_slow * 4);
 	/* Below 2^56 times 4. */
@@ -161,7 +162,8 @@ void sbrm_relative_begin(struct sbrm *ca)
  * @price: price of the path, Q32
  *
  * A mark alone says little: other flows have a price, too. It ends slow start, as
- * the stack goes to CWR and sets ssthresh for it, but with the window as it is.
+ * the stack goes to CWR and sets ssthresh for it, but with the window as it is, and
+ * proves that there is a price: see sbrm_loss_priced().
  * That is halved where the flow was charged more than it was willing to pay, by a
  * mark, since the last time that it was not; of what it saved before, a round trip
  * counts. And it loses a quarter where packets wait, with no price, or not yet.
@@ -177,13 +179,17 @@ u64 sbrm_relative_start_end(const struct sock *sk, struct sbrm *ca,
 		      (relative_balance(sk, ca, ack, price) >> 16);
 
 	ca->balance = clamp_t(s64, min_t(s64, balance, most), S32_MIN, S32_MAX);
+	if (ack->ece)
+		sbrm_loss_priced(ca);
 	/* The window has doubled since the marked packet was sent. */
 	if (ca->balance < RELATIVE_BALANCE_END) {
 		sbrm_loss_priced(ca);
 		return ca->cwnd / 2;
 	}
-	if (ca->rtt_us > least_us + max(least_us / 8, RELATIVE_LATER_US))
+	if (ca->rtt_us > least_us + max(least_us / 8, RELATIVE_LATER_US)) {
+		sbrm_loss_queued(sk, ca);
 		return ca->cwnd / 4 * 3;
+	}
 	return 0;
 }
 
@@ -207,17 +213,33 @@ static u32 relative_shrunk(u32 x)
 }
 
 /*
- * How long it takes to see an answer: a round trip, and two packets, as
- * receivers hold back every second ACK.
+ * How long it takes to see an answer: a round trip; two packets, as receivers hold
+ * back every second ACK; and 8 m packets. Where nearly all are marked, another mark
+ * says nothing: it is m that tells of a higher price, an average over 8 packets.
+ * From 8 segments on a round trip is long enough for that.
  */
 static u32 relative_answer_us(const struct sbrm *ca)
 {
-	u64 gaps = 2 * (u64)ca->rtt_us << FIXP_SHIFT >> 8;
+	/* Below 2^24 times 2^36. */
+	u64 gaps = ca->rtt_us * (2 * FIXP_ONE + 8 * (u64)ca->mark) >> 8;
 
 	if (likely(ca->cwnd >= 8 * FIXP_ONE))
 		return ca->rtt_us;
 	return min_t(u64, ca->rtt_us + div64_u64(gaps, ca->cwnd >> 8),
 		     SBRM_TIME_MAX_US / RELATIVE_ROUNDS);
+}
+
+/*
+ * As far as the window may grow, Q32. Where losses take the place of a price, no
+ * price bounds what a window that doubles in 0.3 s does to the flows beside it:
+ * one segment in a round trip, as they have, until a price is there again.
+ */
+static u64 relative_room(const struct sbrm *ca, const struct sbrm_ack *ack)
+{
+	if (likely(!ca->halved))
+		return ca->cwnd;
+	return fixp_mul_div((u64)ack->acked << FIXP_SHIFT, FIXP_ONE,
+			    max_t(u64, ca->cwnd, FIXP_ONE));
 }
 
 /**
@@ -249,8 +271,9 @@ s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
 	}
 	/* At most an eighth at once, and as much as is left of the cut. */
 	if (balance >= 0)
-		return fixp_mul(ca->cwnd,
-				relative_grown(min(size, FIXP_ONE / 8)));
+		return min(fixp_mul(ca->cwnd, relative_grown(min(size,
+								 FIXP_ONE / 8))),
+			   relative_room(ca, ack));
 
 	room = RELATIVE_CUT_MAX - min_t(u32, RELATIVE_CUT_MAX, ca->round_cut);
 	size = min(size, (u64)room << (FIXP_SHIFT - RELATIVE_CUT_SHIFT));

@@ -355,12 +355,17 @@ static s64 sbrm_cut(const struct sock *sk, struct sbrm *ca, u32 kappa)
 	return -(s64)mul_u64_u32_shr(ca->cwnd, min(kappa, 1U << 27), 28);
 }
 
-/* TCP/RM (5.6.1). */
+/*
+ * TCP/RM (5.6.1). Its kappa w segments per second are next to nothing with the w
+ * that relative is for: where nothing better comes back, that counts four times.
+ */
 static s64 sbrm_rm(const struct sock *sk, struct sbrm *ca,
 		   const struct sbrm_ack *ack, u32 kappa)
 {
 	s64 demand = sbrm_demand(sk, ca, ack);
 
+	if (ca->source == SBRM_SOURCE_RELATIVE)
+		demand *= 4;
 	if (ack->ece)
 		return sbrm_cut(sk, ca, kappa);
 	return sbrm_step(demand, kappa, 1) * ack->acked;

@@ -81,7 +81,8 @@ def check_bursts_of_a_flow():
         path.r1.run(queue.format(20, "sbrm limit 1000 target 10" + (
             " feedback price" if cc == "cp" else "")))
         take(flow, cc)
-        pump([flow], 5)
+        # TCP/RM takes its time.
+        pump([flow], 15)
         ours = largest(raw, flow, 0.1)
         rate_bps = 8 * info(flow).delivery_rate
         found = {}
