@@ -4,10 +4,12 @@
  *
  * Principles:
  * - one FIFO, its backlog b counted in packets (or bytes) as a packet leaves;
- * - the shadow price of the link is gamma [b - target]+, and every packet
- *   that leaves is marked with
+ * - the link has a shadow price p, which follows from one of the laws: by default
+ *   from the delay of the queue (sbrm_delay.c), in CP05 from its backlog, p =
+ *   gamma [b - target]+, and others (sbrm_laws.c). Every packet that leaves is
+ *   marked with
  *
- *	m = 1 - exp(-gamma [b - target]+)				(5.4.1)
+ *	m = 1 - exp(-p)						(5.4.1)
  *
  *   so that the marks of several queues on a path compose to one minus the
  *   exponential of the sum of their prices;
@@ -465,12 +467,18 @@ static bool sbrm_charge_coupled(struct sbrm_sched_data *q, struct sk_buff *skb,
 	return false;
 }
 
-/* The same of a packet that belongs to an overload: with that of a mark. */
+/*
+ * The same of a packet that belongs to an overload: with that of a mark, unless
+ * the coupled one is larger.
+ */
 static bool sbrm_charge_overload(struct sbrm_sched_data *q,
 				 struct sk_buff *skb, u64 price, bool may_drop)
 {
 	u32 segments;
 
+	if (sbrm_classic_prob(&q->classic) > sbrm_probability_now(q, price) &&
+	    sbrm_classic_class(&q->classic, skb) == SBRM_PAYING)
+		return sbrm_charge_coupled(q, skb, may_drop);
 	if (!sbrm_hit(q, skb, price) || !may_drop)
 		return true;
 
@@ -640,6 +648,7 @@ static void sbrm_params_apply(struct sbrm_sched_data *q,
 	WRITE_ONCE(q->params.coupling, params->coupling);
 	WRITE_ONCE(q->params.small, params->small);
 	WRITE_ONCE(q->params.delay, params->delay);
+	q->params.chosen = params->chosen;
 	WRITE_ONCE(q->params.flags, params->flags);
 
 	sbrm_classic_set(&q->classic, params->coupling, params->small);
@@ -704,7 +713,7 @@ static int sbrm_init(struct Qdisc *sch, struct nlattr *opt,
 
 	q->random = get_random_u64();
 	q->key = get_random_u64();
-	sbrm_params_init(&params);
+	sbrm_params_init(&params, opt);
 	sbrm_params_apply(q, &params);
 	sbrm_classic_reset(&q->classic);
 

@@ -36,6 +36,8 @@
  * @small: bytes up to which a packet is exempt from it, at most 65535
  * @delay: target of the law delay, us, %SBRM_DELAY_MIN .. %SBRM_DELAY_MAX
  * @flags: %SBRM_F_ bits
+ * @chosen: bit n where attribute TCA_SBRM_n was given: limit and coupling follow
+ *	the law until then
  */
 struct sbrm_params {
 	u64	gamma;
@@ -54,6 +56,7 @@ struct sbrm_params {
 	u32	small;
 	u32	delay;
 	u32	flags;
+	u32	chosen;
 };
 
 /**

@@ -14,10 +14,13 @@
 #include "sbrm_laws.h"
 #include "sbrm_options.h"
 
+/* Bytes of a full packet, where the unit is bytes. */
+#define SBRM_PACKET		1514U
+
 #define SBRM_DEFAULT_LIMIT	1000U	/* packets */
-#define SBRM_DEFAULT_LIMIT_BYTES (1000U * 1514)
+/* With the law delay: its target at 40 Gb/s, or a round trip of 100 ms at 1. */
+#define SBRM_DEFAULT_LIMIT_DELAY 10240U
 #define SBRM_DEFAULT_TARGET	10U	/* packets */
-#define SBRM_DEFAULT_TARGET_BYTES (10U * 1514)
 
 #define SBRM_DEFAULT_PHI	4552665334ULL	/* 1.06 */
 #define SBRM_DEFAULT_ALPHA	1677722U	/* 0.1 */
@@ -29,9 +32,11 @@
 
 /*
  * A loss-based flow then pays as one of ours with w = 1.22 * 2 / RTT packets/s:
- * 122 at 20 ms, 98 at 25 ms. It is the coupling factor of dualpi2, too.
+ * 122 at 20 ms, 98 at 25 ms. It is the coupling factor of dualpi2, too. A quarter
+ * of that goes with the law delay, whose sources pay 25 by default, not 100.
  */
 #define SBRM_DEFAULT_COUPLING	(2 * SBRM_COUPLING_ONE)
+#define SBRM_DEFAULT_COUPLING_DELAY (SBRM_COUPLING_ONE / 2)
 
 /*
  * bytes: a TCP segment without data takes 120 with all options over IPv6, and
@@ -157,7 +162,7 @@ static int sbrm_options_check(u32 law, struct nlattr **tb,
 		return -EINVAL;
 	case TCA_SBRM_GAMMA:
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "gamma does not go with mark vqm and delay");
+				    "gamma does not go with mark vqm or delay");
 		return -EINVAL;
 	case TCA_SBRM_PHI:
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
@@ -195,6 +200,20 @@ static int sbrm_options_check(u32 law, struct nlattr **tb,
 	return 0;
 }
 
+/* Options that all laws take, where nobody has chosen anything. */
+static void sbrm_common_default(struct sbrm_params *params)
+{
+	bool delay = params->law == SBRM_LAW_DELAY;
+	u32 limit = delay ? SBRM_DEFAULT_LIMIT_DELAY : SBRM_DEFAULT_LIMIT;
+
+	if (!(params->chosen & BIT(TCA_SBRM_COUPLING)))
+		params->coupling = delay ? SBRM_DEFAULT_COUPLING_DELAY :
+					   SBRM_DEFAULT_COUPLING;
+	if (!(params->chosen & BIT(TCA_SBRM_LIMIT)))
+		params->limit = params->flags & SBRM_F_BYTES ?
+				limit * SBRM_PACKET : limit;
+}
+
 /* What belongs to the law, as it is before anything is said. */
 static void sbrm_law_default(struct sbrm_params *params, u32 law)
 {
@@ -209,6 +228,7 @@ static void sbrm_law_default(struct sbrm_params *params, u32 law)
 	params->flags &= ~SBRM_F_GAMMA_AUTO;
 	if (!params->gamma && sbrm_laws[law].options & BIT(TCA_SBRM_GAMMA))
 		params->flags |= SBRM_F_GAMMA_AUTO;
+	sbrm_common_default(params);
 }
 
 /* What becomes of packets that cannot be marked, and its options. */
@@ -244,30 +264,45 @@ static int sbrm_parse_classic(struct sbrm_params *new, struct nlattr **tb,
 		return -EINVAL;
 	}
 
-	if (tb[TCA_SBRM_COUPLING])
+	if (tb[TCA_SBRM_COUPLING]) {
 		new->coupling = nla_get_u32(tb[TCA_SBRM_COUPLING]);
+		new->chosen |= BIT(TCA_SBRM_COUPLING);
+	}
 	if (tb[TCA_SBRM_SMALL])
 		new->small = nla_get_u32(tb[TCA_SBRM_SMALL]);
 	return 0;
 }
 
+/*
+ * The law of a new queue for which none is named. Those who give a backlog as its
+ * target, or a gamma, mean the law that takes both: it was the only default before
+ * there was another.
+ */
+static u32 sbrm_law_first(const struct nlattr *opt)
+{
+	if (opt && (nla_find_nested(opt, TCA_SBRM_TARGET) ||
+		    nla_find_nested(opt, TCA_SBRM_GAMMA)))
+		return SBRM_LAW_SBRM;
+	return SBRM_LAW_DELAY;
+}
+
 /**
  * sbrm_params_init() - the values of a new queue
  * @params: where they go
+ * @opt: attributes that will be applied to them; NULL for none
  */
-void sbrm_params_init(struct sbrm_params *params)
+void sbrm_params_init(struct sbrm_params *params, const struct nlattr *opt)
 {
 	*params = (struct sbrm_params) {
-		.limit		= SBRM_DEFAULT_LIMIT,
 		.target		= SBRM_DEFAULT_TARGET,
 		.avpkt		= SBRM_DEFAULT_AVPKT,
 		.feedback	= SBRM_FEEDBACK_MARK,
-		.coupling	= SBRM_DEFAULT_COUPLING,
 		.small		= SBRM_DEFAULT_SMALL,
 		.flags		= SBRM_F_ECN | SBRM_F_SPLIT_GSO | SBRM_F_DITHER,
 	};
-	sbrm_law_default(params, SBRM_LAW_SBRM);
-	params->gamma = sbrm_gamma_auto(params);
+	sbrm_law_default(params, sbrm_law_first(opt));
+	if (params->flags & SBRM_F_GAMMA_AUTO)
+		params->gamma = sbrm_gamma_auto(params);
 }
 
 /**
@@ -335,13 +370,15 @@ int sbrm_params_parse(struct sbrm_params *params, struct nlattr *opt,
 	if ((new.flags ^ params->flags) & SBRM_F_BYTES) {
 		bool bytes = new.flags & SBRM_F_BYTES;
 
-		new.limit = bytes ? SBRM_DEFAULT_LIMIT_BYTES :
-				    SBRM_DEFAULT_LIMIT;
-		new.target = bytes ? SBRM_DEFAULT_TARGET_BYTES :
+		new.chosen &= ~BIT(TCA_SBRM_LIMIT);
+		sbrm_common_default(&new);
+		new.target = bytes ? SBRM_DEFAULT_TARGET * SBRM_PACKET :
 				     SBRM_DEFAULT_TARGET;
 	}
-	if (tb[TCA_SBRM_LIMIT])
+	if (tb[TCA_SBRM_LIMIT]) {
 		new.limit = nla_get_u32(tb[TCA_SBRM_LIMIT]);
+		new.chosen |= BIT(TCA_SBRM_LIMIT);
+	}
 	if (tb[TCA_SBRM_TARGET])
 		new.target = nla_get_u32(tb[TCA_SBRM_TARGET]);
 	if (sbrm_laws[new.law].options & BIT(TCA_SBRM_TARGET) &&

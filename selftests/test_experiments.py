@@ -161,7 +161,7 @@ def test_packets_without_ecn_can_be_coupled():
 
 def test_sbrm_is_untouched_by_other_laws():
     made = job("double-bottleneck")
-    assert made["aqm"] == "sbrm limit 1000 target 10 gamma 0.015 price-drop"
+    assert made["aqm"] == "sbrm limit 1000 mark sbrm target 10 gamma 0.015 price-drop"
     assert not any(name.endswith(("phi", "rtt", "slow_start"))
                    for name in made["sysctls"])
 
@@ -443,7 +443,7 @@ def test_the_papers_setups_are_other_than_ours():
         return made["aqm"], {key.rpartition(".")[2]: value for key, value
                              in made["sysctls"].items()}
     queue, source = sysctl(None, "sbrm", "sbrm", "setup=paper")
-    assert queue == "sbrm limit 300 target 10 gamma auto price-drop no-dither"
+    assert queue == "sbrm limit 300 mark sbrm target 10 gamma auto price-drop no-dither"
     assert (source["source"], source["estimator"]) == ("aimd", "raw")
     queue, source = sysctl(None, "sbrm", "sbrm")
     assert "no-dither" not in queue

@@ -37,7 +37,7 @@ def tc(tmp_path_factory):
 def test_help_names_every_word(tc):
     done = tc.add("help")
     assert done.returncode != 0 and not tc.request.exists()
-    for word in ("mark LAW", "sbrm | rem-pc1 | rem-pc2 | rem-pc3 | vqm |\n          delay\n",
+    for word in ("mark LAW", "delay | sbrm | rem-pc1 | rem-pc2 | rem-pc3 |\n          vqm; without it delay",
                  "feedback mark | price | four-bit", "phi NUMBER", "alpha NUMBER", "rate RATE",
                  "avpkt BYTES", "interval TIME", "delta NUMBER", "scale NUMBER",
                  "limit N", "target N|TIME", "gamma auto|NUMBER", "packets | bytes",

@@ -198,8 +198,9 @@ static const unsigned int sbrm_history_max = 64;
 static const unsigned int sbrm_window_max = 1 << 24;
 
 static const struct sbrm_net sbrm_defaults = {
-	/* CP05 Table 4.3.2 uses 100, 200 and 400 packets/s. */
-	.wtp		= { [0 ... SBRM_WTP_CLASSES - 1] = 100 },
+	/* The price is 1 where a flow has 0.3 Mb/s, 3e-5 at 10 Gb/s. */
+	.wtp		= { [0 ... SBRM_WTP_CLASSES - 1] = 25 },
+	.source		= SBRM_SOURCE_RELATIVE,
 	.kappa		= 26843546,	/* 0.1 */
 	.young_ms	= 4000,
 	.history_gain	= 1U << 26,	/* 1/64 */

@@ -13,7 +13,8 @@
  * @TCA_SBRM_UNSPEC: unused
  * @TCA_SBRM_PAD: alignment of 64-bit attributes
  * @TCA_SBRM_LAW: u32, an &enum sbrm_law; a change of it starts the options of
- *	the law (gamma, phi, alpha, interval, delta, scale) from their defaults
+ *	the law (gamma, phi, alpha, interval, delta, scale, delay) from their
+ *	defaults, and limit and coupling where they were never given
  * @TCA_SBRM_LIMIT: u32, room of the queue in the unit of the backlog, 1 and up
  * @TCA_SBRM_TARGET: u32, backlog up to which nothing is priced (CP05 b0), same
  *	unit; below the limit
@@ -46,13 +47,14 @@
  * @__TCA_SBRM_MAX: number of attributes, this one left out
  *
  * Attributes that are absent keep their value on change, and take their
- * default on creation: law sbrm, limit 1000, target 10 (packets; as many full
- * Ethernet frames in bytes), gamma auto, flags %SBRM_F_ECN |
- * %SBRM_F_SPLIT_GSO | %SBRM_F_DITHER, feedback mark, coupling 2, small 256, avpkt
- * 1000; phi 1.06, alpha 0.1, interval 1 ms, delta 0.9, scale 0.9, delay 3 ms, and
- * a gamma of 0.001 where it is not auto. There is no default of the rate. In a dump gamma
- * is the value in force; it was computed when %SBRM_F_GAMMA_AUTO is set in the
- * dumped flags.
+ * default on creation: law delay, or sbrm where target or gamma is given and no
+ * law; limit 10240 with the law delay and 1000 with others, target 10 (packets; as
+ * many full Ethernet frames in bytes), gamma auto, flags %SBRM_F_ECN |
+ * %SBRM_F_SPLIT_GSO | %SBRM_F_DITHER, feedback mark, coupling 0.5 with the law
+ * delay and 2 with others, small 256, avpkt 1000; phi 1.06, alpha 0.1, interval
+ * 1 ms, delta 0.9, scale 0.9, delay 3 ms, and a gamma of 0.001 where it is not
+ * auto. There is no default of the rate. In a dump gamma is the value in force;
+ * it was computed when %SBRM_F_GAMMA_AUTO is set in the dumped flags.
  *
  * Coupling and small are refused with %SBRM_F_NODROP and %SBRM_F_PRICE_DROP.
  *

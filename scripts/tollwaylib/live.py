@@ -47,8 +47,9 @@ NOT_ECT, ECT1, ECT0, CE = range(4)
 CODEPOINTS = ("Not-ECT", "ECT(1)", "ECT(0)", "CE")
 TCPI_OPT_ECN = 8
 TCP_INFO, TCP_CONGESTION = 11, 13
-# Above this share too few packets without a mark are left to tell the price.
-MARKED_MOST = 0.8
+# Above this share too few packets without a mark are left to tell the price;
+# with the source relative, that of a price of 5.
+MARKED_MOST = {False: 0.8, True: 0.993}
 
 # A queue that never held more was never one.
 FULL_PACKETS = 1.5
@@ -492,18 +493,18 @@ def judge_queues(seen):
             yield Finding("queue", "note",
                           f"{where} marked nothing of "
                           f"{one['grown']['packets']} packets: the link is not "
-                          "busy, or its backlog is below the target")
+                          "busy, or its queue is short")
 
 
 def judge_stability(seen):
     """Queues of this host with the round trips of the connections from here; on
-    a router the round trips are not known. The gain of the source relative is
-    not kappa, and another loop."""
-    if seen.get("source") == "relative":
-        return
+    a router neither the round trips nor the sources are known. The gain of the
+    source relative is not kappa, and another loop."""
     rtts_s = [one["rtt_ms"] / 1000 for one in seen["connections"]
               if one["cc"] == "sbrm" and not one["fallback"]
               and one["grown"].get("bytes_acked") and one["rtt_ms"]]
+    if rtts_s and seen.get("source") == "relative":
+        return
     for loop in stability.loops(seen["queues"], seen["rates"], seen["kappa"]):
         yield Finding("stability", *stability.verdict(
             loop, max(rtts_s, default=None)))
@@ -561,7 +562,7 @@ def judge_sender(seen, one, name):
         return
     marked, acked = one["dctcp"]["marked"], one["dctcp"]["acked"]
     made = sum(queue["marks"] for queue in seen["queues"].values())
-    if marked > MARKED_MOST * acked:
+    if marked > MARKED_MOST[seen.get("source") == "relative"] * acked:
         yield Finding("marks", "wrong", f"{name}: {marked} of {acked} segments "
                       "were marked, too many to tell the price",
                       "lower net.ipv4.tcp_sbrm.wtp, see tcp_sbrm(7)")

@@ -45,8 +45,8 @@ PACKET_PAIR = ("pp", "ppx")
 # price and rem4 alone are PC3, the law that CP05 uses throughout chapter 4
 # and 5.2; price-vqm is the "VQM n bit" of its Table 5.4.2.
 AQMS = {
-    "sbrm": "sbrm limit {limit} target {target} gamma {gamma_or_auto}"
-            "{unmarked}{draws}",
+    "sbrm": "sbrm limit {limit} mark sbrm target {target} "
+            "gamma {gamma_or_auto}{unmarked}{draws}",
     **{law: _sbrm(law) for law in _LAWS},
     "rem4-pc1": _sbrm("rem-pc1", "four-bit"),
     "rem4-pc2": _sbrm("rem-pc2", "four-bit"),
@@ -55,8 +55,8 @@ AQMS = {
     "price-pc2": _sbrm("rem-pc2", "price"),
     "price": _sbrm("rem-pc3", "price"),
     "price-vqm": _sbrm("vqm", "price"),
-    "price-sbrm": "sbrm limit {limit} target {target} gamma {gamma_or_auto}"
-                  "{unmarked} feedback price",
+    "price-sbrm": "sbrm limit {limit} mark sbrm target {target} "
+                  "gamma {gamma_or_auto}{unmarked} feedback price",
     "pfifo": "pfifo limit {fifo_limit}",
     "red": "red limit {red_limit_bytes} min {red_min_bytes} "
            "max {red_max_bytes} avpkt {packet_bytes} burst {red_burst} "

@@ -256,15 +256,14 @@ def check_tc_with_the_plugins(note):
             assert "1:" not in qdiscs("a")
 
 
-def through(kind, cc, note, words=""):
-    """A flow through a shaped qdisc of ours must have its rate, and be seen;
-    words: more of the qdisc's options."""
+def through(kind, cc, note):
+    """A flow through a shaped qdisc of ours must have its rate, and be seen."""
     with two_hosts():
         run("tc qdisc add dev left root handle 1: htb default 1", space="a")
         run(f"tc class add dev left parent 1: classid 1:1 htb rate "
             f"{RATE_MBIT}mbit", space="a")
-        run(f"tc qdisc add dev left parent 1:1 handle 10: {kind} limit 100 "
-            f"{words}", space="a")
+        run(f"tc qdisc add dev left parent 1:1 handle 10: {kind} limit 100",
+            space="a")
         run("ping -q -c 1 -w 5 10.0.0.2", space="a")
         for seconds in PATIENCE:
             with traffic(cc, seconds) as report:
@@ -289,9 +288,7 @@ def through(kind, cc, note, words=""):
 
 def check_iperf3_through_sbrm(note):
     """sbrm through its queue: marked, and not lost."""
-    # No packet of its own host waits for more than a few others: TCP itself hands
-    # over no more.
-    shown, rate = through("sbrm", "sbrm", note, "target 2")
+    shown, rate = through("sbrm", "sbrm", note)
     note(f"{shown['marks']} marks, {shown['drops']} drops")
     # A link that its sender cannot fill has no price.
     assert shown["marks"] > 0 or rate < RATE_MBIT * 1e6 / 2, shown

@@ -94,7 +94,8 @@ def verdict(loop, rtt_s=None):
              f"{loop.gamma:.3g} per packet")
     if rtt_s is None:
         return ("note", f"{loop.where} is stable for round trips of up to "
-                f"{1000 * loop.longest_s():.0f} ms ({parts})", "")
+                f"{1000 * loop.longest_s():.0f} ms where senders have the source "
+                f"direct ({parts})", "")
     gain = loop.gain(rtt_s)
     text = (f"{loop.where}: kappa c gamma RTT is {gain:.2f} ({parts}, RTT "
             f"{1000 * rtt_s:.0f} ms); ")

@@ -21,8 +21,8 @@ from rtnl import (ALPHA, AVPKT, CLASSIC, COUPLING, DELAY, DELAY_TARGET, DELTA,
                   FEEDBACK, FLAGS, FQ_RR_FLAGS, FQ_RR_PERTURB,
                   FQ_RR_WEIGHTS, GAMMA, GAMMA_AUTO, GAMMA_ONE,
                   INTERVAL, LAW, LIMIT, OF_LAWS, PHI, PHI_ONE, RATE, REM_PC1,
-                  RESET_STATS, SCALE, SETTABLE, SMALL, TARGET, VQM, WFQ, Refused, Rtnl,
-                  attr, bitfield, fq_rr_options, options, u32, u64)
+                  RESET_STATS, SBRM, SCALE, SETTABLE, SMALL, TARGET, VQM, WFQ,
+                  Refused, Rtnl, attr, bitfield, fq_rr_options, options, u32, u64)
 from tcp_bench import Path, info, pump, settle
 
 MESSAGES = 3000
@@ -118,16 +118,24 @@ class Settings:
     """What a queue has been told: a model of pkt_sbrm.h, apart from its code."""
 
     def __init__(self):
-        self.law = self.feedback = 0
-        self.limit, self.target, self.flags = 1000, 10, 2 | 8 | 16
+        self.feedback, self.chosen = 0, set()
+        self.target, self.flags = 10, 2 | 8 | 16
         self.own = {RATE: 0, AVPKT: 1000}
-        self.classic = {COUPLING: 2 << 20, SMALL: 256}
-        self.start_law(0)
-        self.settle()
+        self.classic = {SMALL: 256}
+        self.start_law(DELAY)
+
+    def follow_law(self):
+        """Limit and coupling are those of the law until they are chosen."""
+        if COUPLING not in self.chosen:
+            self.classic[COUPLING] = 1 << 19 if self.law == DELAY else 2 << 20
+        if LIMIT not in self.chosen:
+            self.limit = (10240 if self.law == DELAY else 1000) * (
+                1514 if self.flags & 1 else 1)
 
     def start_law(self, law):
         """Another law starts with its own defaults."""
         self.law = law
+        self.follow_law()
         self.own.update(DEFAULTS_OF_LAWS)
         self.gamma = OWN_GAMMA.get(law, 0)
         self.flags &= ~GAMMA_AUTO
@@ -144,8 +152,9 @@ class Settings:
         self.gamma = max(1, min(int(price / (self.limit - self.target)),
                                 GAMMA_ONE))
 
-    def take(self, data):
-        """Apply options of the right form. False if they must be refused."""
+    def take(self, data, new=False):
+        """Apply options of the right form, to a new queue or to one that is there.
+        False if they must be refused."""
         values = {}
         while data:
             length, kind = struct.unpack_from("=HH", data)
@@ -169,6 +178,8 @@ class Settings:
                   TARGET: values.get(TARGET, 0) >= 2**31 - 1,
                   GAMMA: values.get(GAMMA, 0) > GAMMA_ONE}.get(kind):
                 return False
+        if new and LAW not in values and {TARGET, GAMMA} & set(values):
+            self.start_law(SBRM)
         return self.apply(values)
 
     def apply(self, values):
@@ -189,8 +200,10 @@ class Settings:
             was = self.flags
             self.flags = was & ~selector | value
             if (self.flags ^ was) & 1:
-                self.limit, self.target = (1514000, 15140) if \
-                    self.flags & 1 else (1000, 10)
+                self.chosen -= {LIMIT}
+                self.follow_law()
+                self.target = 15140 if self.flags & 1 else 10
+        self.chosen |= {LIMIT, COUPLING} & set(values)
         self.limit = values.get(LIMIT, self.limit)
         self.target = values.get(TARGET, self.target)
         if self.flags & 4 and (not self.flags & 2 or self.flags & 32):

@@ -764,9 +764,28 @@ def check_text_of_laws():
         assert "need rate" in said, said
         said = guest_base.refused("tc qdisc add dev va root sbrm phi 1.1")
         assert "phi goes with" in said, said
-        for law in ("", "mark sbrm "):
-            said = guest_base.refused(f"tc qdisc add dev va root sbrm {law}target 3ms")
+        for law in ("gamma 0.01", "mark sbrm"):
+            said = guest_base.refused(
+                f"tc qdisc add dev va root sbrm {law} target 3ms")
             assert "a target that is a time goes with mark delay only" in said, said
+        # What is given says which law is meant; limit and coupling go with the
+        # law, unless they were chosen.
+        for words, law in (("", DELAY), ("target 3ms", DELAY), ("target 3", SBRM),
+                           ("small 99", DELAY), ("gamma auto", SBRM)):
+            run(f"tc qdisc add dev va root handle 10: sbrm {words}")
+            for now in (law, SBRM if law == DELAY else DELAY):
+                run("tc qdisc change dev va root handle 10: sbrm mark "
+                    f"{'delay' if now == DELAY else 'sbrm'}")
+                stats = bench.stats()
+                assert (stats.law, stats.limit, stats.classic["coupling"]) == (
+                    (DELAY, 10240, 2**19) if now == DELAY else
+                    (SBRM, 1000, 2**21)), words
+            run("tc qdisc change dev va root handle 10: sbrm coupling 2 limit 999")
+            for name in ("delay", "rem-pc2", "delay"):
+                run(f"tc qdisc change dev va root handle 10: sbrm mark {name}")
+                stats = bench.stats()
+                assert (stats.limit, stats.classic["coupling"]) == (999, 2**21)
+            run("tc qdisc del dev va root")
         run("tc qdisc add dev va root handle 10: sbrm mark delay")
         said = guest_base.refused("tc qdisc change dev va root handle 10: sbrm target 10")
         assert "target in packets or bytes goes with" in said, said

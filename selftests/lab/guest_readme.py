@@ -100,35 +100,15 @@ def connected(sender, receiver):
 
 
 def check_prices():
-    """Router, sender, receiver: each command does what is said, and all three
-    doctors find all well."""
+    """Router, sender, receiver: each command does what is said, the link is full
+    and the queue has its delay, also at another rate; and all three doctors find
+    all well."""
     sender, router, receiver = network()
     for space, role in ((router, "router"), (sender, "sender"),
                         (receiver, "receiver")):
         given(space, commands(role)[:3])
-    assert sender.sysctl("net.ipv4.tcp_sbrm.wtp").split()[:3] == [
-        "100", "200", "400"]
-    flow = connected(sender, receiver)
-    found = looked_at(flow, *((space, commands(role)[3:]) for space, role in
-                              ((router, "router"), (sender, "sender"),
-                               (receiver, "receiver"))))
-    said = found["ss -tino dst 198.51.100.1"]
-    assert re.search(r" ecn .*ab_ecn:[1-9]", said), said
-    said = found[commands("receiver")[3]]
-    assert re.search(r"IpExtInCEPkts +[1-9]", said), said
-    assert re.search(r"marks [1-9]", found[commands("router")[3]])
-
-
-def check_any_link():
-    """The law and the source for any link: a command on the router, and one on
-    the sender, in the place of the third one there or after it; the link is full
-    and the queue has its delay, also at another rate."""
-    sender, router, receiver = network()
-    given(router, [*commands("router")[:2], *commands("router-any", 1)])
-    given(sender, [*commands("sender")[:3], *commands("sender-any", 1)])
-    given(receiver, commands("receiver")[:3])
-    assert sender.sysctl("net.ipv4.tcp_sbrm.wtp").split()[:3] == [
-        "25", "200", "400"]
+    assert sender.sysctl("net.ipv4.tcp_sbrm.wtp").split()[:5] == [
+        "25", "50", "100", "1", "25"]
     # A path of some length, and a send buffer that outlasts a pause of pump().
     receiver.run("tc qdisc add dev eth0 root netem delay 20ms limit 10000")
     sender.sysctl("net.ipv4.tcp_wmem", "4096 4000000 16000000")
@@ -150,12 +130,37 @@ def check_any_link():
         delay_ms = mean * 1514 * 8 / rate_mbit / 1e3
         note(f"{rate_mbit} Mb/s: used {used:.3f}, measured {served:g} Mb/s, "
              f"{delay_ms:.1f} ms")
-        assert "mark delay feedback mark limit 1000p target 3ms" in said
+        assert "mark delay feedback mark limit 10240p target 3ms" in said
         assert near(served, rate_mbit, 0.03)
         assert used > 0.97 and delay_ms < 6
-    found = looked_at(flow, (sender, commands("sender")[3:]),
-                      (router, commands("router")[3:]))
-    assert re.search(r" ecn .*ab_ecn:[1-9]", found["ss -tino dst 198.51.100.1"])
+    doctors(flow, sender, router, receiver)
+
+
+def doctors(flow, sender, router, receiver):
+    """Give the last commands of all three roles, which look."""
+    found = looked_at(flow, *((space, commands(role)[3:]) for space, role in
+                              ((router, "router"), (sender, "sender"),
+                               (receiver, "receiver"))))
+    said = found["ss -tino dst 198.51.100.1"]
+    assert re.search(r" ecn .*ab_ecn:[1-9]", said), said
+    said = found[commands("receiver")[3]]
+    assert re.search(r"IpExtInCEPkts +[1-9]", said), said
+    assert re.search(r"marks [1-9]", found[commands("router")[3]])
+
+
+def check_papers():
+    """The law and the source of CP05: a command on the router, and one on the
+    sender, in the place of the third one there."""
+    sender, router, receiver = network()
+    given(router, [*commands("router")[:2], *commands("router-cp05", 1)])
+    given(sender, [*commands("sender")[:2], *commands("sender-cp05", 1)])
+    given(receiver, commands("receiver")[:3])
+    assert sender.sysctl("net.ipv4.tcp_sbrm.wtp").split()[:4] == [
+        "100", "200", "400", "25"]
+    assert "mark sbrm feedback mark limit 1000p target 10p gamma 0.015" in \
+        router.run("tc qdisc show dev eth0")
+    flow = connected(sender, receiver)
+    doctors(flow, sender, router, receiver)
 
 
 def check_pairs():

@@ -32,18 +32,22 @@ def gamma_of(rate_bps, rtt_ms):
 class Mix:
     """A path on which flows of sbrm and others share the queue."""
 
-    def __init__(self, rate_bps, rtt_ms, how="", wtps=(100,), gamma=None):
+    def __init__(self, rate_bps, rtt_ms, how="", wtps=(100,), gamma=None,
+                 shipped=False):
         """wtps: willingness to pay of SO_PRIORITY 0, 1, ..; how: what the queue
-        does, in words of tc."""
+        does, in words of tc; shipped: law, source and wtp as they come, not those
+        of CP05."""
         self.link_bps = rate_bps
         gamma = gamma or gamma_of(rate_bps, rtt_ms)
+        law = "" if shipped else f"target 10 gamma {gamma:.9f}"
         # The limit is one round trip and more, as a router has.
         limit = max(1000, round(rate_bps * rtt_ms / 1e3 / 8 / PACKET))
         self.path = TcpPath(rate_bps=rate_bps, rtt_ms=rtt_ms, sink="sbrm",
-                            aqm=f"sbrm limit {limit} target 10 "
-                            f"gamma {gamma:.9f} {how}")
+                            shipped=shipped, aqm=f"sbrm limit {limit} {law} {how}")
         table = list(wtps) + [wtps[0]] * (16 - len(wtps))
-        self.path.s.sysctl("net.ipv4.tcp_sbrm.wtp", " ".join(map(str, table)))
+        if not shipped:
+            self.path.s.sysctl("net.ipv4.tcp_sbrm.wtp",
+                               " ".join(map(str, table)))
         # sbrm asks for ECN by itself; nobody else does.
         self.path.s.sysctl("net.ipv4.tcp_ecn", 0)
         for space in (self.path.s, self.path.d):
@@ -105,9 +109,10 @@ HOWS = ("", "price-drop", "nodrop")
 EQUAL = (100, 100)
 
 
-def beside(rate_mbit, rtt_ms, cc, how="", wtps=EQUAL, seconds=40, from_s=15):
+def beside(rate_mbit, rtt_ms, cc, how="", wtps=EQUAL, seconds=40, from_s=15,
+           shipped=False):
     """Two flows of sbrm and two of cc: what each got, of an equal share."""
-    mix = Mix(rate_mbit * 10**6, rtt_ms, how, wtps)
+    mix = Mix(rate_mbit * 10**6, rtt_ms, how, wtps, shipped=shipped)
     # No two start at once.
     ours = [mix.pays(prio, start=f"{0.05 * prio:.2f}")
             for prio in range(len(wtps))]
@@ -121,7 +126,8 @@ def beside(rate_mbit, rtt_ms, cc, how="", wtps=EQUAL, seconds=40, from_s=15):
              "others": shares[len(ours):], "price_drops": x.price_drops,
              "coupled_drops": x.coupled_drops,
              "overload_drops": x.overload_drops, "full_drops": x.full_drops}
-    note(f"{rate_mbit} Mb/s {rtt_ms} ms {cc} w {wtps} {how or 'coupled'}: "
+    note(f"{rate_mbit} Mb/s {rtt_ms} ms {cc} "
+         f"{'as shipped' if shipped else f'w {wtps}'} {how or 'coupled'}: "
          f"{' '.join(f'{one:.2f}' for one in found['ours'])} / "
          f"{' '.join(f'{one:.2f}' for one in found['others'])}, drops coupled "
          f"{x.coupled_drops} price {x.price_drops} full {x.full_drops} "
@@ -144,6 +150,14 @@ def check_beside_cubic_and_reno():
         found = beside(rate_mbit, 20, cc)
         for one in found["ours"] + found["others"]:
             assert 0.6 <= one <= 1.4, found
+
+
+def check_as_shipped():
+    """The same with nothing set: the law delay, the source relative."""
+    for rate_mbit, cc in ((10, "cubic"), (100, "cubic"), (100, "reno")):
+        found = beside(rate_mbit, 20, cc, shipped=True)
+        for one in found["ours"] + found["others"]:
+            assert 0.7 <= one <= 1.3, found
 
 
 def check_weights():
@@ -245,8 +259,15 @@ def check_flood():
 
 # --- long forms ------------------------------------------------------------
 
+def check_many_as_shipped():
+    """The modules' defaults."""
+    grid("shipped", [(rate, rtt, cc) for cc in ("cubic", "reno", "bbr")
+                     for rate in (10, 100) for rtt in (10, 20, 40, 100)],
+         shipped=True)
+
+
 def check_many_shares():
-    """The default, w = 100."""
+    """The law of CP05, w = 100."""
     grid("shares", [(rate, rtt, cc) for cc in ("cubic", "reno", "bbr")
                     for rate in (10, 20, 100) for rtt in (10, 20, 40, 100)])
 

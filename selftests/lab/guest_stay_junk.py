@@ -17,13 +17,13 @@ import struct
 import guest_base
 from bench import CHILD, QDISC, Bench
 from guest_base import amount, note
-from guest_fuzz import (FQ_RR_DEFAULTS, FQ_RR_RANGES, fq_rr_good, good, number,
-                        payload, traffic, usable)
+from guest_fuzz import (FQ_RR_DEFAULTS, FQ_RR_RANGES, TAKES, fq_rr_good, good,
+                        number, payload, traffic, usable)
 from memory import memory, no_leak
-from rtnl import (FQ_RR_CLASS_WEIGHT, GAMMA_AUTO, GAMMA_ONE, NLM_F_ACK,
+from rtnl import (DELAY, FQ_RR_CLASS_WEIGHT, GAMMA, GAMMA_AUTO, GAMMA_ONE, NLM_F_ACK,
                   NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST,
                   NLMSG_ERROR, RTM_GETQDISC, RTM_GETTCLASS, RTM_NEWQDISC,
-                  RTM_NEWTCLASS, SETTABLE, TCA_KIND, TCA_OPTIONS, attr, u32)
+                  RTM_NEWTCLASS, SETTABLE, TARGET, TCA_KIND, TCA_OPTIONS, attr, u32)
 
 MESSAGES = {"short": 10000, "full": 1000000}
 # Messages between two looks at the queue.
@@ -206,8 +206,9 @@ class Junk:
         assert (stats.qlen, stats.backlog) == (parent.qlen, parent.backlog)
         if stats.kind == "sbrm":
             law, limit, target, gamma, flags = stats.settings
-            assert 1 <= limit < 2**31 and (target < limit or law in (1, 4))
-            assert law <= 4 and 0 <= gamma <= GAMMA_ONE and (gamma or law == 4)
+            assert 1 <= limit < 2**31 and law <= DELAY
+            assert target < limit or TARGET not in TAKES[law]
+            assert 0 <= gamma <= GAMMA_ONE and (gamma or GAMMA not in TAKES[law])
             assert not flags & ~(SETTABLE | GAMMA_AUTO)
             return
         for attribute, (_, least, most) in FQ_RR_RANGES.items():

@@ -24,7 +24,7 @@ ORDERS = {"packets": ({}, 132 + 2 * 12),
           "bytes": ({"longest": 1}, 132 + 2 * 20),
           "wfq": ({"service": WFQ}, 132 + 2 * 12 + 2 * 20)}
 CONTROLS = "reno", "sbrm", "rm", "rem", "cp", "pp", "ppx"
-PRICED = "sbrm limit 200000"
+PRICED = "sbrm mark sbrm limit 200000"
 # {congestion control: what it goes through}
 QUEUE_OF = {"cp": PRICED + " feedback price",
             "pp": "fq_rr flows 65536 limit 200000 memory_limit 1gb",

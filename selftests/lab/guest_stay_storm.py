@@ -36,14 +36,17 @@ class Sbrm:
 
     name = b"sbrm\0"
 
-    def __init__(self):
-        self.settings = Settings()
+    def __init__(self, there=False):
+        """there: it has been made, without a word."""
+        self.settings, self.there = Settings(), there
 
     def options(self, rng):
         """(options, the model after them or None)"""
         data = good(rng)
         after = copy.deepcopy(self)
-        return data, after if after.settings.take(data) else None
+        after.there = True
+        taken = after.settings.take(data, new=not self.there)
+        return data, after if taken else None
 
     def agrees(self, stats):
         """Assert that a dump shows what it should."""
@@ -79,7 +82,7 @@ class Storm:
         self.bench = Bench()
         self.bench.htb(RATE_BPS, 1514, None)
         self.device = self.index()
-        self.handle, self.model = HANDLES[0], Sbrm()
+        self.handle, self.model = HANDLES[0], Sbrm(there=True)
         self.count = collections.Counter()
         self.flows = [self.connect(6000 + number, cc) for number, cc in
                       enumerate(("sbrm", "cp", "pp", "reno"))]

@@ -443,6 +443,8 @@ def check_sysctls():
         "estimator", "kappa_window", "history", "phi", "rtt", "slow_start",
         "loss_cut")}
     note(str(defaults))
+    assert set(defaults["wtp"].split()) == {"25"}
+    assert (defaults["source"], defaults["estimator"]) == ("relative", "log")
     good = {
         "wtp": [("7 " * 15 + "10000000", None), ("1", None)],
         "kappa": [("0.000001", None), ("10", "10.000000"),

@@ -266,7 +266,7 @@ class Scene:
         """Other options, from now on."""
         self.read_clock()
         with self.bench.a:
-            self.bench.rtnl.sbrm("va", options(**words), 0x100000,
+            self.bench.rtnl.sbrm("va", options(**{"law": None, **words}), 0x100000,
                                  self.bench.where, flags=0)
         self.settings = self.bench.stats()
         self.law.set(self.settings)

@@ -104,10 +104,11 @@ def parse(data):
     return found
 
 
-def options(law=None, limit=None, target=None, gamma=None, flags=None,
+def options(law=SBRM, limit=None, target=None, gamma=None, flags=None,
             selector=None, reset=False, feedback=None, **of_laws):
     """The attributes of sbrm; gamma as a number per packet or byte.
 
+    law: that of the papers unless another is named; None leaves it to the queue.
     of_laws: phi, alpha, delta, scale and coupling as numbers, rate in bytes/s,
     avpkt and small in bytes, interval and delay, the target of that law, in us.
     """
@@ -207,7 +208,8 @@ class Rtnl:
 
     def change(self, device, handle=0x100000, parent=TC_H_ROOT, **words):
         """Change what is there."""
-        self.sbrm(device, options(**words), handle, parent, flags=0)
+        self.sbrm(device, options(**{"law": None, **words}), handle, parent,
+                  flags=0)
 
     def delete(self, device, handle=0x100000, parent=TC_H_ROOT):
         """Delete a qdisc."""

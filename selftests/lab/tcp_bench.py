@@ -51,11 +51,25 @@ def cc_info(connection):
         socket.IPPROTO_TCP, TCP_CC_INFO, 16)))
 
 
+def as_papers(space):
+    """Give a namespace the source of CP05, and what its flows pay there; nothing
+    where the module is not loaded."""
+    try:
+        space.sysctl("net.ipv4.tcp_sbrm.source", "direct")
+    except FileNotFoundError:
+        return
+    space.sysctl("net.ipv4.tcp_sbrm.wtp", " ".join(["100"] * 16))
+
+
 class Path:
-    """The four namespaces; `aqm` is a tc line or options for sbrm."""
+    """The four namespaces; `aqm` is a tc line or options for sbrm.
+
+    Law and source are those of CP05, with w = 100; shipped: as the modules come.
+    """
 
     def __init__(self, rate_bps=10**7, rtt_ms=40, aqm=None, sink="sbrm",
-                 sink_ecn=1, quickack=False, mtu=1500, initcwnd=None):
+                 sink_ecn=1, quickack=False, mtu=1500, initcwnd=None,
+                 shipped=False):
         self.spaces = [Namespace(name) for name in ("s", "r1", "r2", "d")]
         self.s, self.r1, self.r2, self.d = self.spaces
         for space in self.spaces:
@@ -85,6 +99,9 @@ class Path:
         self.s.sysctl("net.ipv4.tcp_ecn", 1)
         self.s.sysctl("net.ipv4.tcp_no_metrics_save", 1)
         self.s.sysctl("net.ipv4.tcp_wmem", "4096 4000000 16000000")
+        if not shipped:
+            for space in (self.s, self.d):
+                as_papers(space)
         self.d.sysctl("net.ipv4.tcp_ecn", sink_ecn)
         self.d.sysctl("net.ipv4.tcp_rmem", "4096 4000000 16000000")
         if rate_bps:
@@ -99,8 +116,10 @@ class Path:
                 self.r1.run("tc qdisc add dev right parent 1:1 handle 10: " +
                             aqm)
             else:
+                if aqm is None:
+                    aqm = options(**({"law": None} if shipped else {}))
                 with self.r1:
-                    self.rtnl.sbrm("right", aqm or options(), parent=0x10001)
+                    self.rtnl.sbrm("right", aqm, parent=0x10001)
         # Here from the start: adding it resets the root qdisc of the device.
         self.r2.run("tc qdisc add dev left clsact")
         if rtt_ms:
