@@ -11,6 +11,16 @@ from test_house import TOP, sh
 SUITES = ("bookworm", "trixie")
 
 
+def why(log):
+    """The end of a log, and before it what pytest said was wrong: the log itself
+    goes with the system."""
+    if not log.exists():
+        return ""
+    text = log.read_text(errors="replace")
+    wrong = [line for line in text.splitlines() if line.startswith("E  ")]
+    return "\n".join([*wrong[:200], text[-6000:]])
+
+
 def in_clean_system(tmp_path, what, suite, *words):
     """Run a part of clean-system; each of its lines must be ok."""
     if os.geteuid():
@@ -23,8 +33,7 @@ def in_clean_system(tmp_path, what, suite, *words):
     if done.returncode == 4:
         pytest.skip(done.stdout.strip().rpartition("# SKIP ")[2])
     log = folder / "log"
-    assert done.returncode == 0, done.stdout + done.stderr + \
-        (log.read_text()[-3000:] if log.exists() else "")
+    assert done.returncode == 0, done.stdout + done.stderr + why(log)
     assert "fail:0" in done.stdout
     plan = done.stdout.splitlines()[1]
     assert f"pass:{plan.partition('..')[2]} " in done.stdout

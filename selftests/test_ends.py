@@ -51,6 +51,14 @@ class Ended:
         return self
 
 
+@pytest.fixture(autouse=True)
+def hangups_count():
+    """SIGHUP ends what it comes to, also where the tests run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 def forked(body, cwd, environment=None, user=None):
     """Run body() under ends.guarded() in a copy of this process: that takes a
     hundredth of the time of a new one. Returns what is Ended."""
