@@ -158,7 +158,8 @@ def check_rem_pc2():
             _, hits, expected, sigma = deviation(model.draws, base_e, 5)
             note(f"phi {phi}, backlog {backlog}: {hits} marks where "
                  f"{expected:.1f} were due, {sigma:+.2f} sigma")
-            assert abs(sigma) <= SIGMA
+            # Where next to none are due, one or two are within chance all the same.
+            assert abs(sigma) <= SIGMA or expected < 0.1 and hits <= 2
             stats = bench.stats()
             price = base_e * max(stats.qlen - 5, 0)
             assert near(stats.x.price / PHI_ONE, price, 1e-6), \
