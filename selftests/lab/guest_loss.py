@@ -49,8 +49,9 @@ def shares_with_loss(cases):
         for run in range(RUNS):
             path = priced(cc, rate_bps, rtt_ms)
             path.s.sysctl(SYSCTL + "wtp", wtp)
-            path.ahead(f"loss random {percent}% limit 100000")
+            # A SYN that is lost is sent again without ECN, and costs all marks.
             flow = path.connect(cc)
+            path.ahead(f"loss random {percent}% limit 100000")
             pump([flow], 15)
             (brought, lost), = measure([flow], 45)
             share = brought / 45 * PACKET * 8 / rate_bps
@@ -72,11 +73,9 @@ def check_random_loss():
 
 
 def check_random_loss_others():
-    """The same with rem, and with cp, which is told the price. A connection that
-    has a timeout before it has seen any price is as any other TCP from then on,
-    which one of some thirty was."""
+    """The same with rem, and with cp, which is told the price."""
     shares = shares_with_loss([(cc, 10**7, 40, 100, 1) for cc in ("rem", "cp")])
-    assert sorted(shares.values())[1] >= 0.95, shares
+    assert min(shares.values()) >= 0.95, shares
 
 
 def beside_reno(path, cc):
@@ -157,8 +156,8 @@ def check_as_shipped():
     """All of that with the source relative over the law delay."""
     for rate_bps, rtt_ms in ((10**7, 40), (10**8, 20)):
         path = as_shipped(rate_bps, rtt_ms)
-        path.ahead("loss random 1% limit 100000")
         flow = path.connect()
+        path.ahead("loss random 1% limit 100000")
         pump([flow], 15)
         (brought, lost), = measure([flow], 45)
         share = brought / 45 * PACKET * 8 / rate_bps
