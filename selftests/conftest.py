@@ -74,6 +74,12 @@ def checks_of(script):
     return full_checks_of(script) + LOG_CHECKS
 
 
+def with_measurements(script):
+    """The same as parameters, those that only measure marked so."""
+    return [pytest.param(name, marks=MEASUREMENT if name.startswith("many_")
+                         else ()) for name in checks_of(script)]
+
+
 @pytest.fixture(scope="session")
 def lab():
     """The lab of the flavour asked for, built if need be."""
