@@ -84,6 +84,8 @@
 #include <net/tcp.h>
 
 #include "sbrm.h"
+#include "tollway_burst.h"
+#include "tollway_carrier.h"
 #include "tollway_random.h"
 #include "tollway_release.h"
 
@@ -98,7 +100,6 @@
 
 /* What one packet may hold: see sbrm_burst(). */
 #define SBRM_BURST_US	64
-#define SBRM_BURST_MIN	2U
 
 /* So many segments without an echo of the price field: there is none. */
 #define SBRM_SILENT_MAX	32
@@ -185,20 +186,6 @@ static u64 sbrm_paced_window(const struct tcp_sock *tp, const struct sbrm *ca)
 		   max((u64)tp->snd_ssthresh << FIXP_SHIFT, ca->cwnd));
 }
 
-/* As many segments in one packet as the device of the route takes. */
-static u32 sbrm_burst_max(struct sock *sk)
-{
-	const struct dst_entry *dst;
-	u32 most = sk->sk_gso_max_segs;
-
-	rcu_read_lock();
-	dst = __sk_dst_get(sk);
-	if (dst && sk_can_gso(sk))
-		most = max_t(u32, READ_ONCE(dst->dev->gso_max_segs), 1);
-	rcu_read_unlock();
-	return most;
-}
-
 /**
  * sbrm_burst() - limit what may leave as one packet
  * @sk: socket
@@ -211,26 +198,18 @@ static u32 sbrm_burst_max(struct sock *sk)
  * a packet is what the rate sends in %SBRM_BURST_US, or two segments where that is
  * less. By the mean rate: if the length of a packet followed the gaps of
  * sbrm_pace(), these would all be the same.
- *
- * A new route sets the limit anew, to what its device takes. What we have set is
- * never less than %SBRM_BURST_MIN: a limit below that is the device's.
  */
 static void sbrm_burst(struct sock *sk, const struct sbrm *ca, u64 cwnd)
 {
 	/* At most 2^41, times 2^6 us. */
 	u64 flow = (cwnd >> (FIXP_SHIFT - 16)) * SBRM_BURST_US;
 	u64 one = (u64)ca->rtt_us << 16;
-	u32 segments = SBRM_BURST_MIN;
+	u32 segments = TOLLWAY_BURST_MIN;
 
 	/* At most rates: no quotient. */
-	if (unlikely(flow >= (SBRM_BURST_MIN + 1) * one))
+	if (unlikely(flow >= (TOLLWAY_BURST_MIN + 1) * one))
 		segments = min_t(u64, div64_u64(flow, one), GSO_MAX_SEGS);
-	if (likely(sk->sk_gso_max_segs == segments ||
-		   sk->sk_gso_max_segs < SBRM_BURST_MIN))
-		return;
-	if (segments > sk->sk_gso_max_segs)
-		segments = min(segments, sbrm_burst_max(sk));
-	sk->sk_gso_max_segs = segments;
+	tollway_burst(sk, segments);
 }
 
 /**
@@ -678,9 +657,7 @@ static void sbrm_init_without_field(struct sock *sk, struct sbrm *ca,
 /* The price field: only IPv4 has one, and only where no segment is signed. */
 static void sbrm_init_field(struct sock *sk, struct sbrm *ca)
 {
-	/* Mapped addresses are IPv4 on the wire. */
-	if (inet_csk(sk)->icsk_af_ops->net_header_len !=
-	    sizeof(struct iphdr)) {
+	if (!tollway_carrier_has_field(sk)) {
 		sbrm_init_without_field(sk, ca, SBRM_COUNT_NO_IPV4);
 		pr_info_once("IPv6 has no field for prices: cp over IPv6 is TCP/RM\n");
 	} else if (compat_tcp_is_signed(tcp_sk(sk))) {

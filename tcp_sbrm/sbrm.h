@@ -292,6 +292,5 @@ u32 sbrm_mark_share(const struct sbrm *ca);
 /* sbrm_carrier.c */
 void sbrm_carrier_use(struct sock *sk);
 void sbrm_carrier_net_init(struct net *net);
-void sbrm_carrier_net_exit(struct net *net);
 
 #endif /* _SBRM_H */

@@ -15,6 +15,7 @@
 #include <linux/sysctl.h>
 
 #include "sbrm.h"
+#include "tollway_carrier.h"
 #include "tollway_sysctl.h"
 
 /**
@@ -29,7 +30,7 @@
 struct sbrm_net_priv {
 	struct sbrm_net		values;
 	struct mutex		lock;	/* of wtp, of phi */
-	struct sbrm_carrier_net	carrier;
+	struct tollway_carrier_net carrier;
 	atomic_long_t		counters[SBRM_COUNTERS];
 	struct ctl_table_header	*header;
 	struct ctl_table	*table;
@@ -43,7 +44,7 @@ unsigned int sbrm_net_id __read_mostly;
  *
  * Return: their state; it lives as long as the namespace.
  */
-struct sbrm_carrier_net *sbrm_carrier_net(const struct net *net)
+struct tollway_carrier_net *sbrm_carrier_net(const struct net *net)
 {
 	struct sbrm_net_priv *priv = net_generic(net, sbrm_net_id);
 
@@ -358,7 +359,7 @@ static void __net_exit sbrm_net_exit(struct net *net)
 	remove_proc_entry("tcp_sbrm", net->proc_net);
 	unregister_net_sysctl_table(priv->header);
 	kfree(priv->table);
-	sbrm_carrier_net_exit(net);
+	tollway_carrier_net_exit(sbrm_carrier_net(net));
 }
 
 static struct pernet_operations sbrm_net_ops = {
