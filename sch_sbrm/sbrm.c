@@ -398,9 +398,12 @@ static void sbrm_tell(struct sbrm_sched_data *q, struct sk_buff *skb,
 	u32 segments = sbrm_segments(skb);
 	enum sbrm_carry carry;
 
-	carry = q->params.feedback == SBRM_FEEDBACK_PRICE ?
-		sbrm_feedback_price(skb, price, &q->random) :
-		sbrm_feedback_four_bit(skb, price, &q->random);
+	if (q->params.feedback == SBRM_FEEDBACK_PRICE)
+		carry = sbrm_feedback_price(skb, price, &q->random);
+	else if (q->params.feedback == SBRM_FEEDBACK_FOUR_BIT)
+		carry = sbrm_feedback_four_bit(skb, price, &q->random);
+	else
+		carry = sbrm_feedback_two_bit(skb, q->state.bits);
 
 	if (carry == SBRM_UNCARRIED) {
 		WRITE_ONCE(q->stats.uncarried, q->stats.uncarried + segments);
@@ -648,6 +651,9 @@ static void sbrm_params_apply(struct sbrm_sched_data *q,
 	WRITE_ONCE(q->params.coupling, params->coupling);
 	WRITE_ONCE(q->params.small, params->small);
 	WRITE_ONCE(q->params.delay, params->delay);
+	WRITE_ONCE(q->params.high, params->high);
+	WRITE_ONCE(q->params.low, params->low);
+	WRITE_ONCE(q->params.goal, params->goal);
 	q->params.chosen = params->chosen;
 	WRITE_ONCE(q->params.flags, params->flags);
 
@@ -741,6 +747,11 @@ static void sbrm_state_read(struct sbrm_state *state,
 	if (law->arrival) {
 		state->input = READ_ONCE(from->input);
 		state->pending = READ_ONCE(from->pending);
+	} else if (law->certain) {
+		state->cycles = READ_ONCE(from->cycles);
+		state->beyond = READ_ONCE(from->beyond);
+		state->cycle_max = READ_ONCE(from->cycle_max);
+		state->bits = READ_ONCE(from->bits);
 	} else {
 		state->service = READ_ONCE(from->service);
 		state->idle = READ_ONCE(from->idle);

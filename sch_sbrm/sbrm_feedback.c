@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Prices in the IPv4 identification field, CP05 4.2.3 and 5.2.3
+ * Prices in the IPv4 identification field, CP05 4.2.3 and 5.2.3, and the bits of
+ * the law alpha
  *
  * The field tells the fragments of packets apart. Where "don't fragment" is set
  * it means nothing (RFC 6864), and is as wide as an ECN mark is narrow. Senders
@@ -80,6 +81,22 @@ static void sbrm_carrier_write(struct iphdr *iph, u16 value)
 	iph->id = id;
 }
 
+/* Set bits of the identification, those of other queues stay. */
+static enum sbrm_carry sbrm_carrier_or(struct sk_buff *skb, u16 bits)
+{
+	struct iphdr *iph;
+
+	if (!bits)
+		return SBRM_CARRIED;
+
+	iph = sbrm_carrier(skb);
+	if (!iph)
+		return SBRM_UNCARRIED;
+
+	sbrm_carrier_write(iph, ntohs(iph->id) | bits);
+	return SBRM_CARRIED;
+}
+
 /**
  * sbrm_feedback_price() - add a price to the identification
  * @skb: packet that leaves, from its link layer header on
@@ -137,7 +154,6 @@ enum sbrm_carry sbrm_feedback_four_bit(struct sk_buff *skb, u64 price,
 		PKT_SBRM_FOUR_BIT_K0, PKT_SBRM_FOUR_BIT_K1,
 		PKT_SBRM_FOUR_BIT_K2, PKT_SBRM_FOUR_BIT_K3,
 	};
-	struct iphdr *iph;
 	u16 bits = 0;
 	u64 drawn;
 	u32 i;
@@ -157,13 +173,22 @@ enum sbrm_carry sbrm_feedback_four_bit(struct sk_buff *skb, u64 price,
 	/* 2^44 and 20 bits */
 	for (i = 0; i < ARRAY_SIZE(k); i++)
 		bits |= (price * k[i] >= drawn) << i;
-	if (!bits)
-		return SBRM_CARRIED;
+	return sbrm_carrier_or(skb, bits);
+}
 
-	iph = sbrm_carrier(skb);
-	if (!iph)
+/**
+ * sbrm_feedback_two_bit() - set bits of the law alpha in the identification
+ * @skb: packet that leaves, from its link layer header on
+ * @bits: %PKT_SBRM_CN and %PKT_SBRM_BCN, or 0
+ *
+ * Return: what became of it.
+ */
+enum sbrm_carry sbrm_feedback_two_bit(struct sk_buff *skb, u16 bits)
+{
+	if (!sbrm_has_carrier(skb))
 		return SBRM_UNCARRIED;
+	if (skb_is_gso(skb))
+		skb_shinfo(skb)->gso_type |= SKB_GSO_TCP_FIXEDID;
 
-	sbrm_carrier_write(iph, ntohs(iph->id) | bits);
-	return SBRM_CARRIED;
+	return sbrm_carrier_or(skb, bits);
 }

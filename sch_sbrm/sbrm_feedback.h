@@ -25,4 +25,6 @@ enum sbrm_carry sbrm_feedback_price(struct sk_buff *skb, u64 price,
 enum sbrm_carry sbrm_feedback_four_bit(struct sk_buff *skb, u64 price,
 				       u64 *random);
 
+enum sbrm_carry sbrm_feedback_two_bit(struct sk_buff *skb, u16 bits);
+
 #endif /* _SBRM_FEEDBACK_H */

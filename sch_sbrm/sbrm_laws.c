@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The price laws of sch_sbrm: SBRM, the three of REM, and VQM; for the law delay,
- * see sbrm_delay.c
+ * The price laws of sch_sbrm: SBRM, the three of REM, and VQM; for the laws delay
+ * and alpha, see sbrm_delay.c and sbrm_alpha.c
  *
  * Sources: CP05 (see sbrm.c) 4.2.2, 5.1.1, 5.2.1 and 5.4.1; VQM is by
  * R. Gibbens and F. Kelly, REM by S. Athuraliya and S. Low.
@@ -146,6 +146,9 @@ void sbrm_coef_set(struct sbrm_coef *coef, const struct sbrm_params *params)
 	coef->byte_ns = vqm_byte_ns(params);
 	coef->room = vqm_room(params, unit, coef->byte_ns);
 	coef->delay_ns = params->delay * NSEC_PER_USEC;
+	coef->high = params->high;
+	coef->low = params->low;
+	coef->goal = params->goal;
 }
 
 /*
@@ -427,5 +430,13 @@ const struct sbrm_law_ops sbrm_laws[] = {
 		.departure	= sbrm_delay_departure,
 		.price		= sbrm_delay_price,
 		.fill_xstats	= sbrm_delay_fill_xstats,
+	},
+	[SBRM_LAW_ALPHA] = {
+		.options	= BIT(TCA_SBRM_HIGH) | BIT(TCA_SBRM_LOW) |
+				  BIT(TCA_SBRM_GOAL),
+		.certain	= true,
+		.advance	= sbrm_alpha_advance,
+		.price		= sbrm_alpha_price,
+		.fill_xstats	= sbrm_alpha_fill_xstats,
 	},
 };

@@ -35,9 +35,12 @@
  *	%SBRM_COUPLING_MAX
  * @small: bytes up to which a packet is exempt from it, at most 65535
  * @delay: target of the law delay, us, %SBRM_DELAY_MIN .. %SBRM_DELAY_MAX
+ * @high: alpha: backlog above which CN is set, packets or bytes, ...
+ * @low: alpha: ... backlog from which on it is not, below @high, ...
+ * @goal: alpha: ... setpoint of the largest one, @high up and below @limit
  * @flags: %SBRM_F_ bits
  * @chosen: bit n where attribute TCA_SBRM_n was given: limit and coupling follow
- *	the law until then
+ *	the law until then, and low follows high
  */
 struct sbrm_params {
 	u64	gamma;
@@ -55,6 +58,9 @@ struct sbrm_params {
 	u32	coupling;
 	u32	small;
 	u32	delay;
+	u32	high;
+	u32	low;
+	u32	goal;
 	u32	flags;
 	u32	chosen;
 };
@@ -71,6 +77,9 @@ struct sbrm_params {
  * @byte_ns: vqm: service time of a byte, ns in Q32, 2^24 .. 10^9 * 2^32
  * @room: vqm: service time of a full queue, ns in Q16, at most 2^62
  * @delay_ns: delay: target, ns, 10^4 .. 10^9
+ * @high: alpha: as in struct sbrm_params
+ * @low: alpha: likewise
+ * @goal: alpha: likewise
  */
 struct sbrm_coef {
 	u64	gamma;
@@ -83,6 +92,9 @@ struct sbrm_coef {
 	u64	byte_ns;
 	u64	room;
 	u32	delay_ns;
+	u32	high;
+	u32	low;
+	u32	goal;
 };
 
 /**
@@ -115,6 +127,11 @@ struct sbrm_coef {
  * @stale: delay: @age_ns is so long that the rate may have changed
  * @passed: delay: bytes that left in @passed_ns
  * @packets: delay: packets that left since the last update
+ * @cycles: alpha: times that CN went
+ * @beyond: alpha: those with BCN, and one that is under way
+ * @longest: alpha: with CN the largest backlog since it came
+ * @cycle_max: alpha: the same of the last one that went
+ * @bits: alpha: %PKT_SBRM_CN and %PKT_SBRM_BCN
  */
 struct sbrm_state {
 	u64	time;
@@ -147,6 +164,13 @@ struct sbrm_state {
 			bool	fresh;
 			bool	waited;
 			bool	stale;
+		};
+		struct {
+			u64	cycles;
+			u64	beyond;
+			u32	longest;
+			u32	cycle_max;
+			u32	bits;
 		};
 	};
 };
@@ -198,7 +222,8 @@ struct sbrm_law_ops {
 	 BIT(TCA_SBRM_PHI) | BIT(TCA_SBRM_ALPHA) | BIT(TCA_SBRM_RATE) |	\
 	 BIT(TCA_SBRM_AVPKT) | BIT(TCA_SBRM_INTERVAL) |			\
 	 BIT(TCA_SBRM_DELTA) | BIT(TCA_SBRM_SCALE) |			\
-	 BIT(TCA_SBRM_DELAY))
+	 BIT(TCA_SBRM_DELAY) | BIT(TCA_SBRM_HIGH) |			\
+	 BIT(TCA_SBRM_LOW) | BIT(TCA_SBRM_GOAL))
 
 extern const struct sbrm_law_ops sbrm_laws[];
 
@@ -215,6 +240,15 @@ u64 sbrm_delay_price(const struct sbrm_coef *coef,
 		     const struct sbrm_state *state, u32 backlog);
 void sbrm_delay_start(struct sbrm_state *state, u64 price);
 void sbrm_delay_fill_xstats(const struct sbrm_coef *coef,
+			    const struct sbrm_state *state,
+			    struct tc_sbrm_xstats *xstats);
+
+/* sbrm_alpha.c */
+void sbrm_alpha_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
+			u64 now, u32 backlog);
+u64 sbrm_alpha_price(const struct sbrm_coef *coef,
+		     const struct sbrm_state *state, u32 backlog);
+void sbrm_alpha_fill_xstats(const struct sbrm_coef *coef,
 			    const struct sbrm_state *state,
 			    struct tc_sbrm_xstats *xstats);
 

@@ -29,6 +29,9 @@
 #define SBRM_DEFAULT_INTERVAL	1000U		/* us */
 #define SBRM_DEFAULT_AVPKT	1000U		/* bytes */
 #define SBRM_DEFAULT_DELAY	3000U		/* us */
+/* Those of ALPHA's section VI. */
+#define SBRM_DEFAULT_HIGH	50U		/* packets */
+#define SBRM_DEFAULT_GOAL	300U		/* packets */
 
 /*
  * A loss-based flow then pays as one of ours with w = 1.22 * 2 / RTT packets/s:
@@ -112,6 +115,11 @@ static struct netlink_range_validation sbrm_delay_range = {
 	.max = SBRM_DELAY_MAX,
 };
 
+static struct netlink_range_validation sbrm_threshold_range = {
+	.min = 1,
+	.max = SBRM_LIMIT_MAX - 1,
+};
+
 static const struct nla_policy sbrm_policy[TCA_SBRM_MAX + 1] = {
 	[TCA_SBRM_LAW]		= NLA_POLICY_MAX(NLA_U32, SBRM_LAW_MAX),
 	[TCA_SBRM_LIMIT]	= NLA_POLICY_FULL_RANGE(NLA_U32,
@@ -143,6 +151,12 @@ static const struct nla_policy sbrm_policy[TCA_SBRM_MAX + 1] = {
 							&sbrm_small_range),
 	[TCA_SBRM_DELAY]	= NLA_POLICY_FULL_RANGE(NLA_U32,
 							&sbrm_delay_range),
+	[TCA_SBRM_HIGH]		= NLA_POLICY_FULL_RANGE(NLA_U32,
+							&sbrm_threshold_range),
+	[TCA_SBRM_LOW]		= NLA_POLICY_FULL_RANGE(NLA_U32,
+							&sbrm_target_range),
+	[TCA_SBRM_GOAL]		= NLA_POLICY_FULL_RANGE(NLA_U32,
+							&sbrm_threshold_range),
 };
 
 /* Refuse an option that the law does not take, and say which laws do. */
@@ -162,7 +176,7 @@ static int sbrm_options_check(u32 law, struct nlattr **tb,
 		return -EINVAL;
 	case TCA_SBRM_GAMMA:
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "gamma does not go with mark vqm or delay");
+				    "gamma does not go with mark vqm, delay or alpha");
 		return -EINVAL;
 	case TCA_SBRM_PHI:
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
@@ -196,6 +210,12 @@ static int sbrm_options_check(u32 law, struct nlattr **tb,
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
 				    "a target that is a time goes with mark delay only");
 		return -EINVAL;
+	case TCA_SBRM_HIGH:
+	case TCA_SBRM_LOW:
+	case TCA_SBRM_GOAL:
+		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
+				    "high, low and goal go with mark alpha only");
+		return -EINVAL;
 	}
 	return 0;
 }
@@ -214,6 +234,17 @@ static void sbrm_common_default(struct sbrm_params *params)
 				limit * SBRM_PACKET : limit;
 }
 
+/* Thresholds of the law alpha, before anything is said of them. */
+static void sbrm_thresholds_default(struct sbrm_params *params)
+{
+	u32 unit = params->flags & SBRM_F_BYTES ? SBRM_PACKET : 1;
+
+	params->high = SBRM_DEFAULT_HIGH * unit;
+	params->low = params->high / 2;
+	params->goal = SBRM_DEFAULT_GOAL * unit;
+	params->chosen &= ~BIT(TCA_SBRM_LOW);
+}
+
 /* What belongs to the law, as it is before anything is said. */
 static void sbrm_law_default(struct sbrm_params *params, u32 law)
 {
@@ -228,6 +259,7 @@ static void sbrm_law_default(struct sbrm_params *params, u32 law)
 	params->flags &= ~SBRM_F_GAMMA_AUTO;
 	if (!params->gamma && sbrm_laws[law].options & BIT(TCA_SBRM_GAMMA))
 		params->flags |= SBRM_F_GAMMA_AUTO;
+	sbrm_thresholds_default(params);
 	sbrm_common_default(params);
 }
 
@@ -270,6 +302,45 @@ static int sbrm_parse_classic(struct sbrm_params *new, struct nlattr **tb,
 	}
 	if (tb[TCA_SBRM_SMALL])
 		new->small = nla_get_u32(tb[TCA_SBRM_SMALL]);
+	return 0;
+}
+
+/* The thresholds of the law alpha, and how its bits are told. */
+static int sbrm_parse_alpha(struct sbrm_params *new, struct nlattr **tb,
+			    struct netlink_ext_ack *extack)
+{
+	bool alpha = new->law == SBRM_LAW_ALPHA;
+
+	if (!alpha && new->feedback == SBRM_FEEDBACK_TWO_BIT) {
+		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SBRM_FEEDBACK],
+				    "feedback two-bit goes with mark alpha only");
+		return -EINVAL;
+	}
+	if (!alpha)
+		return 0;
+	if (new->feedback != SBRM_FEEDBACK_TWO_BIT &&
+	    new->feedback != SBRM_FEEDBACK_MARK) {
+		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SBRM_FEEDBACK],
+				    "mark alpha has no price: feedback two-bit or mark");
+		return -EINVAL;
+	}
+
+	if (tb[TCA_SBRM_HIGH])
+		new->high = nla_get_u32(tb[TCA_SBRM_HIGH]);
+	if (tb[TCA_SBRM_GOAL])
+		new->goal = nla_get_u32(tb[TCA_SBRM_GOAL]);
+	if (tb[TCA_SBRM_LOW]) {
+		new->low = nla_get_u32(tb[TCA_SBRM_LOW]);
+		new->chosen |= BIT(TCA_SBRM_LOW);
+	} else if (!(new->chosen & BIT(TCA_SBRM_LOW))) {
+		new->low = new->high / 2;
+	}
+	if (new->low >= new->high || new->high >= new->goal ||
+	    new->goal >= new->limit) {
+		NL_SET_ERR_MSG(extack,
+			       "low must be below high, that below goal, and that below limit");
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -374,6 +445,7 @@ int sbrm_params_parse(struct sbrm_params *params, struct nlattr *opt,
 		sbrm_common_default(&new);
 		new.target = bytes ? SBRM_DEFAULT_TARGET * SBRM_PACKET :
 				     SBRM_DEFAULT_TARGET;
+		sbrm_thresholds_default(&new);
 	}
 	if (tb[TCA_SBRM_LIMIT]) {
 		new.limit = nla_get_u32(tb[TCA_SBRM_LIMIT]);
@@ -388,6 +460,10 @@ int sbrm_params_parse(struct sbrm_params *params, struct nlattr *opt,
 				    "target must be below limit");
 		return -EINVAL;
 	}
+
+	err = sbrm_parse_alpha(&new, tb, extack);
+	if (err)
+		return err;
 
 	if (tb[TCA_SBRM_GAMMA]) {
 		new.gamma = nla_get_u64(tb[TCA_SBRM_GAMMA]);
@@ -432,7 +508,11 @@ static int sbrm_dump_law(struct sk_buff *skb, const struct sbrm_params *params)
 	    (options & BIT(TCA_SBRM_SCALE) &&
 	     nla_put_u32(skb, TCA_SBRM_SCALE, READ_ONCE(params->scale))) ||
 	    (options & BIT(TCA_SBRM_DELAY) &&
-	     nla_put_u32(skb, TCA_SBRM_DELAY, READ_ONCE(params->delay))))
+	     nla_put_u32(skb, TCA_SBRM_DELAY, READ_ONCE(params->delay))) ||
+	    (options & BIT(TCA_SBRM_HIGH) &&
+	     (nla_put_u32(skb, TCA_SBRM_HIGH, READ_ONCE(params->high)) ||
+	      nla_put_u32(skb, TCA_SBRM_LOW, READ_ONCE(params->low)) ||
+	      nla_put_u32(skb, TCA_SBRM_GOAL, READ_ONCE(params->goal)))))
 		return -EMSGSIZE;
 
 	return 0;

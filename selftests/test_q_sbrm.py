@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not TC or not shutil.which("cc"),
 
 # pkt_sbrm.h
 (LAW, LIMIT, TARGET, GAMMA, FLAGS, RESET_STATS, FEEDBACK, PHI, ALPHA, RATE, AVPKT, INTERVAL,
- DELTA, SCALE, COUPLING, SMALL, DELAY) = range(2, 19)
+ DELTA, SCALE, COUPLING, SMALL, DELAY, HIGH, LOW, GOAL) = range(2, 22)
 BYTES, ECN, NODROP, SPLIT_GSO, DITHER, PRICE_DROP, L4S_ECT = (1 << bit for bit in range(7))
 GAMMA_AUTO, SETTABLE = 1 << 31, 127
 # Whatever is said of packets that are not ECN-capable settles both.
@@ -37,8 +37,8 @@ def tc(tmp_path_factory):
 def test_help_names_every_word(tc):
     done = tc.add("help")
     assert done.returncode != 0 and not tc.request.exists()
-    for word in ("mark LAW", "delay | sbrm | rem-pc1 | rem-pc2 | rem-pc3 |\n          vqm; without it delay",
-                 "feedback mark | price | four-bit", "phi NUMBER", "alpha NUMBER", "rate RATE",
+    for word in ("mark LAW", "delay | sbrm | rem-pc1 | rem-pc2 | rem-pc3 |\n          vqm | alpha; without it delay",
+                 "feedback mark | price | four-bit | two-bit", "high N", "low N", "goal N", "phi NUMBER", "alpha NUMBER", "rate RATE",
                  "avpkt BYTES", "interval TIME", "delta NUMBER", "scale NUMBER",
                  "limit N", "target N|TIME", "gamma auto|NUMBER", "packets | bytes",
                  "ecn | drop", "coupled | price-drop | nodrop", "any-ect | l4s-ect",
@@ -90,6 +90,11 @@ def test_help_names_every_word(tc):
     ("mark rem-pc1", {LAW: u32(1)}),
     ("mark rem-pc2 phi 1.06", {LAW: u32(2), PHI: u64(round(1.06 * 2**32))}),
     ("mark rem-pc3 alpha 0.1", {LAW: u32(3), ALPHA: u32(round(0.1 * 2**24))}),
+    ("mark alpha feedback two-bit high 40 low 20 goal 200",
+     {LAW: u32(6), FEEDBACK: u32(3), HIGH: u32(40), LOW: u32(20), GOAL: u32(200)}),
+    ("mark alpha high 60kb goal 300kb low 0 bytes",
+     {LAW: u32(6), HIGH: u32(61440), GOAL: u32(307200), LOW: u32(0), FLAGS: flags(BYTES, BYTES)}),
+    ("goal 300p", {GOAL: u32(300), FLAGS: flags(0, BYTES)}),
     ("mark vqm scale 0.9 rate 96mbit", {LAW: u32(4), SCALE: u32(round(0.9 * 2**32)),
                                         RATE: u64(12000000)}),
     ("mark delay", {LAW: u32(5)}),
@@ -144,11 +149,12 @@ def test_gamma_is_rounded_to_the_nearest_unit(tc, word):
 
 @pytest.mark.parametrize("line, says", [
     ("mark", "mark takes the name of a price law"),
-    ("mark rem", 'mark takes the name of a price law: sbrm, rem-pc1, rem-pc2, rem-pc3, vqm or '
-                 'delay, not "rem"'),
+    ("mark rem", 'mark takes the name of a price law: sbrm, rem-pc1, rem-pc2, rem-pc3, vqm, '
+                 'delay or alpha, not "rem"'),
     ("mark 1", "mark takes the name of a price law"),
-    ("feedback", "feedback takes mark, price or four-bit, and the line ends there"),
-    ("feedback ecn", 'feedback takes mark, price or four-bit, not "ecn"'),
+    ("feedback", "feedback takes mark, price, four-bit or two-bit, and the line ends "
+     "there"),
+    ("feedback ecn", 'feedback takes mark, price, four-bit or two-bit, not "ecn"'),
     *((f"phi '{bad}'", f'phi takes a decimal number above 1 and at most 16, not "{bad}"')
       for bad in ("1", "1.0000000001", "16.0000001", "0", "-2", "e", "nan", "", "1e400", "auto")),
     *((f"alpha '{bad}'", f'alpha takes a decimal number from 6e-8 to 16, not "{bad}"')
@@ -175,6 +181,9 @@ def test_gamma_is_rounded_to_the_nearest_unit(tc, word):
     *((f"{law}target {bad}", f'target takes a time from 10us to 1s, such as 3ms, not "{bad}"')
       for law in ("", "mark sbrm ") for bad in ("0us", "9us", "1001ms", "4295s", "3msx")),
     ("target ms", 'target takes a whole number of packets from 0 up, not "ms"'),
+    ("mark alpha high 0", "high takes a whole number of packets from 1 up"),
+    ("mark alpha low -1", "low takes a whole number of packets from 0 up"),
+    ("mark alpha goal 300kb", 'goal "300kb" is a size, and sizes need the word bytes'),
     ("mark delay target", "target takes a number of packets, a size or a time, and the line ends"),
     ("mark delay target 3ms target 5ms", "target is given twice"),
     ("rate 1mbit rate 2mbit", "rate is given twice"),
@@ -302,6 +311,12 @@ PC1 = {RATE: u64(12345678), AVPKT: u32(1000), INTERVAL: u32(1000),
      "mark delay feedback mark limit 1000p target 3ms ecn split-gso dither"),
     (options(307200, law=5, value=ECN | BYTES) | {DELAY: u32(2500)}, {TARGET, GAMMA},
      "mark delay limit 300Kb bytes target 2500us ecn no-split-gso no-dither"),
+    (options(law=6) | {FEEDBACK: u32(3), HIGH: u32(50), LOW: u32(25), GOAL: u32(300)},
+     {TARGET, GAMMA},
+     "mark alpha feedback two-bit limit 1000p high 50p low 25p goal 300p ecn split-gso dither"),
+    (options(1024000, law=6, value=ECN | BYTES) |
+     {HIGH: u32(51200), LOW: u32(0), GOAL: u32(307200)}, {TARGET, GAMMA},
+     "mark alpha limit 1000Kb bytes high 50Kb low 0b goal 300Kb ecn no-split-gso no-dither"),
     # A limit in packets is no bound of a target in us.
     (options(1, 0, law=5) | {DELAY: u32(10**6)}, {TARGET, GAMMA},
      "mark delay limit 1p target 1000ms ecn split-gso dither"),
@@ -391,10 +406,10 @@ def test_incomplete_or_newer_options(tc):
 
 def xstats(packets=4, backlog_sum=50, marks=3, price_drops=2, full_drops=1, price=2**31,
            backlog_max=40, prob=2**30, carried=0, uncarried=0, saturated=0, rate=0, virtual=0,
-           coupled=(0, 0, 0, 0, 0, 0), service=0, idle=0):
-    return struct.pack("=6Q2I9Q2IQ2I", packets, backlog_sum, marks, price_drops, full_drops, price,
+           coupled=(0, 0, 0, 0, 0, 0), service=0, idle=0, cycles=(0, 0, 0)):
+    return struct.pack("=6Q2I9Q2IQ2I2Q2I", packets, backlog_sum, marks, price_drops, full_drops, price,
                        backlog_max, prob, carried, uncarried, saturated, rate, virtual,
-                       *coupled, service, idle, 0)
+                       *coupled, service, idle, 0, *cycles, 0)
 
 
 def statistics(tc, stats):
@@ -411,6 +426,8 @@ def test_statistics_text(tc):
 def test_statistics_of_laws(tc):
     assert statistics(tc, xstats(carried=7, uncarried=2, saturated=1, rate=11999000))[2:] == [
         " carried 7 uncarried 2 saturated 1", " input 95.992Mbit"]
+    assert statistics(tc, xstats(cycles=(12, 4, 293)))[2:] == [
+        " cycles 12 beyond 4 cycle_max 293"]
     assert statistics(tc, xstats(virtual=1234))[2:] == [" virtual backlog 1234b"]
     shown = tc.json(dump(options(), xstats(carried=2**63 + 1, saturated=1, rate=7)), "-s")
     assert {key: shown[key] for key in ("carried", "uncarried", "saturated", "input",

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(not TC or not shutil.which("cc"),
 # {kind: words that its manual explains}
 WORDS = {
     "sbrm": ("mark", "rem-pc1", "rem-pc2", "rem-pc3", "vqm", "delay", "feedback", "price", "four-bit",
+             "two-bit", "high", "low", "goal", "cycles", "beyond", "cycle_max",
              "phi", "alpha", "rate", "avpkt", "interval", "delta", "scale", "carried",
              "uncarried", "saturated", "input", "virtual", "service", "service_rate", "idle",
              "limit", "target", "gamma", "packets", "bytes", "ecn", "drop", "noecn",

@@ -27,12 +27,14 @@ static const char * const law_names[] = {
 	[SBRM_LAW_REM_PC3] = "rem-pc3",
 	[SBRM_LAW_VQM] = "vqm",
 	[SBRM_LAW_DELAY] = "delay",
+	[SBRM_LAW_ALPHA] = "alpha",
 };
 
 static const char * const feedback_names[] = {
 	[SBRM_FEEDBACK_MARK] = "mark",
 	[SBRM_FEEDBACK_PRICE] = "price",
 	[SBRM_FEEDBACK_FOUR_BIT] = "four-bit",
+	[SBRM_FEEDBACK_TWO_BIT] = "two-bit",
 };
 
 /* Options that are decimal numbers, sent as units of one / @one. */
@@ -81,17 +83,20 @@ struct request {
 	/* words, NULL: absent */
 	const char *law, *feedback, *limit, *target, *gamma, *phi, *alpha;
 	const char *rate, *avpkt, *interval, *delta, *scale, *coupling, *small;
+	const char *high, *low, *goal;
 	struct nla_bitfield32 flags;
 	bool reset_stats;
 };
 
 static void explain(void)
 {
-	fputs("Usage: ... sbrm [ mark LAW ] [ feedback mark | price | four-bit ]\n"
+	fputs("Usage: ... sbrm [ mark LAW ]\n"
+	      "                [ feedback mark | price | four-bit | two-bit ]\n"
 	      "                [ limit N ] [ target N|TIME ] [ gamma auto|NUMBER ]\n"
 	      "                [ phi NUMBER ] [ alpha NUMBER ]\n"
 	      "                [ rate RATE ] [ avpkt BYTES ] [ interval TIME ]\n"
 	      "                [ delta NUMBER ] [ scale NUMBER ]\n"
+	      "                [ high N ] [ low N ] [ goal N ]\n"
 	      "                [ packets | bytes ] [ ecn | drop ]\n"
 	      "                [ coupled | price-drop | nodrop ]\n"
 	      "                [ coupling NUMBER ] [ small BYTES ]\n"
@@ -100,7 +105,7 @@ static void explain(void)
 	      "                [ reset-stats ]\n"
 	      "\n"
 	      "mark      the price law: delay | sbrm | rem-pc1 | rem-pc2 | rem-pc3 |\n"
-	      "          vqm; without it delay, or sbrm if a target in packets or\n"
+	      "          vqm | alpha; without it delay, or sbrm if a target in packets or\n"
 	      "          bytes, or gamma, is given\n"
 	      "          delay: moved by delay over target, at any rate of the link\n"
 	      "          sbrm: price = gamma [backlog - target]+\n"
@@ -108,9 +113,11 @@ static void explain(void)
 	      "          rem-pc1: gamma ln(phi) times the sum of [input - rate]\n"
 	      "          rem-pc3: the same with alpha [backlog - target] added\n"
 	      "          vqm: 1 while a virtual queue recovers from its overflow\n"
+	      "          alpha: two bits for second-order rate control\n"
 	      "feedback  mark: mark packets with probability 1 - exp(-price);\n"
 	      "          price: add the price to the IPv4 identification;\n"
-	      "          four-bit: four marks, each with another phi, in there\n"
+	      "          four-bit: four marks, each with another phi, in there;\n"
+	      "          two-bit: those of mark alpha, in there\n"
 	      "limit     room of the queue, packets; with bytes a size such as 300kb\n"
 	      "target    of mark delay the delay of the queue, 10us to 1s (3ms);\n"
 	      "          of sbrm, rem-pc2 and rem-pc3 the backlog up to which nothing\n"
@@ -124,6 +131,9 @@ static void explain(void)
 	      "interval  between updates of rem-pc1 and rem-pc3, to 1s (1ms)\n"
 	      "delta     weight of the last interval in the input, 0.001 to 1 (0.9)\n"
 	      "scale     of the virtual queue to the real one, 0.01 to 1 (0.9)\n"
+	      "high      backlog above which mark alpha sets its first bit (50)\n"
+	      "low       backlog at which it no longer does (half of high)\n"
+	      "goal      backlog beyond which it sets the second one, too (300)\n"
 	      "ecn       mark ECN-capable packets, and charge the others as said next;\n"
 	      "          drop (or noecn): mark none, and charge all of them so\n"
 	      "coupled   drop them with probability (price / coupling)^2, but for SYNs,\n"
@@ -332,7 +342,8 @@ static int parse_option(int argc, char **argv, struct request *req)
 		const char **value;
 	} options[] = {
 		{ "mark", "the name of a price law", &req->law },
-		{ "feedback", "mark, price or four-bit", &req->feedback },
+		{ "feedback", "mark, price, four-bit or two-bit",
+		  &req->feedback },
 		{ "limit", "a number of packets or a size", &req->limit },
 		{ "target", "a number of packets, a size or a time",
 		  &req->target },
@@ -346,6 +357,9 @@ static int parse_option(int argc, char **argv, struct request *req)
 		{ "scale", "a number", &req->scale },
 		{ "coupling", "a number", &req->coupling },
 		{ "small", "a size", &req->small },
+		{ "high", "a number of packets or a size", &req->high },
+		{ "low", "a number of packets or a size", &req->low },
+		{ "goal", "a number of packets or a size", &req->goal },
 	}, *o, *end = options + ARRAY_SIZE(options);
 
 	for (o = options; o < end && strcmp(*argv, o->option); o++)
@@ -401,7 +415,7 @@ static int parse_words(int argc, char **argv, struct request *req)
 /* Values of the words, for those that are there. */
 struct values {
 	__u32 law, feedback, limit, target, alpha, avpkt, interval, delta;
-	__u32 scale, coupling, small, delay;
+	__u32 scale, coupling, small, delay, high, low, goal;
 	__u64 gamma, phi, rate;
 };
 
@@ -411,12 +425,12 @@ static int parse_values(const struct request *req, struct values *v)
 
 	if ((req->law &&
 	     parse_name("mark",
-			"the name of a price law: sbrm, rem-pc1, rem-pc2, rem-pc3, vqm or delay",
+			"the name of a price law: sbrm, rem-pc1, rem-pc2, rem-pc3, vqm, delay or alpha",
 			law_names, ARRAY_SIZE(law_names), req->law, &v->law)) ||
 	    (req->feedback &&
-	     parse_name("feedback", "mark, price or four-bit", feedback_names,
-			ARRAY_SIZE(feedback_names), req->feedback,
-			&v->feedback)) ||
+	     parse_name("feedback", "mark, price, four-bit or two-bit",
+			feedback_names, ARRAY_SIZE(feedback_names),
+			req->feedback, &v->feedback)) ||
 	    (req->limit &&
 	     parse_amount("limit", req->limit, bytes, 1, &v->limit)) ||
 	    (req->target &&
@@ -436,7 +450,12 @@ static int parse_values(const struct request *req, struct values *v)
 	    (req->coupling &&
 	     parse_decimal32(&coupling_decimal, req->coupling,
 			     &v->coupling)) ||
-	    (req->small && parse_small(req->small, &v->small)))
+	    (req->small && parse_small(req->small, &v->small)) ||
+	    (req->high &&
+	     parse_amount("high", req->high, bytes, 1, &v->high)) ||
+	    (req->low && parse_amount("low", req->low, bytes, 0, &v->low)) ||
+	    (req->goal &&
+	     parse_amount("goal", req->goal, bytes, 1, &v->goal)))
 		return -1;
 
 	if (req->limit && req->target && !v->delay &&
@@ -482,6 +501,12 @@ static void add_attributes(struct nlmsghdr *n, const struct request *req,
 		addattr32(n, MSG_MAX, TCA_SBRM_COUPLING, v->coupling);
 	if (req->small)
 		addattr32(n, MSG_MAX, TCA_SBRM_SMALL, v->small);
+	if (req->high)
+		addattr32(n, MSG_MAX, TCA_SBRM_HIGH, v->high);
+	if (req->low)
+		addattr32(n, MSG_MAX, TCA_SBRM_LOW, v->low);
+	if (req->goal)
+		addattr32(n, MSG_MAX, TCA_SBRM_GOAL, v->goal);
 	if (req->flags.selector)
 		addattr_l(n, MSG_MAX, TCA_SBRM_FLAGS, &req->flags,
 			  sizeof(req->flags));
@@ -502,7 +527,9 @@ static int sbrm_parse_opt(const struct qdisc_util *qu, int argc, char **argv,
 	if (parse_words(argc, argv, &req))
 		return -1;
 
-	if (says_packets(req.limit) || says_packets(req.target))
+	if (says_packets(req.limit) || says_packets(req.target) ||
+	    says_packets(req.high) || says_packets(req.low) ||
+	    says_packets(req.goal))
 		req.flags.selector |= SBRM_F_BYTES;
 	if (parse_values(&req, &values))
 		return -1;
@@ -573,7 +600,7 @@ static void print_us(const char *option, const char *key, __u32 time)
 }
 
 /* Only the law in force has its options in the dump. */
-static void print_of_law(struct rtattr *tb[])
+static void print_of_law(struct rtattr *tb[], bool bytes)
 {
 	__u64 wide;
 	__u32 value;
@@ -594,6 +621,12 @@ static void print_of_law(struct rtattr *tb[])
 		print_decimal(&delta_decimal, value, false);
 	if (get_attr(tb[TCA_SBRM_DELAY], &value, sizeof(value)))
 		print_us("target", "target_us", value);
+	if (get_attr(tb[TCA_SBRM_HIGH], &value, sizeof(value)))
+		print_amount("high", value, bytes);
+	if (get_attr(tb[TCA_SBRM_LOW], &value, sizeof(value)))
+		print_amount("low", value, bytes);
+	if (get_attr(tb[TCA_SBRM_GOAL], &value, sizeof(value)))
+		print_amount("goal", value, bytes);
 }
 
 /* How packets pay that are not marked for the price. */
@@ -675,7 +708,7 @@ static int sbrm_print_opt(const struct qdisc_util *qu, FILE *f,
 	if (law < SBRM_LAW_VQM &&
 	    get_attr(tb[TCA_SBRM_GAMMA], &gamma, sizeof(gamma)))
 		print_gamma(gamma, flags.value & SBRM_F_GAMMA_AUTO);
-	print_of_law(tb);
+	print_of_law(tb, bytes);
 	if (have_flags) {
 		print_classic(flags.value, tb);
 		print_flags(flags.value);
@@ -723,6 +756,19 @@ static void print_coupled(const struct tc_sbrm_xstats *st)
 		     " overload %s", overloads[st->overload & 3]);
 }
 
+/* Cycles of second-order rate control, once one has ended. */
+static void print_cycles(const struct tc_sbrm_xstats *st)
+{
+	enum output_type type = st->cycles ? PRINT_ANY : PRINT_JSON;
+
+	if (st->cycles)
+		print_nl();
+	print_lluint(type, "cycles", " cycles %llu", st->cycles);
+	print_lluint(type, "beyond", " beyond %llu", st->beyond);
+	print_uint(type, "cycle_max", " cycle_max %u", st->cycle_max);
+	print_uint(PRINT_JSON, "bits", NULL, st->bits);
+}
+
 /* JSON: bytes/s and bytes */
 static void print_xstats_of_law(const struct tc_sbrm_xstats *st)
 {
@@ -743,6 +789,7 @@ static void print_xstats_of_law(const struct tc_sbrm_xstats *st)
 			    st->service_rate * 8 / 1e6);
 	print_float(st->service_rate ? PRINT_ANY : PRINT_JSON, "idle",
 		    " idle %g", st->idle / 4294967296.0);
+	print_cycles(st);
 }
 
 /* Statistics that an older kernel does not send are 0. */

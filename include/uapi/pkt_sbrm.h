@@ -13,8 +13,9 @@
  * @TCA_SBRM_UNSPEC: unused
  * @TCA_SBRM_PAD: alignment of 64-bit attributes
  * @TCA_SBRM_LAW: u32, an &enum sbrm_law; a change of it starts the options of
- *	the law (gamma, phi, alpha, interval, delta, scale, delay) from their
- *	defaults, and limit and coupling where they were never given
+ *	the law (gamma, phi, alpha, interval, delta, scale, delay, high, low,
+ *	goal) from their defaults, and limit and coupling where they were never
+ *	given
  * @TCA_SBRM_LIMIT: u32, room of the queue in the unit of the backlog, 1 and up
  * @TCA_SBRM_TARGET: u32, backlog up to which nothing is priced (CP05 b0), same
  *	unit; below the limit
@@ -44,6 +45,12 @@
  * @TCA_SBRM_SMALL: u32, bytes of the network layer up to which a packet that is
  *	not ECN-capable is not dropped for the price: 0 to 65535
  * @TCA_SBRM_DELAY: u32, target of the law delay, us: 10 to 1000000
+ * @TCA_SBRM_HIGH: u32, backlog above which the law alpha says CN (ALPHA Q_h), in
+ *	the unit of the limit; below the goal
+ * @TCA_SBRM_LOW: u32, backlog at which it no longer does (ALPHA Q_l), same unit;
+ *	below high. As long as it is not given, half of high
+ * @TCA_SBRM_GOAL: u32, setpoint of the largest backlog of a cycle, beyond which it
+ *	says BCN (ALPHA Q_goal), same unit; below the limit
  * @__TCA_SBRM_MAX: number of attributes, this one left out
  *
  * Attributes that are absent keep their value on change, and take their
@@ -52,9 +59,9 @@
  * many full Ethernet frames in bytes), gamma auto, flags %SBRM_F_ECN |
  * %SBRM_F_SPLIT_GSO | %SBRM_F_DITHER, feedback mark, coupling 0.5 with the law
  * delay and 2 with others, small 256, avpkt 1000; phi 1.06, alpha 0.1, interval
- * 1 ms, delta 0.9, scale 0.9, delay 3 ms, and a gamma of 0.001 where it is not
- * auto. There is no default of the rate. In a dump gamma is the value in force;
- * it was computed when %SBRM_F_GAMMA_AUTO is set in the dumped flags.
+ * 1 ms, delta 0.9, scale 0.9, delay 3 ms, high 50 and goal 300 (packets; as many
+ * full Ethernet frames in bytes), and a gamma of 0.001 where it is not auto. There
+ * is no default of the rate. In a dump gamma is the value in force; it was computed when %SBRM_F_GAMMA_AUTO is set in the dumped flags.
  *
  * Coupling and small are refused with %SBRM_F_NODROP and %SBRM_F_PRICE_DROP.
  *
@@ -68,6 +75,7 @@
  *	rem-pc3   target, gamma, phi, alpha, rate, avpkt, interval, delta
  *	vqm       scale, rate, avpkt
  *	delay     delay
+ *	alpha     high, low, goal
  *	========  ==========================================================
  */
 enum sbrm_attr {
@@ -90,6 +98,9 @@ enum sbrm_attr {
 	TCA_SBRM_COUPLING,
 	TCA_SBRM_SMALL,
 	TCA_SBRM_DELAY,
+	TCA_SBRM_HIGH,
+	TCA_SBRM_LOW,
+	TCA_SBRM_GOAL,
 	__TCA_SBRM_MAX
 };
 
@@ -107,9 +118,13 @@ enum sbrm_attr {
  *	overflow until it is empty, CP05 5.1.1
  * @SBRM_LAW_DELAY: the delay d of the queue and its target d0, in logarithms,
  *	(ln p)' = (d / d0 - 1) / 40 s - 3 idle / s: for a link of any rate
+ * @SBRM_LAW_ALPHA: no price but two bits, for the sources of second-order rate
+ *	control (ALPHA II.A): CN from a backlog above high until one of low, and
+ *	with it BCN once the backlog has been above goal
  * @__SBRM_LAW_MAX: number of laws
  *
- * A packet is marked with m = 1 - exp(-p), and for sure with vqm. REM states its
+ * A packet is marked with m = 1 - exp(-p), and for sure with vqm, and with alpha
+ * while there is CN. REM states its
  * prices in base phi, m = 1 - phi^-lambda, so p = lambda ln(phi). y and rate
  * count packets (or bytes) per interval.
  */
@@ -120,6 +135,7 @@ enum sbrm_law {
 	SBRM_LAW_REM_PC3,
 	SBRM_LAW_VQM,
 	SBRM_LAW_DELAY,
+	SBRM_LAW_ALPHA,
 	__SBRM_LAW_MAX
 };
 
@@ -132,6 +148,8 @@ enum sbrm_law {
  *	4.2.3
  * @SBRM_FEEDBACK_FOUR_BIT: bits 0 to 3 of its IPv4 identification are marks,
  *	each with another base, CP05 5.2.3
+ * @SBRM_FEEDBACK_TWO_BIT: %PKT_SBRM_CN and %PKT_SBRM_BCN are set in its IPv4
+ *	identification; with the law alpha, which takes no other but marks
  * @__SBRM_FEEDBACK_MAX: number of feedbacks
  *
  * The identification is free where "don't fragment" is set. Packets without
@@ -141,6 +159,7 @@ enum sbrm_feedback {
 	SBRM_FEEDBACK_MARK,
 	SBRM_FEEDBACK_PRICE,
 	SBRM_FEEDBACK_FOUR_BIT,
+	SBRM_FEEDBACK_TWO_BIT,
 	__SBRM_FEEDBACK_MAX
 };
 
@@ -163,6 +182,10 @@ enum sbrm_feedback {
 #define PKT_SBRM_FOUR_BIT_K1	65536U
 #define PKT_SBRM_FOUR_BIT_K2	9390U
 #define PKT_SBRM_FOUR_BIT_K3	1409U
+
+/* Bits of two-bit feedback: congestion, and of the buffer too. */
+#define PKT_SBRM_CN		(1U << 0)
+#define PKT_SBRM_BCN		(1U << 1)
 
 /* The backlog, limit and target count bytes, not packets. */
 #define SBRM_F_BYTES		(1U << 0)
@@ -250,6 +273,10 @@ enum sbrm_feedback {
  * @service_rate: delay: rate of the link while it has something to send, bytes/s,
  *	0 while unknown
  * @idle: delay: share of time in which it has not, as @prob
+ * @bits: alpha: %PKT_SBRM_CN and %PKT_SBRM_BCN, as the last packet found them
+ * @cycles: alpha: cycles that have ended, each as CN went
+ * @beyond: alpha: cycles with BCN, and one that is under way
+ * @cycle_max: alpha: largest backlog of the last cycle that ended
  * @pad: 0
  */
 struct tc_sbrm_xstats {
@@ -274,6 +301,10 @@ struct tc_sbrm_xstats {
 	__u32	overload;
 	__u64	service_rate;
 	__u32	idle;
+	__u32	bits;
+	__u64	cycles;
+	__u64	beyond;
+	__u32	cycle_max;
 	__u32	pad;
 };
 

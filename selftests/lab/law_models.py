@@ -131,6 +131,47 @@ class Vqm:
         return self.price
 
 
+class Alpha:
+    """The two bits of ALPHA II.A: a cycle ends as CN goes."""
+
+    def __init__(self, _start_s, settings):
+        self.congested = self.beyond = False
+        self.longest = self.cycle_max = self.cycles = self.cycles_beyond = 0
+        self.set(settings)
+
+    def set(self, settings):
+        """Take the options from a dump."""
+        self.high, self.low, self.goal = (
+            settings.of_law[name] for name in ("high", "low", "goal"))
+
+    def advance(self, _now_s, backlog):
+        """A packet leaves, or finds nothing: look at the backlog."""
+        if not self.congested and backlog > self.high:
+            self.congested, self.beyond, self.longest = True, False, 0
+        if not self.congested:
+            return
+        if backlog <= self.low:
+            self.congested = self.beyond = False
+            self.cycles += 1
+            self.cycle_max = self.longest
+            return
+        self.longest = max(self.longest, backlog)
+        if backlog > self.goal and not self.beyond:
+            self.beyond = True
+            self.cycles_beyond += 1
+
+    @property
+    def bits(self):
+        """What the identification of a packet says."""
+        return self.congested | self.beyond << 1
+
+    def verify(self, x):
+        """Compare statistics of a dump."""
+        assert (x.bits, x.cycles, x.beyond, x.cycle_max) == \
+            (self.bits, self.cycles, self.cycles_beyond, self.cycle_max), \
+            (x, vars(self))
+
+
 def model_of(start_s, settings):
     """The model for a dump."""
     return (Vqm if settings.law == VQM else Rem)(start_s, settings)

@@ -19,9 +19,11 @@ TC_H_ROOT = 0xFFFFFFFF
 
 # pkt_sbrm.h
 (LAW, LIMIT, TARGET, GAMMA, FLAGS, RESET_STATS, FEEDBACK, PHI, ALPHA, RATE,
- AVPKT, INTERVAL, DELTA, SCALE, COUPLING, SMALL, DELAY_TARGET) = range(2, 19)
-SBRM, REM_PC1, REM_PC2, REM_PC3, VQM, DELAY = range(6)
-MARK, PRICE, FOUR_BIT = range(3)
+ AVPKT, INTERVAL, DELTA, SCALE, COUPLING, SMALL, DELAY_TARGET, HIGH, LOW,
+ GOAL) = range(2, 22)
+SBRM, REM_PC1, REM_PC2, REM_PC3, VQM, DELAY, ALPHA_LAW = range(7)
+MARK, PRICE, FOUR_BIT, TWO_BIT = range(4)
+CN, BCN = 1, 2
 PHI_ONE, ALPHA_ONE, PRICE_ONE, PRICE_MAX = 1 << 32, 1 << 24, 1 << 12, 65534
 BYTES, ECN, NODROP, SPLIT_GSO, DITHER, PRICE_DROP, L4S_ECT = (
     1 << bit for bit in range(7))
@@ -34,13 +36,15 @@ Xstats = namedtuple("Xstats", "packets backlog_sum marks price_drops "
                     "full_drops price backlog_max prob carried uncarried "
                     "saturated input virtual_backlog coupled_drops "
                     "coupled_marks spared overload_drops coupled_prob overload "
-                    "service_rate idle pad")
-XSTATS = struct.Struct("=6Q2I9Q2IQ2I")
+                    "service_rate idle bits cycles beyond cycle_max pad")
+XSTATS = struct.Struct("=6Q2I9Q2IQ2I2Q2I")
 # {attribute: (format, units of 1)} of the options that some laws have.
 OF_LAWS = {"phi": (PHI, "=Q", PHI_ONE), "alpha": (ALPHA, "=I", ALPHA_ONE),
            "rate": (RATE, "=Q", 1), "avpkt": (AVPKT, "=I", 1),
            "interval": (INTERVAL, "=I", 1), "delta": (DELTA, "=I", PHI_ONE),
-           "scale": (SCALE, "=I", PHI_ONE), "delay": (DELAY_TARGET, "=I", 1)}
+           "scale": (SCALE, "=I", PHI_ONE), "delay": (DELAY_TARGET, "=I", 1),
+           "high": (HIGH, "=I", 1), "low": (LOW, "=I", 1),
+           "goal": (GOAL, "=I", 1)}
 # Those of packets that are not marked for the price.
 CLASSIC = {"coupling": (COUPLING, "=I", COUPLING_ONE), "small": (SMALL, "=I", 1)}
 
