@@ -15,7 +15,7 @@ mkdir -p "$2"
 out=$(cd "$2" && pwd)
 shift 2
 
-for dir in include tcp_sbrm tcp_pp sch_sbrm sch_fq_rr selftests/kunit; do
+for dir in include tcp_sbrm tcp_pp tcp_alpha sch_sbrm sch_fq_rr selftests/kunit; do
 	[ -d "$top/$dir" ] || continue
 	mkdir -p "$out/$dir"
 	cp -Rup "$top/$dir/." "$out/$dir/"
@@ -26,7 +26,7 @@ done
 {
 	echo "# Made by scripts/build-modules.sh"
 	echo "subdir-ccflags-y += -I$out -I$out/include -I$out/include/uapi -I$out/include/compat"
-	echo "obj-m += tcp_sbrm/ tcp_pp/ sch_sbrm/ sch_fq_rr/"
+	echo "obj-m += tcp_sbrm/ tcp_pp/ tcp_alpha/ sch_sbrm/ sch_fq_rr/"
 	# KUnit test modules only where the kernel can load them.
 	echo "obj-\$(if \$(CONFIG_KUNIT),m) += $([ ! -f "$out/selftests/kunit/Kbuild" ] || echo selftests/kunit/)"
 } > "$out/Kbuild"

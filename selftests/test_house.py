@@ -131,7 +131,8 @@ def test_install_modules_and_uninstall(tmp_path):
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "root/lib/modules" / kernel.version / "updates"
     assert {path.name for path in folder.iterdir()} == {
-        "sch_fq_rr.ko", "sch_sbrm.ko", "tcp_pp.ko", "tcp_sbrm.ko"}
+        "sch_fq_rr.ko", "sch_sbrm.ko", "tcp_alpha.ko", "tcp_pp.ko",
+        "tcp_sbrm.ko"}
     assert sh("make", "uninstall", *words).returncode == 0
     assert not folder.exists()
 

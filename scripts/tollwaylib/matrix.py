@@ -32,7 +32,7 @@ COMPILERS = ("gcc", "clang")
 TOOLS = ("make", "sparse", "clang", "coreutils", "dash", "sed", "grep",
          "diffutils", "findutils", "mawk", "python3")
 SOURCES = ("include", "sch_sbrm", "sch_fq_rr", "tcp_sbrm", "tcp_pp",
-           "selftests/kunit")
+           "tcp_alpha", "selftests/kunit")
 # Kbuild has asked this since 7.1 whether the checker knows today's C; Debian's
 # packages leave it out, and without it nothing is checked.
 CHECKER_VALID = """#!/bin/sh

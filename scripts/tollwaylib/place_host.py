@@ -34,7 +34,7 @@ CC_MODULES = {**{name: "tcp_sbrm" for name in ("sbrm", "rm", "rem", "cp")},
               "ppx": "tcp_pp"}
 QDISC_MODULES = {"pfifo": "sch_fifo", "bfifo": "sch_fifo",
                  "ingress": "sch_ingress", "clsact": "sch_ingress"}
-OURS = ("tcp_sbrm", "tcp_pp", "sch_sbrm", "sch_fq_rr")
+OURS = ("tcp_sbrm", "tcp_pp", "tcp_alpha", "sch_sbrm", "sch_fq_rr")
 
 
 def remedy(module):

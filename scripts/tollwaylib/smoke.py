@@ -29,17 +29,18 @@ import time
 import traceback
 from pathlib import Path
 
-CONTROLS = {"tcp_sbrm": ("sbrm", "rm", "rem", "cp"), "tcp_pp": ("pp", "ppx")}
+CONTROLS = {"tcp_sbrm": ("sbrm", "rm", "rem", "cp"), "tcp_pp": ("pp", "ppx"),
+            "tcp_alpha": ("alpha",)}
 # The default of the first network namespace only. Elsewhere they are refused, and
 # 6.1 leaks a reference to the module each time it refuses.
-RESTRICTED = ("cp", "ppx")
+RESTRICTED = ("cp", "ppx", "alpha")
 QDISCS = {
     # kind: (words to add, words to change, an option and its value after it)
     "sbrm": ("limit 300 target 20 gamma 0.02", "limit 400", "limit", 400),
     "fq_rr": ("limit 300 flows 64 overflow drop-longest", "limit 400",
               "limit", 400),
 }
-MODULES = ("tcp_sbrm", "tcp_pp", "sch_sbrm", "sch_fq_rr")
+MODULES = ("tcp_sbrm", "tcp_pp", "tcp_alpha", "sch_sbrm", "sch_fq_rr")
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
 LIMIT_S = 300

@@ -19,7 +19,7 @@
 #include "compat.h"
 
 static const char * const cc_names[] = {
-	"sbrm", "rem", "cp", "rm", "pp", "ppx",
+	"sbrm", "rem", "cp", "rm", "pp", "ppx", "alpha",
 };
 
 /* A socket with a congestion control, locked. */

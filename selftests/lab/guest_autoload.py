@@ -20,7 +20,8 @@ MODPROBE = "/run/tollway/modprobe"
 BUILT = Path("/run/tollway/build/modules")
 CONGESTION_CONTROL = "/proc/sys/net/ipv4/tcp_congestion_control"
 TCP_CONGESTION = 13
-NAMES = {"tcp_sbrm": ("sbrm", "rem", "cp", "rm"), "tcp_pp": ("pp", "ppx")}
+NAMES = {"tcp_sbrm": ("sbrm", "rem", "cp", "rm"), "tcp_pp": ("pp", "ppx"),
+         "tcp_alpha": ("alpha",)}
 
 
 def install():

@@ -28,7 +28,7 @@ CLONE_NEWNET = 0x40000000
 CHECK_LIMIT_S = 20000
 # Orphans (FIN-WAIT with a dead peer) live on for many timeouts, s between looks.
 REST_S = 100
-MODULES = ("sch_sbrm", "sch_fq_rr", "tcp_sbrm", "tcp_pp")
+MODULES = ("sch_sbrm", "sch_fq_rr", "tcp_sbrm", "tcp_pp", "tcp_alpha")
 
 _notes = []
 _namespaces = []

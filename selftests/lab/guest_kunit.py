@@ -31,6 +31,9 @@ PP_CASES = {"pp_fuzzy_test", "pp_estimator_test", "pp_estimator_range_test",
 DELAY_CASES = {"delay_rate_test", "delay_price_test", "delay_rest_test",
                "delay_faster_test", "delay_start_test", "delay_range_test"}
 
+ALPHA_CASES = {"alpha_example_test", "alpha_gain_range_test",
+               "alpha_rise_test", "alpha_fall_test", "alpha_units_test"}
+
 STATES_CASES = {"cc_zero_test", "cc_leftover_test", "cc_after_init_test"}
 
 
@@ -61,6 +64,11 @@ def check_fixp():
 def check_pp():
     """The arithmetic of tcp_pp is PP94's."""
     run_module("pp_kunit", PP_CASES)
+
+
+def check_alpha():
+    """Rule (3) replays ALPHA's section V, and the rate's steps are exact."""
+    run_module("alpha_kunit", ALPHA_CASES)
 
 
 def check_delay():

@@ -21,9 +21,11 @@ SYS_DELETE_MODULE, SYS_FINIT_MODULE = 176, 313
 FILES = File("/run/tollway/build/modules")
 ADDRESS, LEAF = ("10.0.2.2", 6000), 0x10001
 OURS, OTHER = 0x100000, 0x200000
-CONTROLS = {"tcp_sbrm": ("sbrm", "rem", "cp", "rm"), "tcp_pp": ("pp", "ppx")}
+CONTROLS = {"tcp_sbrm": ("sbrm", "rem", "cp", "rm"), "tcp_pp": ("pp", "ppx"),
+            "tcp_alpha": ("alpha",)}
 # Those that a namespace may have as its default: the others are restricted.
-DEFAULTS = {"tcp_sbrm": ("sbrm", "rem", "rm"), "tcp_pp": ("pp",)}
+DEFAULTS = {"tcp_sbrm": ("sbrm", "rem", "rm"), "tcp_pp": ("pp",),
+            "tcp_alpha": ()}
 QUEUES = {"sch_sbrm": b"sbrm\0", "sch_fq_rr": b"fq_rr\0"}
 DEFAULT = "net.ipv4.tcp_congestion_control"
 # Cycles until the caches of the kernel have what they keep.

@@ -25,9 +25,9 @@ USER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
 MAPPED = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
           "unshare", "--user", "--map-root-user"]
 SYSCTLS = Path("/proc/sys/net/ipv4")
-OURS = ("tcp_sbrm", "tcp_pp")
-CONTROLS = ("sbrm", "rem", "cp", "rm", "pp", "ppx")
-RESTRICTED = ("cp", "ppx")
+OURS = ("tcp_sbrm", "tcp_pp", "tcp_alpha")
+CONTROLS = ("sbrm", "rem", "cp", "rm", "pp", "ppx", "alpha")
+RESTRICTED = ("cp", "ppx", "alpha")
 DEFAULT = SYSCTLS / "tcp_congestion_control"
 ALLOWED = SYSCTLS / "tcp_allowed_congestion_control"
 TCP_CONGESTION = 13

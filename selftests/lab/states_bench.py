@@ -17,9 +17,10 @@ from guest_ecn import PORT, choose, connecting, listener
 from rtnl import ECN, options
 from tcp_bench import TCP_CC_INFO, TCP_CONGESTION, Path, info
 
-OURS = ("sbrm", "rem", "cp", "rm", "pp", "ppx")
-# reno and cubic: what a socket has before, and may have again.
-CONTROLS = [*OURS, "reno", "cubic"]
+OURS = ("sbrm", "rem", "cp", "rm", "pp", "ppx", "alpha")
+# The kernel's own: what a socket has before, and may have again; three, as rows()
+# takes an even number.
+CONTROLS = [*OURS, "reno", "cubic", "vegas"]
 SENDER, RECEIVER = "10.0.0.1", "10.0.2.2"
 (ESTABLISHED, SYN_SENT, SYN_RECV, FIN_WAIT1, FIN_WAIT2, _, CLOSE, CLOSE_WAIT,
  LAST_ACK, LISTEN, CLOSING) = range(1, 12)

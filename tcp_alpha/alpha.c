@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Second-order rate control: alpha (ALPHA)
+ *
+ * A source raises its rate R linearly while the network says nothing, and lowers
+ * it exponentially while it says CN: the queue Q of a link is above a threshold.
+ * What this leads to is a cycle, and the largest queue of a cycle follows from the
+ * gain alpha, the number of sources and their round-trip times. So the gain is
+ * controlled, too, once in a cycle, by a second bit: BCN says that the largest
+ * queue was beyond the goal.
+ *
+ *	R' = alpha			while CN = 0			(1)
+ *	R' = -(alpha / BW_EST) R	while CN = 1			(1)
+ *
+ *	alpha := q alpha		at the end of a cycle with BCN	(3)
+ *	alpha := alpha / q		of the first one without
+ *	alpha := alpha + p		of a further one without
+ *
+ * The largest queue then swings about its goal, whatever the number of sources. A
+ * loss is repaired and changes no rate: error control is apart from flow control.
+ *
+ * Source: X. Zhang, K. G. Shin, Second-Order Rate-Based Flow Control with
+ * Decoupled Error Control for High-Throughput Transport Protocols (ALPHA). The
+ * page with (1) to (3) is lost in the text at hand; they follow from Fig. 2 and
+ * from (4) to (11).
+ *
+ * Notable differences from the paper:
+ * - no control packets: ACKs bring CN and BCN, and a step of the rate is made on
+ *   the first ACK after Delta, with the OR of what came since the last one. The
+ *   gain is alpha and not alpha Delta, see alpha_law.c;
+ * - no NMQ: the queue knows by itself when a cycle ends and shows BCN with CN
+ *   only, see sch_sbrm/sbrm_alpha.c. BCN of a cycle is the OR of what came in its
+ *   CN phase;
+ * - CN and BCN come in the identification field (alpha_carrier.c) where sch_sbrm
+ *   and the peer know them. Else CE is CN, by ECE of any receiver, and the source
+ *   infers BCN: the longest round-trip time of the cycle is longer than the
+ *   shortest one by more than goal_us;
+ * - BW_EST is a setting, or the largest delivery rate of the last two cycles,
+ *   which is the connection's own share of the link: see tcp_alpha(7) on what
+ *   follows for several connections;
+ * - error control is Linux's own: SACK, RACK and TLP with a window that is no
+ *   limit. It is twice what the rate sends in a round trip;
+ * - a rate that is not used does not rise, nor beyond twice of what was delivered
+ *   and what a round trip adds;
+ * - where many losses and no mark come, a loss stands for CN and BCN: the paper has
+ *   no network without its routers. A second timeout in a row, or an idle time of
+ *   one, ends what is known, and the rate begins anew.
+ *
+ * Restricted: it answers few losses, and hooks a whole namespace. Pair it with
+ * sch_sbrm, "mark alpha feedback two-bit".
+ */
+
+#include <linux/inet_diag.h>
+#include <linux/module.h>
+#include <net/tcp.h>
+
+#include "alpha.h"
+#include "tollway_burst.h"
+#include "tollway_carrier.h"
+#include "tollway_release.h"
+
+/* Round-trip times are taken as 1 us .. 16 s. */
+#define ALPHA_RTT_MAX_US	((1U << 24) - 1)
+
+/* Without settings: packets a round trip, in each round trip. */
+#define ALPHA_AUTO_GAIN		32
+#define ALPHA_AUTO_GIP		8
+
+/* So many segments without an echo of the field: there is none. */
+#define ALPHA_SILENT_MAX	32
+
+/*
+ * So many losses since the last mark, and a 16th of what was delivered: no marks
+ * come. Beyond so many segments the older ones count less.
+ */
+#define ALPHA_QUIET_LOSSES	32
+#define ALPHA_QUIET_SHARE	16
+#define ALPHA_QUIET_WINDOW	2048
+
+/* What one packet may hold is what the rate sends in 2^-14 s, 61 us. */
+#define ALPHA_BURST_SHIFT	14
+
+static u32 alpha_srtt_us(const struct tcp_sock *tp)
+{
+	return clamp(tp->srtt_us >> 3, 1U, ALPHA_RTT_MAX_US);
+}
+
+/* BW_EST, packets/s in Q16. */
+static u64 alpha_bandwidth(const struct alpha *ca)
+{
+	u64 set = READ_ONCE(ca->net->bandwidth);
+
+	if (set)
+		return set << ALPHA_RATE_SHIFT;
+	return max(ca->bandwidth, ca->last_bandwidth) ?: ca->rate;
+}
+
+/* R_0 */
+static u64 alpha_initial(const struct sock *sk, const struct alpha *ca)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 set = READ_ONCE(ca->net->initial);
+
+	return set ? set << ALPHA_RATE_SHIFT :
+		     alpha_law_rate(TCP_INIT_CWND, alpha_srtt_us(tp));
+}
+
+/* Let the stack send at the rate, and no more than that. */
+static void alpha_pace(struct sock *sk, const struct alpha *ca)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 bytes, cwnd, burst;
+
+	/* 2^46 times a segment of at most 2^16. */
+	bytes = (ca->rate * tp->mss_cache) >> ALPHA_RATE_SHIFT;
+	/* 0 would be no pacing at all. */
+	bytes = clamp_t(u64, bytes, 1, READ_ONCE(sk->sk_max_pacing_rate));
+	WRITE_ONCE(sk->sk_pacing_rate, bytes);
+
+	burst = ca->rate >> (ALPHA_RATE_SHIFT + ALPHA_BURST_SHIFT);
+	tollway_burst(sk, clamp_t(u64, burst, TOLLWAY_BURST_MIN, GSO_MAX_SEGS));
+
+	cwnd = 2ULL * alpha_law_packets(ca->rate, alpha_srtt_us(tp));
+	cwnd = max_t(u64, cwnd, tcp_packets_in_flight(tp)) + 16;
+	tcp_snd_cwnd_set(tp, min_t(u64, cwnd, tp->snd_cwnd_clamp));
+}
+
+/* Nothing is known of the path. */
+static void alpha_begin(struct sock *sk, struct alpha *ca)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 set = READ_ONCE(ca->net->gain);
+
+	/* Before the answer to our SYN there is no time to begin with. */
+	if (!tp->srtt_us)
+		return;
+	if (!ca->gain)
+		ca->gain = set ? (u64)set << ALPHA_GAIN_SHIFT :
+			   alpha_law_gain_auto(ALPHA_AUTO_GAIN,
+					       alpha_srtt_us(tp));
+	ca->rate = alpha_initial(sk, ca);
+	ca->bandwidth = 0;
+	ca->last_bandwidth = 0;
+	ca->rtt_us = 0;
+	ca->bits = 0;
+	ca->cycle_bits = 0;
+	ca->cn = 0;
+	ca->heard = 0;
+	ca->lost = 0;
+	ca->quiet_lost = 0;
+	ca->quiet_delivered = tp->delivered;
+	ca->step_us = tp->tcp_mstamp;
+	alpha_pace(sk, ca);
+}
+
+static void alpha_restart(struct sock *sk, struct alpha *ca)
+{
+	alpha_count(sock_net(sk), ALPHA_COUNT_RESTARTS);
+	alpha_begin(sk, ca);
+}
+
+/* p; where alpha follows from the round-trip time, so does p unless it is set. */
+static u64 alpha_gip(const struct tcp_sock *tp, const struct alpha *ca)
+{
+	u32 set = READ_ONCE(ca->net->gip);
+	u32 rtt_us = min(tcp_min_rtt(tp), ALPHA_RTT_MAX_US);
+
+	if (set || READ_ONCE(ca->net->gain))
+		return (u64)set << ALPHA_GAIN_SHIFT;
+	return alpha_law_gain_auto(ALPHA_AUTO_GIP, rtt_us);
+}
+
+/* Was the largest queue of the cycle beyond the goal? By marks alone, a guess. */
+static bool alpha_is_beyond(const struct tcp_sock *tp, const struct alpha *ca)
+{
+	if (ca->cycle_bits)
+		return ca->cycle_bits & PKT_SBRM_BCN;
+
+	return (s64)ca->rtt_us - tcp_min_rtt(tp) >
+	       (s64)READ_ONCE(ca->net->goal_us);
+}
+
+/* A decrease phase ends, and with it a cycle: rule (3). */
+static void alpha_cycle(const struct sock *sk, struct alpha *ca)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	bool bcn = alpha_is_beyond(tp, ca);
+
+	alpha_count(sock_net(sk), ALPHA_COUNT_CYCLES);
+	if (bcn)
+		alpha_count(sock_net(sk), ALPHA_COUNT_BEYOND);
+	ca->gain = alpha_law_gain(ca->gain, bcn, ca->last_bcn,
+				  alpha_gip(tp, ca), READ_ONCE(ca->net->gdp));
+	ca->last_bcn = bcn;
+	ca->cycle_bits = 0;
+	ca->last_bandwidth = ca->bandwidth;
+	ca->bandwidth = 0;
+	ca->rtt_us = 0;
+}
+
+/*
+ * How far the rate may rise: twice of what arrived, and what a round trip adds. A
+ * flow that the receiver's window holds back would else rise for ever, and one over
+ * a link that marks nothing.
+ */
+static u64 alpha_rate_most(const struct sock *sk, const struct alpha *ca)
+{
+	u32 rtt_us = min(alpha_srtt_us(tcp_sk(sk)), ALPHA_STEP_MAX_US);
+	u64 most = max(ca->bandwidth, ca->last_bandwidth) +
+		   alpha_law_increment(ca->gain, rtt_us);
+
+	return max(2 * most, alpha_initial(sk, ca));
+}
+
+/* Never less than a packet in a round trip: it brings the next mark. */
+static u64 alpha_rate_least(const struct sock *sk)
+{
+	return alpha_law_rate(1, alpha_srtt_us(tcp_sk(sk)));
+}
+
+/**
+ * alpha_step() - ALPHA Fig. 2, on receipt of a control packet
+ * @sk: socket
+ * @ca: its private area
+ * @step_us: time since the last step
+ * @used: has the rate been used?
+ */
+static void alpha_step(struct sock *sk, struct alpha *ca, u32 step_us,
+		       bool used)
+{
+	bool cn = ca->bits || ca->lost;
+
+	ca->bits = 0;
+	ca->lost = 0;
+	if (ca->cn && !cn)
+		alpha_cycle(sk, ca);
+	ca->cn = cn;
+
+	if (cn)
+		ca->rate = max(alpha_law_fall(ca->rate, ca->gain, step_us,
+					      alpha_bandwidth(ca)),
+			       alpha_rate_least(sk));
+	else if (used)
+		ca->rate = alpha_law_rise(ca->rate, ca->gain, step_us,
+					  alpha_rate_most(sk, ca));
+	alpha_pace(sk, ca);
+}
+
+/* The delivery rate at a step, which is that of a round trip. */
+static void alpha_measure(struct alpha *ca, const struct rate_sample *rs)
+{
+	u64 rate;
+
+	if (rs->interval_us <= 0 || rs->delivered <= 0)
+		return;
+	rate = alpha_law_rate(rs->delivered, rs->interval_us);
+	if (rate > ca->bandwidth)
+		ca->bandwidth = rate;
+}
+
+/* ECE, which may repeat until CWR, is CN; what it says of each packet is not used. */
+static void alpha_marks(const struct tcp_sock *tp, struct alpha *ca, u32 acked)
+{
+	if (tp->delivered_ce != ca->delivered_ce)
+		ca->bits |= PKT_SBRM_CN;
+	ca->delivered_ce = tp->delivered_ce;
+	if (ca->bits) {
+		ca->heard = 1;
+		ca->quiet_lost = 0;
+		ca->quiet_delivered = tp->delivered;
+	}
+
+	if (!ca->carrier || ca->absent)
+		return;
+	ca->silent = min_t(u32, ca->silent + acked, ALPHA_SILENT_MAX);
+}
+
+static void alpha_watch_echo(const struct sock *sk, struct alpha *ca)
+{
+	if (likely(ca->silent < ALPHA_SILENT_MAX) || ca->absent)
+		return;
+	ca->absent = 1;
+	alpha_count(sock_net(sk), ALPHA_COUNT_ABSENT);
+	pr_info_once("a peer does not echo the identification field: connections to such peers go by ECN\n");
+}
+
+/* Losses, which are congestion where there are many and nobody says so. */
+static void alpha_losses(const struct sock *sk, struct alpha *ca, u32 losses)
+{
+	u32 delivered = tcp_sk(sk)->delivered - ca->quiet_delivered;
+
+	ca->quiet_lost += min(losses, 1U << 20);
+	if (ca->quiet_lost > ALPHA_QUIET_LOSSES &&
+	    (u64)ca->quiet_lost * ALPHA_QUIET_SHARE > delivered) {
+		alpha_count(sock_net(sk), ALPHA_COUNT_LOSSES);
+		ca->lost = 1;
+		ca->cycle_bits |= PKT_SBRM_CN | PKT_SBRM_BCN;
+	}
+	if (delivered > ALPHA_QUIET_WINDOW) {
+		ca->quiet_lost /= 2;
+		ca->quiet_delivered += delivered / 2;
+	}
+}
+
+static void alpha_cong_control(COMPAT_CONG_CONTROL_ARGS,
+			       const struct rate_sample *rs)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct alpha *ca = inet_csk_ca(sk);
+	u32 step_us;
+
+	/* The ACK of the SYN comes before init(). */
+	if (!alpha_is_ready(sk))
+		return;
+	if (unlikely(!ca->gain)) {
+		alpha_begin(sk, ca);
+		return;
+	}
+
+	alpha_marks(tp, ca, rs->acked_sacked);
+	alpha_watch_echo(sk, ca);
+	if (unlikely(rs->losses > 0))
+		alpha_losses(sk, ca, rs->losses);
+	if (rs->rtt_us > (long)ca->rtt_us)
+		ca->rtt_us = min_t(long, rs->rtt_us, ALPHA_RTT_MAX_US);
+
+	step_us = (u32)tp->tcp_mstamp - ca->step_us;
+	/* Most ACKs end here. The fraction is below 2^20: no more than 2^44. */
+	if ((u64)step_us * 1000000 <
+	    (u64)alpha_srtt_us(tp) * READ_ONCE(ca->net->interval))
+		return;
+	ca->step_us = tp->tcp_mstamp;
+	alpha_measure(ca, rs);
+	/* No step stands for more than a round trip: nothing came meanwhile. */
+	step_us = min3(step_us, alpha_srtt_us(tp), ALPHA_STEP_MAX_US);
+	alpha_step(sk, ca, step_us, !rs->is_app_limited);
+}
+
+/* Losses are no affair of the rate, ALPHA II.B. */
+static u32 alpha_ssthresh(struct sock *sk)
+{
+	return max(tcp_snd_cwnd(tcp_sk(sk)), 2U);
+}
+
+static u32 alpha_undo_cwnd(struct sock *sk)
+{
+	return tcp_snd_cwnd(tcp_sk(sk));
+}
+
+/*
+ * After a timeout the window is one segment until an ACK comes, and then that of
+ * the same rate. A second one in a row: the path is dead, or another one.
+ */
+static void alpha_set_state(struct sock *sk, u8 new_state)
+{
+	struct alpha *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
+
+	if (!alpha_is_ready(sk) || new_state != TCP_CA_Loss ||
+	    inet_csk(sk)->icsk_ca_state != TCP_CA_Loss)
+		return;
+	alpha_restart(sk, ca);
+	tcp_snd_cwnd_set(tp, cwnd);
+}
+
+/* Before something is sent: is it the first after an idle time? */
+static void alpha_before_send(struct sock *sk, struct alpha *ca)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (likely(tp->packets_out) || !ca->gain || !tp->delivered_mstamp)
+		return;
+	if (tp->tcp_mstamp - tp->delivered_mstamp >
+	    jiffies_to_usecs(inet_csk(sk)->icsk_rto) &&
+	    (u32)tp->tcp_mstamp - ca->step_us >
+	    jiffies_to_usecs(inet_csk(sk)->icsk_rto))
+		alpha_restart(sk, ca);
+}
+
+/* One segment at a time where the rate is low; above, see alpha_pace(). */
+static u32 alpha_tso_segs(COMPAT_TSO_SEGS_ARGS)
+{
+	if (alpha_is_ready(sk))
+		alpha_before_send(sk, inet_csk_ca(sk));
+	return 1;
+}
+
+static void alpha_init(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct alpha *ca = inet_csk_ca(sk);
+
+	memset(ca, 0, sizeof(*ca));
+	ca->net = alpha_net(sock_net(sk));
+	ca->delivered_ce = tp->delivered_ce;
+	/* Signed segments cannot return it, and IPv6 has none. */
+	if (READ_ONCE(ca->net->field) && tollway_carrier_has_field(sk) &&
+	    !compat_tcp_is_signed(tp)) {
+		ca->carrier = 1;
+		alpha_carrier_use(sk);
+	}
+	alpha_begin(sk, ca);
+	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+}
+
+/* Before init() there is nothing to give back. */
+static void alpha_release(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!alpha_is_ready(sk))
+		return;
+	tollway_release_pacing(sk);
+	tollway_release_packets(sk);
+	/* The window was no limit: what follows begins with what is out. */
+	tcp_snd_cwnd_set(tp, clamp_t(u32, tcp_packets_in_flight(tp),
+				     min_t(u32, TCP_INIT_CWND, tcp_snd_cwnd(tp)),
+				     tcp_snd_cwnd(tp)));
+}
+
+/*
+ * ss knows no structure of ours; bbr's has the nearest fields. bw: BW_EST; mrtt:
+ * the longest round-trip time of the cycle; pacing_gain: alpha, packets/s per ms;
+ * cwnd_gain: 1 for CN, 2 for LBCN, 4 if the field is echoed, 8 if marks have come.
+ * Documented in tcp_alpha(7).
+ */
+static size_t alpha_get_info(struct sock *sk, u32 ext, int *attr,
+			     union tcp_cc_info *info)
+{
+	const struct alpha *ca = inet_csk_ca(sk);
+	u32 state;
+	u64 bw;
+
+	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1))) &&
+	    !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
+		return 0;
+	/* A listener, say. */
+	if (!alpha_is_ready(sk))
+		return 0;
+
+	memset(&info->bbr, 0, sizeof(info->bbr));
+	bw = (alpha_bandwidth(ca) * tcp_sk(sk)->mss_cache) >> ALPHA_RATE_SHIFT;
+	state = ca->cn | ca->last_bcn << 1 |
+		(ca->carrier && !ca->absent) << 2 | ca->heard << 3;
+	info->bbr.bbr_bw_lo = (u32)bw;
+	info->bbr.bbr_bw_hi = (u32)(bw >> 32);
+	info->bbr.bbr_min_rtt = ca->rtt_us;
+	/* Gains are in Q8. */
+	info->bbr.bbr_pacing_gain = div_u64(ca->gain, 1000);
+	info->bbr.bbr_cwnd_gain = state << 8;
+	*attr = INET_DIAG_BBRINFO;
+	return sizeof(info->bbr);
+}
+
+static struct tcp_congestion_ops alpha_ops __read_mostly = {
+	/* Restricted, see above. */
+	.name		= "alpha",
+	.owner		= THIS_MODULE,
+	.init		= alpha_init,
+	.release	= alpha_release,
+	.cong_control	= alpha_cong_control,
+	.ssthresh	= alpha_ssthresh,
+	.undo_cwnd	= alpha_undo_cwnd,
+	.set_state	= alpha_set_state,
+	.COMPAT_TSO_SEGS_OP = alpha_tso_segs,
+	.get_info	= alpha_get_info,
+};
+
+/**
+ * alpha_owns() - is the private area of a socket ours?
+ * @sk: TCP socket, locked, or the answer may be old
+ *
+ * Return: true if it is a struct alpha, and init() has run.
+ */
+bool alpha_owns(const struct sock *sk)
+{
+	const struct tcp_congestion_ops *ops =
+		READ_ONCE(inet_csk(sk)->icsk_ca_ops);
+
+	/* Not a callback that a wrapper would replace. */
+	return ops && ops->get_info == alpha_get_info && alpha_is_ready(sk);
+}
+
+static int __init alpha_module_init(void)
+{
+	int err;
+
+	BUILD_BUG_ON(sizeof(struct alpha) > ICSK_CA_PRIV_SIZE);
+
+	err = alpha_net_register();
+	if (err)
+		return err;
+	err = tcp_register_congestion_control(&alpha_ops);
+	if (err)
+		alpha_net_unregister();
+	return err;
+}
+
+static void __exit alpha_module_exit(void)
+{
+	/* Returns only when no socket can find the operations any more. */
+	tcp_unregister_congestion_control(&alpha_ops);
+	alpha_net_unregister();
+}
+
+module_init(alpha_module_init);
+module_exit(alpha_module_exit);
+
+MODULE_DESCRIPTION("Second-order rate control: alpha");
+MODULE_VERSION("0.1.0");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the parts of tcp_alpha share: a connection. */
+#ifndef _ALPHA_H
+#define _ALPHA_H
+
+#include <net/inet_connection_sock.h>
+#include <net/tcp.h>
+
+#include "alpha_law.h"
+#include "alpha_net.h"
+#include "compat.h"
+#include "pkt_sbrm.h"
+
+/**
+ * struct alpha - one connection, in inet_csk_ca()
+ * @net: settings of the socket's namespace; NULL until init() has run, see
+ *	alpha_is_ready()
+ * @rate: R, packets/s in Q16
+ * @gain: alpha, packets/s^2 in Q8; 0 until a round-trip time is known
+ * @bandwidth: largest delivery rate in this cycle, packets/s in Q16
+ * @last_bandwidth: the same of the one before
+ * @delivered_ce: tp->delivered_ce at the last ACK
+ * @step_us: low word of the time of the last step
+ * @rtt_us: longest round-trip time in this cycle, us
+ * @quiet_delivered: tp->delivered at the last mark, or later
+ * @quiet_lost: segments lost since then; at most 2^20 for each ACK, and halved
+ * @last_bits: receiver: field of the last packet
+ * @echo_bits: receiver: the same of all packets that the next ACK stands for
+ * @bits: CN and BCN that came since the last step
+ * @cycle_bits: BCN that came in the CN phase, with CN where the field said so
+ * @silent: segments acknowledged without an echo of the field; saturates
+ * @cn: LCN, the last step saw congestion
+ * @last_bcn: LBCN, the last cycle went beyond the goal
+ * @heard: marks have come from this path
+ * @lost: a loss stands for CN since the last step
+ * @carrier: the field is used
+ * @absent: the peer does not echo it
+ * @rcv_any: receiver: a field has come
+ * @rcv_bad: receiver: the field is rewritten on the way, do not echo it
+ */
+struct alpha {
+	const struct alpha_net *net;
+	u64	rate;
+	u64	gain;
+	u64	bandwidth;
+	u64	last_bandwidth;
+	u32	delivered_ce;
+	u32	step_us;
+	u32	rtt_us;
+	u32	quiet_delivered;
+	u32	quiet_lost;
+	u8	last_bits;
+	u8	echo_bits;
+	u8	bits;
+	u8	cycle_bits;
+	u8	silent;
+	u8	cn:1,
+		last_bcn:1,
+		heard:1,
+		lost:1,
+		carrier:1,
+		absent:1,
+		rcv_any:1,
+		rcv_bad:1;
+};
+
+/**
+ * alpha_is_ready() - is the private area of a socket a connection of ours?
+ * @sk: socket
+ *
+ * The stack calls most callbacks before init() as well, see sbrm_is_ready().
+ *
+ * Return: false before init() and after release(); nothing in the area means
+ * anything then, and nothing may be changed there.
+ */
+static inline bool alpha_is_ready(const struct sock *sk)
+{
+	const struct alpha *ca = inet_csk_ca(sk);
+
+	return inet_csk(sk)->icsk_ca_initialized && ca->net;
+}
+
+/* alpha.c */
+bool alpha_owns(const struct sock *sk);
+
+/* alpha_carrier.c */
+void alpha_carrier_use(struct sock *sk);
+void alpha_carrier_net_init(struct net *net);
+
+#endif /* _ALPHA_H */

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The arithmetic of second-order rate control (ALPHA Fig. 2), see alpha.c
+ *
+ * The paper adds RIR = alpha Delta to the rate in each interval Delta, or
+ * multiplies it by RDP = exp(-RIR / BW_EST). Here alpha is kept, and RIR worked
+ * out for the time that a step really took: ACKs come when they come, and the
+ * rate stays the same function of time whatever the steps were.
+ */
+
+#include <linux/math64.h>
+#include <linux/minmax.h>
+
+#include "alpha_law.h"
+#include "tollway_fixp.h"
+
+/**
+ * alpha_law_increment() - RIR, what the rate rises by in a step
+ * @gain: alpha, at most %ALPHA_GAIN_MAX
+ * @step_us: at most %ALPHA_STEP_MAX_US
+ *
+ * 2^8 / 10^6 = 4 / 15625: from Q8 and us to Q16 and s. 4 @gain @step_us < 2^60.
+ *
+ * Return: packets/s in Q16, rounded down.
+ */
+u64 alpha_law_increment(u64 gain, u32 step_us)
+{
+	return div_u64(4 * gain * step_us, 15625);
+}
+
+/**
+ * alpha_law_rise() - the rate after a step without congestion
+ * @rate: before it
+ * @gain: alpha
+ * @step_us: time that the step took
+ * @most: to rise to, no limit for a rate that is above
+ *
+ * Return: @rate + RIR.
+ */
+u64 alpha_law_rise(u64 rate, u64 gain, u32 step_us, u64 most)
+{
+	u64 risen = rate + alpha_law_increment(gain, step_us);
+
+	return max(rate, min3(risen, most, ALPHA_RATE_MAX));
+}
+
+/**
+ * alpha_law_fall() - the rate after a step with congestion
+ * @rate: before it
+ * @gain: alpha
+ * @step_us: time that the step took
+ * @bandwidth: BW_EST
+ *
+ * RIR / BW_EST is in Q32, where fixp_exp_neg() takes any value: its error is at
+ * most 2^-29, and from 23 on it is 0. A @bandwidth of 0 is an infinite quotient.
+ *
+ * Return: @rate * exp(-RIR / BW_EST), 0 and up.
+ */
+u64 alpha_law_fall(u64 rate, u64 gain, u32 step_us, u64 bandwidth)
+{
+	u64 exponent = fixp_mul_div(alpha_law_increment(gain, step_us),
+				    FIXP_ONE, bandwidth);
+	u64 factor = fixp_exp_neg(exponent);
+
+	return factor >= FIXP_ONE ? rate : fixp_mul(rate, factor);
+}
+
+/**
+ * alpha_law_gain() - rule (3), once in a rate cycle
+ * @gain: alpha of the cycle that has ended
+ * @bcn: was its largest queue beyond the goal?
+ * @last_bcn: the same of the cycle before
+ * @gip: p, as @gain
+ * @gdp: q, 1 .. %ALPHA_GDP_ONE
+ *
+ * @gain * 10^6 < 2^58.
+ *
+ * Return: alpha of the next cycle, rounded to nearest.
+ */
+u64 alpha_law_gain(u64 gain, bool bcn, bool last_bcn, u64 gip, u32 gdp)
+{
+	if (bcn)
+		gain = div_u64(gain * gdp + ALPHA_GDP_ONE / 2, ALPHA_GDP_ONE);
+	else if (last_bcn)
+		gain = div_u64(gain * ALPHA_GDP_ONE + gdp / 2, gdp);
+	else
+		gain += gip;
+
+	return clamp(gain, ALPHA_GAIN_MIN, ALPHA_GAIN_MAX);
+}
+
+/**
+ * alpha_law_gain_auto() - a gain that grows with 1 / RTT^2
+ * @packets: that the window grows by in a round trip, in each round trip, up to
+ *	10^4
+ * @rtt_us: round-trip time, 0 is taken as 1
+ *
+ * 10^4 * 10^12 < 2^54 fits with the shift.
+ *
+ * Return: packets/s^2 in Q8, within its range.
+ */
+u64 alpha_law_gain_auto(u32 packets, u32 rtt_us)
+{
+	u64 square = (u64)max(rtt_us, 1U) * max(rtt_us, 1U);
+	u64 gain = div64_u64((u64)packets * 1000000000000ULL <<
+			     ALPHA_GAIN_SHIFT, square);
+
+	return clamp(gain, ALPHA_GAIN_MIN, ALPHA_GAIN_MAX);
+}
+
+/**
+ * alpha_law_rate() - packets in a time
+ * @packets: their number
+ * @time_us: the time, 0 is taken as 1
+ *
+ * More than 2^26 packets count as 2^26: 10^6 times that, shifted, is below 2^62.
+ *
+ * Return: packets/s in Q16, at least 1.
+ */
+u64 alpha_law_rate(u32 packets, u32 time_us)
+{
+	u64 shifted = (u64)min(packets, 1U << 26) << ALPHA_RATE_SHIFT;
+	u64 rate = div_u64(shifted * 1000000, max(time_us, 1U));
+
+	return clamp(rate, 1ULL, ALPHA_RATE_MAX);
+}
+
+/**
+ * alpha_law_packets() - what a rate sends in a time
+ * @rate: packets/s in Q16
+ * @time_us: below 2^24
+ *
+ * Return: packets, rounded down; U32_MAX where they do not fit.
+ */
+u32 alpha_law_packets(u64 rate, u32 time_us)
+{
+	u64 packets = div_u64(mul_u64_u32_shr(rate, time_us, ALPHA_RATE_SHIFT),
+			      1000000);
+
+	return min_t(u64, packets, U32_MAX);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _ALPHA_NET_H
+#define _ALPHA_NET_H
+
+#include <linux/types.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+
+/**
+ * struct alpha_net - settings of a network namespace, net.ipv4.tcp_alpha.*
+ * @gain: alpha of a new connection, packets/s^2; 0: from its round-trip time
+ * @gip: p, what alpha rises by, packets/s^2; 0: likewise
+ * @gdp: q, what it falls by, 10^-6, 1 .. 10^6
+ * @interval: Delta as a part of the smoothed round-trip time, 10^-6
+ * @initial: R_0, packets/s; 0: the initial window in a round trip
+ * @bandwidth: BW_EST, packets/s; 0: measured
+ * @goal_us: with marks alone, goal of the largest queueing delay, us
+ * @field: new connections use the identification field
+ *
+ * Each setting is a single word, written and read without a lock.
+ */
+struct alpha_net {
+	u32	gain;
+	u32	gip;
+	u32	gdp;
+	u32	interval;
+	u32	initial;
+	u32	bandwidth;
+	u32	goal_us;
+	u32	field;
+};
+
+/**
+ * enum alpha_counter - lines of /proc/net/tcp_alpha
+ * @ALPHA_COUNT_CYCLES: rate cycles that ended
+ * @ALPHA_COUNT_BEYOND: those with BCN
+ * @ALPHA_COUNT_LOSSES: ACKs whose losses stood for CN and BCN
+ * @ALPHA_COUNT_RESTARTS: connections that began anew, after timeouts or idle
+ * @ALPHA_COUNT_ABSENT: connections whose peer does not echo the field
+ * @ALPHA_COUNT_REWRITTEN: connections whose field something rewrites
+ * @ALPHA_COUNT_OUTSIDE: segments with bits, outside of the window
+ * @ALPHA_COUNT_NO_DF: packets sent without DF, which carry no bits
+ * @ALPHA_COUNT_INVALID: segments with bits that TCP discards
+ * @ALPHA_COUNTERS: number of counters
+ */
+enum alpha_counter {
+	ALPHA_COUNT_CYCLES,
+	ALPHA_COUNT_BEYOND,
+	ALPHA_COUNT_LOSSES,
+	ALPHA_COUNT_RESTARTS,
+	ALPHA_COUNT_ABSENT,
+	ALPHA_COUNT_REWRITTEN,
+	ALPHA_COUNT_OUTSIDE,
+	ALPHA_COUNT_NO_DF,
+	ALPHA_COUNT_INVALID,
+	ALPHA_COUNTERS
+};
+
+struct tollway_carrier_net;
+
+extern unsigned int alpha_net_id;
+
+/**
+ * alpha_net() - settings that hold for a socket
+ * @net: its namespace
+ *
+ * A connection keeps them, see struct alpha.
+ *
+ * Return: the settings; they live as long as the namespace.
+ */
+static inline const struct alpha_net *alpha_net(const struct net *net)
+{
+	return net_generic(net, alpha_net_id);
+}
+
+struct tollway_carrier_net *alpha_carrier_net(const struct net *net);
+void alpha_count(const struct net *net, enum alpha_counter counter);
+int alpha_net_register(void);
+void alpha_net_unregister(void);
+
+#endif /* _ALPHA_NET_H */
