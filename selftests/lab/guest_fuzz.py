@@ -17,11 +17,12 @@ import guest_base
 from bench import (CHILD, NOT_ECT, PARENT, QDISC, Bench, Model, ipv4, ipv6,
                    other, super_packet)
 from guest_base import Namespace, note
-from rtnl import (ALPHA, AVPKT, CLASSIC, COUPLING, DELAY, DELAY_TARGET, DELTA,
+from rtnl import (ALPHA, ALPHA_LAW, AVPKT, CLASSIC, COUPLING, DELAY, DELAY_TARGET, DELTA,
                   FEEDBACK, FLAGS, FQ_RR_FLAGS, FQ_RR_PERTURB,
-                  FQ_RR_WEIGHTS, GAMMA, GAMMA_AUTO, GAMMA_ONE,
-                  INTERVAL, LAW, LIMIT, OF_LAWS, PHI, PHI_ONE, RATE, REM_PC1,
-                  RESET_STATS, SBRM, SCALE, SETTABLE, SMALL, TARGET, VQM, WFQ,
+                  FQ_RR_WEIGHTS, GAMMA, GAMMA_AUTO, GAMMA_ONE, GOAL, HIGH,
+                  INTERVAL, LAW, LIMIT, LOW, OF_LAWS, PHI, PHI_ONE, RATE, REM_PC1,
+                  RESET_STATS, SBRM, SCALE, SETTABLE, SMALL, TARGET, TWO_BIT,
+                  VQM, WFQ,
                   Refused, Rtnl, attr, bitfield, fq_rr_options, options, u32, u64)
 from tcp_bench import Path, info, pump, settle
 
@@ -37,12 +38,13 @@ WIDE_EDGES = (0, 1, 2**32, 2**32 + 1, 2**36, 2**36 + 1, 2**37, 2**37 + 1,
 RANGES_OF_LAWS = {
     PHI: (2**32 + 1, 2**36), ALPHA: (1, 2**28), RATE: (1, 2**37),
     AVPKT: (1, 65535), INTERVAL: (1, 10**6), DELTA: (4294967, 2**32 - 1),
-    SCALE: (42949673, 2**32 - 1), DELAY_TARGET: (10, 10**6)}
+    SCALE: (42949673, 2**32 - 1), DELAY_TARGET: (10, 10**6),
+    HIGH: (1, 2**31 - 2), LOW: (0, 2**31 - 2), GOAL: (1, 2**31 - 2)}
 RANGES_OF_SBRM = {**RANGES_OF_LAWS, COUPLING: (10486, 1000 << 20), SMALL: (0, 65535)}
 CLOCK = {RATE, AVPKT, INTERVAL, DELTA}
 TAKES = ({TARGET, GAMMA}, {GAMMA, PHI} | CLOCK, {TARGET, GAMMA, PHI},
          {TARGET, GAMMA, PHI, ALPHA} | CLOCK, {SCALE, RATE, AVPKT},
-         {DELAY_TARGET})
+         {DELAY_TARGET}, {HIGH, LOW, GOAL})
 OWN_GAMMA = {1: 281474976711, 3: 281474976711}
 DEFAULTS_OF_LAWS = {PHI: 4552665334, ALPHA: 1677722, INTERVAL: 1000,
                     DELTA: 3865470566, SCALE: 3865470566,
@@ -79,10 +81,12 @@ def good(rng):
     """Options of the right form, with any values."""
     data = b""
     for make in rng.sample((
-            lambda: u32(LAW, rng.choice((0, 0, 0, 1, 2, 3, 4, 5, 6, number(rng)))),
-            lambda: u32(FEEDBACK, rng.choice((0, 1, 2, 3, number(rng)))),
+            lambda: u32(LAW, rng.choice((0, 0, 0, 1, 2, 3, 4, 4, 4, 5, 6, 7,
+                                         number(rng)))),
+            lambda: u32(FEEDBACK, rng.choice((0, 1, 2, 3, 4, number(rng)))),
             lambda: of_law(rng, rng.choice(tuple(RANGES_OF_LAWS))),
             lambda: of_law(rng, RATE), lambda: of_law(rng, RATE),
+            lambda: u32(rng.choice((HIGH, LOW, GOAL)), rng.randrange(500)),
             lambda: of_law(rng, rng.choice((COUPLING, SMALL))),
             lambda: u32(LIMIT, number(rng)), lambda: u32(TARGET, number(rng)),
             lambda: u64(GAMMA, rng.choice((0, 1, GAMMA_ONE, GAMMA_ONE + 1,
@@ -101,7 +105,7 @@ def junk(rng):
     """Options of a wrong form."""
     data = b""
     for _ in range(rng.randrange(1, 6)):
-        kind = rng.choice((*range(21), 0x7FFF, 0x8000 | rng.randrange(9),
+        kind = rng.choice((*range(24), 0x7FFF, 0x8000 | rng.randrange(9),
                            0x4000 | rng.randrange(9), rng.getrandbits(16)))
         part = rng.choice((
             lambda: attr(kind, payload(rng)),
@@ -132,11 +136,18 @@ class Settings:
             self.limit = (10240 if self.law == DELAY else 1000) * (
                 1514 if self.flags & 1 else 1)
 
+    def follow_unit(self):
+        """The thresholds of the law alpha start anew."""
+        unit = 1514 if self.flags & 1 else 1
+        self.own.update({HIGH: 50 * unit, LOW: 25 * unit, GOAL: 300 * unit})
+        self.chosen -= {LOW}
+
     def start_law(self, law):
         """Another law starts with its own defaults."""
         self.law = law
         self.follow_law()
         self.own.update(DEFAULTS_OF_LAWS)
+        self.follow_unit()
         self.gamma = OWN_GAMMA.get(law, 0)
         self.flags &= ~GAMMA_AUTO
         if not self.gamma and GAMMA in TAKES[law]:
@@ -172,8 +183,8 @@ class Settings:
                 least, most = RANGES_OF_SBRM[kind]
                 if not least <= values[kind] <= most:
                     return False
-            elif {LAW: values.get(LAW, 0) > DELAY,
-                  FEEDBACK: values.get(FEEDBACK, 0) > 2,
+            elif {LAW: values.get(LAW, 0) > ALPHA_LAW,
+                  FEEDBACK: values.get(FEEDBACK, 0) > TWO_BIT,
                   LIMIT: not 1 <= values.get(LIMIT, 1) < 2**31,
                   TARGET: values.get(TARGET, 0) >= 2**31 - 1,
                   GAMMA: values.get(GAMMA, 0) > GAMMA_ONE}.get(kind):
@@ -191,9 +202,7 @@ class Settings:
         if (set(values) & ({TARGET, GAMMA} | set(RANGES_OF_LAWS))) - takes:
             return False
         self.feedback = values.get(FEEDBACK, self.feedback)
-        self.own.update((kind, value) for kind, value in values.items()
-                        if kind in RANGES_OF_LAWS)
-        if RATE in takes and not self.own[RATE]:
+        if RATE in takes and not values.get(RATE, self.own[RATE]):
             return False
         if FLAGS in values:
             value, selector = values[FLAGS]
@@ -203,7 +212,10 @@ class Settings:
                 self.chosen -= {LIMIT}
                 self.follow_law()
                 self.target = 15140 if self.flags & 1 else 10
-        self.chosen |= {LIMIT, COUPLING} & set(values)
+                self.follow_unit()
+        self.own.update((kind, value) for kind, value in values.items()
+                        if kind in RANGES_OF_LAWS)
+        self.chosen |= {LIMIT, COUPLING, LOW} & set(values)
         self.limit = values.get(LIMIT, self.limit)
         self.target = values.get(TARGET, self.target)
         if self.flags & 4 and (not self.flags & 2 or self.flags & 32):
@@ -216,6 +228,8 @@ class Settings:
                             if kind in self.classic)
         if TARGET in takes and self.target >= self.limit:
             return False
+        if not self.apply_alpha():
+            return False
         if GAMMA in values:
             self.gamma = values[GAMMA]
             self.flags = self.flags & ~GAMMA_AUTO if self.gamma else \
@@ -224,6 +238,15 @@ class Settings:
                 return False
         self.settle()
         return True
+
+    def apply_alpha(self):
+        """Its thresholds, and how bits are told."""
+        if self.law != ALPHA_LAW:
+            return self.feedback != TWO_BIT
+        if LOW not in self.chosen:
+            self.own[LOW] = self.own[HIGH] // 2
+        return self.feedback in (0, TWO_BIT) and \
+            self.own[LOW] < self.own[HIGH] < self.own[GOAL] < self.limit
 
     def agrees(self, stats):
         """Assert that a dump shows these settings."""
@@ -282,7 +305,7 @@ def fuzz_change(bench, rng):
             stats = bench.stats()
             assert (stats.qlen, stats.backlog) == (parent.qlen, parent.backlog)
     note(f"{accepted} of {MESSAGES} changes accepted, laws {dict(laws)}")
-    assert all(laws[law] > MESSAGES / 50 for law in range(DELAY + 1))
+    assert all(laws[law] > MESSAGES / 50 for law in range(ALPHA_LAW + 1))
     assert MESSAGES / 20 < accepted < MESSAGES
 
 
