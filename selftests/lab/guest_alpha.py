@@ -32,10 +32,11 @@ class Link(Path):
     """A path with the law alpha, for packets that the model counts."""
 
     def __init__(self, rtt_ms, gain, gip=0, gdp=1, limit=1000, high=HIGH,
-                 goal=GOAL, feedback=TWO_BIT, bandwidth=MU, aqm=None, **settings):
+                 goal=GOAL, feedback=TWO_BIT, bandwidth=MU, aqm=None, sink="alpha",
+                 **settings):
         aqm = aqm or options(law=ALPHA_LAW, limit=limit, high=high, goal=goal,
                              feedback=feedback)
-        super().__init__(RATE_BPS, rtt_ms, aqm, "alpha", quickack=True, mtu=MTU)
+        super().__init__(RATE_BPS, rtt_ms, aqm, sink, quickack=True, mtu=MTU)
         settings = {"gain": gain, "gip": gip, "gdp": gdp, "initial": 981,
                     "bandwidth": bandwidth, **settings}
         for name, value in settings.items():
@@ -195,6 +196,33 @@ def check_marks_alone():
     assert x.marks and not x.carried
     assert bits(flow)[2] & (FIELD | HEARD) == HEARD
     assert all(near(packets, GOAL, 0.2) for packets in sizes(found)[2:])
+
+
+def check_any_receiver():
+    """One that knows nothing of the field, and repeats a mark until CWR."""
+    link = Link(61, 9300, 500, "0.7", feedback=MARK, bandwidth=0, goal_us=25000,
+                sink="cubic")
+    flow = link.flow()
+    found = link.cycles([flow], 10)
+    x, before = link.stats().x, info(flow)
+    link.cycles([flow], 5)
+    used = (info(flow).delivered - before.delivered) / 5 / MU
+    note(f"{sizes(found)}, {used:.3f} of the link used, {x}, {link.counters()}")
+    assert link.counters()["field_absent"] == 1
+    assert bits(flow)[2] & (FIELD | HEARD) == HEARD
+    assert len(found) > 3 and not x.full_drops and used > 0.6
+
+
+def check_rewritten_field():
+    """A box that counts the identification up: the receiver falls silent."""
+    link = Link(61, 9300)
+    link.meddled("count")
+    flow = link.flow()
+    pump([flow], 2)
+    counted = link.d.run("cat /proc/net/tcp_alpha")
+    note(counted)
+    assert "field_rewritten 1\n" in counted and info(flow).delivered > 1000
+    assert not bits(flow)[2] & FIELD and link.counters()["field_absent"] == 1
 
 
 def check_losses_change_no_rate():
