@@ -77,11 +77,24 @@ def of_law(rng, kind):
     return (u64 if kind in (PHI, RATE) else u32)(kind, value)
 
 
+def whole(rng):
+    """A law that what was said before seldom allows, with all that it asks for."""
+    if rng.random() < 0.5:
+        return u32(LAW, rng.choice((SBRM, DELAY))) + u32(FEEDBACK, 0)
+    if rng.random() < 0.4:
+        return u32(LAW, VQM) + u32(FEEDBACK, 0) + u64(RATE, 1000)
+    low, high, goal, limit = sorted(rng.sample(range(2000), 4))
+    return (u32(LAW, ALPHA_LAW) + u32(FEEDBACK, rng.choice((0, TWO_BIT))) +
+            u32(LOW, low) + u32(HIGH, high) + u32(GOAL, goal) + u32(LIMIT, limit))
+
+
 def good(rng):
     """Options of the right form, with any values."""
+    if rng.random() < 0.02:
+        return whole(rng)
     data = b""
     for make in rng.sample((
-            lambda: u32(LAW, rng.choice((0, 0, 0, 1, 2, 3, 4, 4, 4, 5, 6, 7,
+            lambda: u32(LAW, rng.choice((0, 0, 0, 1, 2, 3, 4, 5, 6, 7,
                                          number(rng)))),
             lambda: u32(FEEDBACK, rng.choice((0, 1, 2, 3, 4, number(rng)))),
             lambda: of_law(rng, rng.choice(tuple(RANGES_OF_LAWS))),
