@@ -80,7 +80,7 @@ help: ## this text (also what plain `make` does)
 # KERNELS=WORDS      kernels of make matrix and make smoke, such as "6.1 newest"
 # KERNEL_SRC=DIR     kernel source of the lab [package linux-source]
 
-demo: dependencies ## install what is missing, reproduce CP05 4.3.1, name the report
+demo: dependencies ## install missing packages, run the experiment of CP05 4.3.1, print the path of the report
 	$(plainly) scripts/tollway run double-bottleneck --cc sbrm --aqm sbrm \
 		--out "$(RESULTS)/double-bottleneck"
 
@@ -88,11 +88,11 @@ TESTS ?= selftests
 # One lab is one core's work: a file of tests for each core at a time.
 JOBS ?= $(shell nproc)
 PYTEST = $(PYTHON) -m pytest -n $(JOBS) --dist loadfile
-check: dependencies-check ## install what is missing, run every test but the long forms
+check: dependencies-check ## install missing packages, run all tests in their short forms
 	$(plainly) scripts/tollway lab build
 	$(plainly) $(PYTEST) $(TESTS)
 
-check-full: dependencies-check ## every test with its long form, then those in the lab on the debug kernel: hours
+check-full: dependencies-check ## all tests in their extended forms, then those of the lab on the debug kernel: some hours
 	$(plainly) $(PYTHON) selftests/full.py --jobs $(JOBS) $(TESTS)
 
 bench: dependencies ## cycles per packet and per ACK beside the kernel's own; wall time of the main experiment

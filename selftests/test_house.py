@@ -54,6 +54,10 @@ def test_one_version():
     for source in TOP.glob("*_*/*.c"):
         found = re.search(r'MODULE_VERSION\("(.*)"\)', source.read_text())
         assert not found or found.group(1) == VERSION, source
+    assert re.search(rf"^version: {re.escape(VERSION)}$",
+                     (TOP / "CITATION.cff").read_text(), re.M)
+    assert re.search(rf"^## {re.escape(VERSION)}\b",
+                     (TOP / "CHANGELOG.md").read_text(), re.M)
 
 
 @pytest.mark.parametrize("words, sentence", [
