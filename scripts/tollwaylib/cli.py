@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from . import (VERSION, doctor, experiments, lab as labs, matrix, report,
-               runner, verdicts)
+               runner, tidy, verdicts)
 from .ends import HOLDS as EXIT_HOLDS, MISSED as EXIT_MISSED
 from .errors import TollwayError
 from .labkernel import FLAVOURS, Progress
@@ -85,6 +85,16 @@ def parser():
     again = commands.add_parser(
         "report", help="make tables, figures and report again from results")
     again.add_argument("directory", type=path, metavar="DIR")
+
+    tidied = commands.add_parser(
+        "table", help="all numbers of the results below a directory as one "
+        "table, for other programs")
+    tidied.add_argument("directory", type=path, metavar="DIR")
+    tidied.add_argument("--format", choices=tidy.FORMATS, default="csv",
+                        dest="form", help="default: csv")
+    tidied.add_argument("--out", type=file_name, metavar="FILE",
+                        help="write the table to this file instead of the "
+                        "standard output")
 
     lab = commands.add_parser("lab", help="the virtual-time kernel by hand")
     actions = lab.add_subparsers(dest="action", required=True,
@@ -276,6 +286,9 @@ def main(words=None):
     if arguments.command == "report":
         page, wholes = report.write(arguments.directory)
         print(f"report: {page}\n{verdicts.text(wholes)}")
+        return EXIT_HOLDS
+    if arguments.command == "table":
+        tidy.write(arguments.directory, arguments.form, arguments.out)
         return EXIT_HOLDS
     if arguments.command == "lab":
         return command_lab(arguments)

@@ -7,12 +7,12 @@ results give the same page.
 
 import base64
 import html
-import os
 import pathlib
 import re
 
 from . import case_figures, figures, results, tables, verdicts
 from .errors import TollwayError
+from .schema import result_directories
 
 LIMITATIONS = (
     "Time is virtual in the lab: its clock jumps to the next event and "
@@ -114,7 +114,7 @@ def _collect(directory):
     if not directory.is_dir():
         raise TollwayError(f"{directory} is not a directory with results")
     groups = {}
-    for place in _result_directories(directory):
+    for place in result_directories(directory):
         raw, result = _load(place)
         parameters = sorted((key, repr(value)) for key, value in
                             result["parameters"].items() if key != "seed")
@@ -131,15 +131,6 @@ def _collect(directory):
     for group, whole in zip(groups.values(), wholes):
         group.whole = whole
     return list(groups.values())
-
-
-def _result_directories(directory):
-    found = []
-    for place, subdirectories, files in os.walk(directory):
-        subdirectories.sort()
-        if "raw.json" in files or "result.json" in files:
-            found.append(pathlib.Path(place))
-    return found
 
 
 def _load(place):

@@ -33,6 +33,16 @@ def load_raw(directory):
     return raw
 
 
+def result_directories(directory):
+    """Directories below this one with a result, in the order of their paths."""
+    found = []
+    for place, subdirectories, files in os.walk(directory):
+        subdirectories.sort()
+        if "raw.json" in files or "result.json" in files:
+            found.append(pathlib.Path(place))
+    return found
+
+
 def load_json(path):
     """The value in a JSON file; NaN and damage raise TollwayError."""
     def refuse(name):
