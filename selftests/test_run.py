@@ -19,6 +19,7 @@ TOLLWAY = TOP / "scripts/tollway"
 SHORT = ["run", "double-bottleneck", "--duration", "3", "--set", "warmup_s=1",
          "--trace", "hash"]
 NOBODY = 65534
+NO_SOURCES = (".git", "build", "tollway-results", "__pycache__", ".pytest_cache")
 # What the login shell of a normal user has in Debian: tc, modinfo, insmod and
 # sysctl are in none of these.
 LOGIN_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games"
@@ -144,14 +145,11 @@ def elsewhere():
             for part in parts:
                 shutil.copytree(part, cache / part.name, symlinks=True,
                                 copy_function=_link_or_copy)
-            listed = subprocess.run(
-                ["git", "-C", str(TOP), "ls-files", "-co",
-                 "--exclude-standard"], text=True, check=True,
-                stdout=subprocess.PIPE).stdout.splitlines()
-            for line in listed:
-                if (TOP / line).is_file():
-                    (top / line).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copy2(TOP / line, top / line)
+            # What .gitignore names, and git's own: a checkout may have no git.
+            shutil.copytree(TOP, top, symlinks=True,
+                            ignore=lambda folder, names: {
+                                name for name in names if name in NO_SOURCES or
+                                name.startswith(".checkpatch-camelcase.")})
             subprocess.run(["chmod", "-R", "a+rX", str(root)], check=True)
             yield top, cache
         finally:
