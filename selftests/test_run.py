@@ -27,7 +27,9 @@ LOGIN_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games"
 
 def tollway(*words, top=TOP, prefix=(), **keywords):
     """Run the command; returns the finished process."""
-    keywords.setdefault("timeout", 240)
+    # In case it hangs. A machine that others use takes ten times as long as one
+    # that is idle: 150 s for runs of a quarter of a minute were seen.
+    keywords.setdefault("timeout", 1800)
     return subprocess.run(
         [*prefix, str(top / "scripts/tollway"), *map(str, words)], text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
