@@ -297,6 +297,52 @@ def check_rest():
         guest_base.cleanup()
 
 
+def beside_datagrams(mbit, flows, ecn=None, seconds=20, from_s=5):
+    """Datagrams at half of the rate of a link, whatever happens to them, beside
+    flows of sbrm; ecn: which ECT they carry."""
+    link = Link(mbit * 10**6, 20, flows, seconds)
+    with link.path.d:
+        receiver = start([TRAFFIC, "sink", "--port", str(PORT + 1), "--json",
+                          "datagrams.json"])
+    for number in range(flows):
+        link.add(start=f"{0.1 * number / flows:.4f}")
+    link.add(port=PORT + 1, proto="udp", rate=mbit * 10**6 // 2, start=0.05,
+             size=PACKET - 42, overhead=42, **({} if ecn is None else
+                                               {"ecn": ecn}))
+    link.go()
+    receiver.terminate()
+    receiver.wait()
+    (datagrams,) = json.loads(Path("datagrams.json").read_text())["udp"]
+    lost = datagrams["lost"] / (datagrams["packets"] + datagrams["lost"])
+    rates = link.rates(from_s, seconds - 0.1, range(flows))
+    mean = sum(rates) / flows
+    rest = sum(rates) / (link.rate_bps * PAYLOAD / PACKET)
+    delays = sorted(look.delay_ms for look in link.between(from_s, seconds))
+    cell = Cell(mbit, 20, flows, link.utilisation(from_s, seconds),
+                sum(delays) / len(delays),
+                delays[math.ceil(0.99 * len(delays)) - 1], 0,
+                link.looks[-1].drops,
+                max(abs(rate / mean - 1) for rate in rates))
+    note(f"{mbit} Mb/s, {flows} flows beside datagrams "
+         f"{'without ECN' if ecn is None else f'with ECT({ecn})'}: they have "
+         f"{rest:.3f} of the link, worst share {cell.worst:.3f} off, "
+         f"{lost:.4f} of the datagrams lost, delay {cell.mean_ms:.2f} ms, p99 "
+         f"{cell.p99_ms:.2f} ms, utilisation {cell.utilisation:.3f}")
+    # To drop what takes no notice of it may give more to the rest, not less.
+    assert 0.495 <= rest <= 0.505 + 0.6 * lost, rest
+    assert ecn is None or not lost, lost
+    expect([cell])
+    guest_base.cleanup()
+
+
+def check_datagrams():
+    """Beside datagrams at half of the rate the flows share the other half, as if
+    the link had no more, whether the datagrams can be marked or not."""
+    for mbit, flows, ecn in ((10, 1, None), (10, 4, None), (10, 4, 0),
+                             (10, 4, 1), (100, 4, None), (100, 4, 1)):
+        beside_datagrams(mbit, flows, ecn)
+
+
 # All bounds hold in these; README.md has what the others miss.
 HOLDS = {(1, 5, 1), (1, 20, 1), (1, 100, 1), (10, 5, 1), (10, 5, 4), (10, 20, 1),
          (10, 20, 4), (100, 5, 1), (100, 5, 4), (100, 20, 1), (100, 20, 4),
