@@ -222,6 +222,28 @@ def test_doctor_looks_at_stability():
     assert "stability" not in judged(queues=queues, rates=rates, source="relative")
 
 
+@pytest.mark.parametrize("source, law, noted", [
+    ("relative", "delay", False), ("relative", "sbrm", True),
+    ("relative", "rem-pc3", True), ("direct", "sbrm", False),
+    ("aimd", "rem-pc1", False), ("direct", "delay", True),
+    ("vegas", "delay", True), ("", "delay", False)])
+def test_source_and_law_that_do_not_go_together(source, law, noted):
+    queues = {"eth0 8001:": {
+        "kind": "sbrm", "root": False, "marks": 10, "now": {"price": 0.2},
+        "options": {"law": law, "unit": "packets"},
+        "grown": {"packets": 1000, "bytes": 10**6}}}
+    assert judged(queues=queues, source=source).get("match") == (
+        "note" if noted else None)
+    # Nothing is known of those that send from elsewhere, or without a price.
+    for changed in ({"cc": "rm"}, {"fallback": True},
+                    {"grown": {"bytes_received": 9.0}}):
+        assert "match" not in judged(queues=queues, source=source,
+                                     connection=changed)
+    # Nobody uses it.
+    queues["eth0 8001:"]["grown"]["packets"] = 0
+    assert "match" not in judged(queues=queues, source=source)
+
+
 def test_all_well():
     assert set(judged().values()) == {"ok"}
     assert live.well(live.judge(HEALTHY))

@@ -496,13 +496,39 @@ def judge_queues(seen):
                           "busy, or its queue is short")
 
 
+def senders(seen):
+    """The connections that send from here and see a price."""
+    return [one for one in seen["connections"] if one["cc"] == "sbrm"
+            and not one["fallback"] and one["grown"].get("bytes_acked")]
+
+
+def judge_match(seen):
+    """Laws of the queues of this host, with the source of what sends from here."""
+    source = seen.get("source")
+    if not source or not senders(seen):
+        return
+    for name, one in seen["queues"].items():
+        law = one.get("options", {}).get("law")
+        if one["kind"] != "sbrm" or not one["grown"].get("packets") or \
+                not law or (source == "relative") == (law == "delay"):
+            continue
+        yield Finding(
+            "match", "note", f"the queue sbrm on {name.split()[0]} has the law "
+            f"{law}, and connections from here may have the source {source}: "
+            "they are not made for each other, and the queue may be long or "
+            "the link not full",
+            "tc qdisc change ... sbrm mark delay; or, for the papers' laws, "
+            "sysctl net.ipv4.tcp_sbrm.source=direct, and connect again"
+            if source == "relative" else
+            "sysctl net.ipv4.tcp_sbrm.source=relative, and connect again; or "
+            "tc qdisc change ... sbrm mark sbrm")
+
+
 def judge_stability(seen):
     """Queues of this host with the round trips of the connections from here; on
     a router neither the round trips nor the sources are known. The gain of the
     source relative is not kappa, and another loop."""
-    rtts_s = [one["rtt_ms"] / 1000 for one in seen["connections"]
-              if one["cc"] == "sbrm" and not one["fallback"]
-              and one["grown"].get("bytes_acked") and one["rtt_ms"]]
+    rtts_s = [one["rtt_ms"] / 1000 for one in senders(seen) if one["rtt_ms"]]
     if rtts_s and seen.get("source") == "relative":
         return
     for loop in stability.loops(seen["queues"], seen["rates"], seen["kappa"]):
@@ -686,6 +712,7 @@ def judge(seen):
     if not seen["connections"]:
         found += judge_absence(seen)
     found += judge_queues(seen)
+    found += judge_match(seen)
     found += judge_stability(seen)
     # With pairs of packets alone nobody asks for marks.
     if not seen["connections"] or any(one["cc"] not in PAIRED for one in
