@@ -230,6 +230,14 @@ def _two_ways():
                                          ("99th percentile", "p99_s"))
                     # Of a full link, one in twenty is never finished.
                     if load == "part" or metric == "median_s"))
+    # Nothing set: law and source as the modules come.
+    yield Variant("sbrm-delay-part", "sbrm", "delay",
+                  {**experiments_any.SHIPPED, "nodrop": 0, "limit": 10240,
+                   "off_s": 6.6}, model="http", bounds=tuple(
+                       _against(f"{what} of a page, s", f"pages.0.{metric}",
+                                "<=", "cubic-fq_codel-part")
+                       for what, metric in (("median", "median_s"),
+                                            ("99th percentile", "p99_s"))))
 
 
 def _as_published(*pairs):

@@ -20,6 +20,8 @@ LEAST_ROOM_PKTS = 1000
 # A sink leaves so much unread, see network.Run.share().
 UNREAD_BYTES = 256 << 10
 
+# The modules' own defaults, which other experiments do not have.
+SHIPPED = {"source": "relative", "wtp": 25, "loss_cut": 2, "coupling": 0.5}
 OURS = ("sbrm+delay",)
 # dctcp over dualpi2 is missing: Linux 6.1, the lab's, has no dualpi2.
 VARIANTS = tuple(Variant(name, cc, aqm) for name, cc, aqm in (
@@ -128,10 +130,7 @@ EXPERIMENTS = (
                   # No multiple of the time between packets of any link.
                   "queue_sample_us": 5039,
                   "limit": LEAST_ROOM_PKTS, "buffer": LEAST_ROOM_PKTS,
-                  # The modules' own defaults, which other experiments do not
-                  # have.
-                  "source": "relative", "wtp": 25,
-                  "loss_cut": 2, "coupling": 0.5},
+                  **SHIPPED},
         variants=VARIANTS, cc="sbrm", aqm="delay", cases=_cases,
         # Hosts as they are: with timestamps, and segments put together (TSO).
         shape=lambda values: {"rtt_ms": values["rtt_ms"],
