@@ -38,11 +38,14 @@ TC_LIB_DIR ?= $(or $(shell $(sbin); \
 PAGES := $(notdir $(wildcard tools/man/*.[1-8]))
 DKMS = $(if $(DESTDIR),,$(shell $(sbin) command -v dkms))
 DKMS_SOURCE := /usr/src/tollway-$(VERSION)
-PROGRAMS := tollway tollway-traffic tollway-qsample
+PROGRAMS := tollway tollway-admit tollway-traffic tollway-qsample
+UNIT := tollway-admit@.service
+UNITDIR ?= $(PREFIX)/lib/systemd/system
 PLUGINS := $(patsubst tools/%.c,%.so,$(wildcard tools/q_*.c))
 TOOL_FILES = $(foreach page,$(PAGES),"$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(page)") \
 	$(foreach plugin,$(PLUGINS),"$(TC_LIB_DIR)/$(plugin)") \
 	$(foreach program,$(PROGRAMS),"$(PREFIX)/bin/$(program)") \
+	"$(UNITDIR)/$(UNIT)" \
 	"$(PREFIX)/lib/tollway"
 
 # The kernel's make takes O= and more for its own: hand nothing on.
@@ -163,6 +166,10 @@ install-tools: tools ## the tools, the plugin of tc, tollway and manual pages
 		LICENSE | \
 		tar -x --no-same-owner -C "$(DESTDIR)$(PREFIX)/lib/tollway"
 	ln -sf ../lib/tollway/scripts/tollway "$(DESTDIR)$(PREFIX)/bin/tollway"
+	ln -sf ../lib/tollway/tools/tollway-admit \
+		"$(DESTDIR)$(PREFIX)/bin/tollway-admit"
+	install -d "$(DESTDIR)$(UNITDIR)"
+	sed 's,@PREFIX@,$(PREFIX),' "tools/$(UNIT)" > "$(DESTDIR)$(UNITDIR)/$(UNIT)"
 
 uninstall: ## take away what make install put there
 	@$(call not_of_packages,$(TOOL_FILES) $(if $(DKMS),$(DKMS_SOURCE)))
@@ -173,6 +180,8 @@ uninstall: ## take away what make install put there
 	rmdir $(foreach section,$(sort $(suffix $(PAGES))),"$(DESTDIR)$(MANDIR)/man$(subst .,,$(section))") \
 		2> /dev/null || true
 	rm -f $(foreach plugin,$(PLUGINS),"$(DESTDIR)$(TC_LIB_DIR)/$(plugin)")
+	rm -f "$(DESTDIR)$(UNITDIR)/$(UNIT)"
+	rmdir "$(DESTDIR)$(UNITDIR)" 2> /dev/null || true
 ifneq ($(DKMS),)
 	-$(DKMS) remove tollway/$(VERSION) --all
 	rm -rf $(DKMS_SOURCE)

@@ -83,7 +83,9 @@ def test_install_tools_and_uninstall(tmp_path):
     assert done.returncode == 0, done.stderr
     root = tmp_path / "root/opt"
     assert {path.name for path in (root / "t/bin").iterdir()} == {
-        "tollway", "tollway-traffic", "tollway-qsample"}
+        "tollway", "tollway-admit", "tollway-traffic", "tollway-qsample"}
+    unit = root / "t/lib/systemd/system/tollway-admit@.service"
+    assert "\nExecStart=/opt/t/bin/tollway-admit run " in unit.read_text()
     assert (root / "tc/q_sbrm.so").exists()
     assert (root / "tc/q_fq_rr.so").exists()
     for source in (TOP / "tools/man").glob("*.[1-8]"):
@@ -93,6 +95,8 @@ def test_install_tools_and_uninstall(tmp_path):
     done = sh(root / "t/bin/tollway", "list")
     assert done.returncode == 0, done.stderr
     assert "double-bottleneck" in done.stdout
+    done = sh(root / "t/bin/tollway-admit", "--help")
+    assert done.returncode == 0, done.stderr
     shutil.rmtree(root / "t/lib/tollway/scripts/tollwaylib/__pycache__",
                   ignore_errors=True)
     assert sh("make", "uninstall", *words).returncode == 0
@@ -264,12 +268,17 @@ def test_every_sysctl_is_in_the_manual(module):
 
 def test_every_option_and_parameter_is_in_the_manual():
     text = page("tollway.1")
-    for command in ("run", "report", "lab", "doctor"):
-        done = sh("scripts/tollway", command, "--help")
-        assert done.returncode == 0
-        options = re.findall(r"(?<!\w)--[a-z][a-z-]+", done.stdout)
-        for option in set(options) - {"--help"}:
-            assert option in text, f"{command} {option}"
+    for program, manual, commands in (
+            ("scripts/tollway", text, ("run", "report", "table", "lab",
+                                       "doctor")),
+            ("tools/tollway-admit", page("tollway-admit.8"),
+             ("run", "status", "key"))):
+        for command in commands:
+            done = sh(program, command, "--help")
+            assert done.returncode == 0
+            options = re.findall(r"(?<!\w)--[a-z][a-z-]+", done.stdout)
+            for option in set(options) - {"--help"}:
+                assert option in manual, f"{command} {option}"
     for experiment in experiments.EXPERIMENTS.values():
         assert experiment.name in text
         for name, (default, *_) in experiment.parameters().items():
