@@ -2,6 +2,7 @@
 #ifndef _SBRM_NET_H
 #define _SBRM_NET_H
 
+#include <linux/bits.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
@@ -10,6 +11,13 @@
 #define SBRM_WTP_CLASSES	16
 /* Willingness to pay, packets/s: 24 bits, see sbrm_wtp(). */
 #define SBRM_WTP_MAX		10000000
+
+/*
+ * Gains kappa are in Q28: 10.0, the greatest, is below 16, and 10^-6, the
+ * least, is 268.
+ */
+#define SBRM_KAPPA_SHIFT	28
+#define SBRM_KAPPA_ONE		BIT(SBRM_KAPPA_SHIFT)
 
 /* ln(phi) is in Q24. */
 #define SBRM_LN_PHI_SHIFT	24
