@@ -3,7 +3,7 @@
  * The price laws of sch_sbrm: SBRM, the three of REM, and VQM; for the law delay,
  * see sbrm_delay.c
  *
- * Sources: CP05 (see sbrm.c) 4.2.2, 5.1.1, 5.2.1 and 5.4.1; VQM is by
+ * Sources: CP05 (see sbrm_qdisc.c) 4.2.2, 5.1.1, 5.2.1 and 5.4.1; VQM is by
  * R. Gibbens and F. Kelly, REM by S. Athuraliya and S. Low.
  *
  * Notable differences from the papers:
