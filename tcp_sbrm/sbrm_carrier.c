@@ -62,6 +62,22 @@
 #define SBRM_JUMP_MAX		8192
 
 /**
+ * struct sbrm_carrier_net - hooks of a namespace for the price field
+ * @net: the namespace
+ * @work: registers them
+ * @wanted: the work is scheduled, or done
+ * @registered: they are in place
+ */
+struct sbrm_carrier_net {
+	struct net		*net;
+	struct work_struct	work;
+	bool			wanted;
+	bool			registered;
+};
+
+static unsigned int sbrm_carrier_id __read_mostly;
+
+/**
  * struct sbrm_options - what the options of a segment say
  * @stamp: time stamp of the peer
  * @has_stamp: there is one
@@ -368,36 +384,54 @@ static void sbrm_register_hooks(struct work_struct *work)
  */
 void sbrm_carrier_use(struct sock *sk)
 {
-	struct sbrm_carrier_net *carrier = sbrm_carrier_net(sock_net(sk));
+	struct sbrm_carrier_net *carrier = net_generic(sock_net(sk),
+						       sbrm_carrier_id);
 
 	if (!READ_ONCE(carrier->wanted) && !xchg(&carrier->wanted, true))
 		schedule_work(&carrier->work);
 }
 
-/**
- * sbrm_carrier_net_init() - prepare a namespace
- * @net: namespace
- */
-void sbrm_carrier_net_init(struct net *net)
+static int __net_init sbrm_carrier_net_init(struct net *net)
 {
-	struct sbrm_carrier_net *carrier = sbrm_carrier_net(net);
+	struct sbrm_carrier_net *carrier = net_generic(net, sbrm_carrier_id);
 
 	carrier->net = net;
 	INIT_WORK(&carrier->work, sbrm_register_hooks);
+	return 0;
 }
 
-/**
- * sbrm_carrier_net_exit() - the namespace, or the module, goes
- * @net: namespace
- *
- * No socket of ours is left in it.
- */
-void sbrm_carrier_net_exit(struct net *net)
+/* The namespace, or the module, goes: no socket of ours is left in it. */
+static void __net_exit sbrm_carrier_net_exit(struct net *net)
 {
-	struct sbrm_carrier_net *carrier = sbrm_carrier_net(net);
+	struct sbrm_carrier_net *carrier = net_generic(net, sbrm_carrier_id);
 
 	cancel_work_sync(&carrier->work);
 	if (carrier->registered)
 		nf_unregister_net_hooks(net, sbrm_hooks,
 					ARRAY_SIZE(sbrm_hooks));
+}
+
+static struct pernet_operations sbrm_carrier_net_ops = {
+	.init	= sbrm_carrier_net_init,
+	.exit	= sbrm_carrier_net_exit,
+	.id	= &sbrm_carrier_id,
+	.size	= sizeof(struct sbrm_carrier_net),
+};
+
+/**
+ * sbrm_carrier_register() - prepare every namespace, present and to come
+ *
+ * After sbrm_net_register(), as the hooks count, and before there is a socket.
+ *
+ * Return: 0 or a negative error.
+ */
+int __init sbrm_carrier_register(void)
+{
+	return register_pernet_subsys(&sbrm_carrier_net_ops);
+}
+
+/* Also called when module_init fails, so not __exit. */
+void sbrm_carrier_unregister(void)
+{
+	unregister_pernet_subsys(&sbrm_carrier_net_ops);
 }

@@ -6,7 +6,8 @@
 
 #include <linux/math64.h>
 
-#include "sbrm.h"
+#include "sbrm_net.h"
+#include "tollway_fixp.h"
 #include "tollway_net.h"
 #include "tollway_sysctl.h"
 
@@ -14,30 +15,15 @@
  * struct sbrm_net_priv - what hangs off a network namespace
  * @values: the settings; first, see sbrm_net()
  * @common: their table
- * @carrier: hooks for the price field
  * @counters: see &enum sbrm_counter; each event is rare
  */
 struct sbrm_net_priv {
 	struct sbrm_net		values;
 	struct tollway_net	common;
-	struct sbrm_carrier_net	carrier;
 	atomic_long_t		counters[SBRM_COUNTERS];
 };
 
 unsigned int sbrm_net_id __read_mostly;
-
-/**
- * sbrm_carrier_net() - hooks of a namespace for the price field
- * @net: namespace
- *
- * Return: their state; it lives as long as the namespace.
- */
-struct sbrm_carrier_net *sbrm_carrier_net(const struct net *net)
-{
-	struct sbrm_net_priv *priv = net_generic(net, sbrm_net_id);
-
-	return &priv->carrier;
-}
 
 /**
  * sbrm_count() - count an event
@@ -85,6 +71,7 @@ static int sbrm_proc_phi(COMPAT_CTL_CONST struct ctl_table *ctl, int write,
 
 	mutex_lock(sbrm_net_lock(values));
 	err = tollway_proc_fraction(ctl, write, buffer, lenp, ppos);
+	/* From millionths to Q32, its logarithm rounded from Q32 to Q24. */
 	if (!err && write) {
 		phi = div_u64((u64)values->phi << FIXP_SHIFT, 1000000);
 		WRITE_ONCE(values->ln_phi, (fixp_ln(phi) +
@@ -163,7 +150,7 @@ static const struct sbrm_net sbrm_defaults = {
 	.source		= SBRM_SOURCE_RELATIVE,
 	.kappa		= 26843546,	/* 0.1 */
 	.young_ms	= 4000,
-	.history_gain	= 1U << 26,	/* 1/64 */
+	.history_gain	= BIT(26),	/* 1/64 of 2^32 */
 	.history	= 50,		/* CP05 5.2.2 */
 	.phi		= 2718282,	/* e */
 	.ln_phi		= 1U << SBRM_LN_PHI_SHIFT,
@@ -219,7 +206,6 @@ static int __net_init sbrm_net_init(struct net *net)
 
 	BUILD_BUG_ON(offsetof(struct sbrm_net_priv, values));
 
-	sbrm_carrier_net_init(net);
 	return tollway_net_init(net, &priv->common, &priv->values,
 				&sbrm_net_type);
 }
@@ -229,7 +215,6 @@ static void __net_exit sbrm_net_exit(struct net *net)
 	struct sbrm_net_priv *priv = net_generic(net, sbrm_net_id);
 
 	tollway_net_exit(net, &priv->common, &sbrm_net_type);
-	sbrm_carrier_net_exit(net);
 }
 
 static struct pernet_operations sbrm_net_ops = {

@@ -4,7 +4,6 @@
 
 #include <linux/bits.h>
 #include <linux/types.h>
-#include <linux/workqueue.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
@@ -140,20 +139,6 @@ enum sbrm_counter {
 	SBRM_COUNTERS
 };
 
-/**
- * struct sbrm_carrier_net - hooks of a namespace for the price field
- * @net: the namespace
- * @work: registers them
- * @wanted: the work is scheduled, or done
- * @registered: they are in place
- */
-struct sbrm_carrier_net {
-	struct net		*net;
-	struct work_struct	work;
-	bool			wanted;
-	bool			registered;
-};
-
 extern unsigned int sbrm_net_id;
 
 /**
@@ -169,7 +154,6 @@ static inline const struct sbrm_net *sbrm_net(const struct net *net)
 	return net_generic(net, sbrm_net_id);
 }
 
-struct sbrm_carrier_net *sbrm_carrier_net(const struct net *net);
 void sbrm_count(const struct net *net, enum sbrm_counter counter);
 int sbrm_net_register(void);
 void sbrm_net_unregister(void);
