@@ -73,6 +73,9 @@
 #define SBRM_FLOWS_LOG		10
 #define SBRM_FLOWS		BIT(SBRM_FLOWS_LOG)
 
+/* Marks that are owed are in 2^-29, see sbrm_draw(). */
+#define SBRM_OWED_SHIFT		29
+
 /* One dequeue drops at most this many packets for their price. */
 #define SBRM_DROP_RUN		64
 
@@ -85,8 +88,11 @@
  * @packets: segments in the FIFO
  * @bytes: bytes in the FIFO; unlike qlen and qstats.backlog, neither counts a
  *	packet that a parent peeked at: that one has left and paid
- * @late: bytes of a packet that the law has not been told of, 0 for none
- * @found: backlog that packet found
+ * @late: length of the one packet that has joined the FIFO and that the law has
+ *	not been told of yet, bytes; 0 for none, see sbrm_arrive()
+ * @found: backlog that this packet found when it came, in the unit of the law;
+ *	until the law has been told of it, that is what it takes for the backlog.
+ *	Means nothing while @late is 0
  * @priced: price that @prob is for
  * @prob: probability m of a mark, Q32, of laws with a clock
  * @classic: what packets pay that cannot carry a mark
@@ -169,9 +175,10 @@ static void sbrm_advance(struct sbrm_sched_data *q)
  * @q: queue, which the packet has not joined
  * @skb: packet
  *
- * To read the clock is dear beside all else. One packet that finds others waits
- * for the next reading, as the next one leaves at the latest: for the law it
- * arrives, and joins the backlog, then.
+ * To read the clock is expensive beside all else. So the law is not told of a
+ * packet that finds others at once, but when the clock is read next: when another
+ * one comes, or when one leaves. For the law the packet arrives then. At most one
+ * waits in this way, in @q->late with @q->found.
  */
 static void sbrm_arrive(struct sbrm_sched_data *q, const struct sk_buff *skb)
 {
@@ -271,13 +278,16 @@ static bool sbrm_draw(struct sbrm_sched_data *q, struct sk_buff *skb, u32 prob)
 	if (!(q->params.flags & SBRM_F_DITHER))
 		return random < prob;
 
-	/* From -1 .. 1 before to 2 at most: 2^30 fits. */
+	/*
+	 * From -1 .. 1 before to 2 at most. In 2^-29 that is 2^30: the largest power
+	 * that fits a signed word. 3 is 32 less 29.
+	 */
 	owed = &q->owed[sbrm_flow(q, skb)];
-	*owed += prob >> 3;
-	if (*owed <= (s32)(random >> 3))
+	*owed += prob >> (32 - SBRM_OWED_SHIFT);
+	if (*owed <= (s32)(random >> (32 - SBRM_OWED_SHIFT)))
 		return false;
 
-	*owed -= 1 << 29;
+	*owed -= 1 << SBRM_OWED_SHIFT;
 	return true;
 }
 

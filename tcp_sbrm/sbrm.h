@@ -33,10 +33,10 @@
 /* Times between ACKs count up to this, us: 67 s, see sbrm_paid(). */
 #define SBRM_TIME_MAX_US	((1U << 26) - 1)
 
-/* The slow round-trip time is in 2^-6 us. */
+/* The slow round-trip time is in 2^-6 us: 2^24 us have 30 bits. */
 #define SBRM_RTT_SLOW_SHIFT	6
 
-/* Prices are kept in Q28: below 16. */
+/* Prices are kept in Q28: below 16, in 32 bits. */
 #define SBRM_PRICE_SHIFT	28
 
 /* Bits of the four-bit feedback of sch_sbrm. */

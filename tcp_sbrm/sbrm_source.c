@@ -16,11 +16,18 @@
 
 #include "sbrm.h"
 
-/* Mean gaps are in 2^-4 us: 2^26 us still fit. */
+/*
+ * Mean gaps are in 2^-4 us, so that what a 16th of a new gap adds is not lost, and
+ * gaps of 2^26 us still fit. sbrm_paid() takes no more places than that.
+ */
 #define SBRM_GAP_SHIFT	4
+
+/* A gap has a weight of 2^-4 in the mean. */
+#define SBRM_GAP_MEAN_SHIFT	4
 
 /* So many marks missing mean that the price has gone. */
 #define SBRM_QUIET_MARKS	8
+/* The time without one is in 2^6 us: 16 bits of that are 4 s. */
 #define SBRM_QUIET_SHIFT	6
 
 /**
@@ -96,7 +103,8 @@ static s64 sbrm_demand(const struct sock *sk, struct sbrm *ca,
 
 	if (!ca->gap)
 		ca->gap = gap;
-	ca->gap = (ca->gap * 15ULL + gap) >> 4;
+	ca->gap = (((u64)ca->gap << SBRM_GAP_MEAN_SHIFT) - ca->gap + gap) >>
+		  SBRM_GAP_MEAN_SHIFT;
 	return sbrm_paid(sbrm_wtp(sk, ca), ca->gap, SBRM_GAP_SHIFT);
 }
 
