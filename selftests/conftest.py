@@ -23,7 +23,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
-from tollwaylib.programs import add_sbin  # noqa: E402
+from tollwaylib import add_sbin  # noqa: E402
 
 # What is collected after this finds tc, too.
 add_sbin()

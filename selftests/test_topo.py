@@ -10,7 +10,7 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
-from tollwaylib import experiments, network, network_cases, topo  # noqa: E402
+from tollwaylib import experiments, network, topo  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 
 
@@ -37,7 +37,7 @@ def built_run(name, *words, cc=None):
     cc, aqm = cc or experiment.cc, experiment.aqm
     values = experiments.parse_settings(experiment, words, cc, aqm)
     job = experiments.job(experiment, cc, aqm, values, experiment.duration_s, 1)
-    made = network_cases.CaseRun(dict(job, out_dir="/x", bin_dir="/x"))
+    made = network.CaseRun(dict(job, out_dir="/x", bin_dir="/x"))
     kind, parameters = made.job["topology"]
     made.topo = network.topology(kind)(aqm=made.job["aqm"], **parameters)
     made.net = {node: FakeNode(node) for node in made.topo.nodes()}
@@ -110,7 +110,7 @@ def test_sinks_of_cases_echo_marks(cc, sink, monkeypatch, ran):
     started = []
     monkeypatch.setattr(made, "sink", lambda *words: started.append(words))
     monkeypatch.setattr(made, "stop_sinks", lambda sinks: None)
-    monkeypatch.setattr(network_cases, "shell", lambda *words: "")
+    monkeypatch.setattr(network, "shell", lambda *words: "")
     made.measure({})
     assert [(host, echo) for host, _, echo in started] == [("d1", sink)]
 

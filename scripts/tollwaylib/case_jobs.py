@@ -28,6 +28,8 @@ BENCH_RTT_MS = 44.0
 # Of on-off sources, PP94 Table 6; MK94 has as many.
 LOADS = (0.5, 0.75, 0.9, 1.0, 1.5, 2.0, 5.0)
 SOURCES = 10
+# Before the names of paths that go the other way.
+MIRRORED = "r"
 # What else is run beside packet pair, over the same queue and over fq_codel.
 RIVALS = tuple(
     Variant(f"{cc}-{aqm}", cc, aqm)
@@ -108,7 +110,7 @@ def produced(values, rate_bps, seed, on_s=None, off_s=None, closed=False):
 # --- jobs ------------------------------------------------------------------
 
 def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
-    """Everything network_cases.CaseRun needs, but the directories (dict).
+    """Everything network.CaseRun needs, but the directories (dict).
 
     Arguments as for experiments.job(); duration_s: no case is longer.
     """
@@ -195,8 +197,8 @@ def _case_job(experiment, case, cc, aqm, values, duration_s, seed):
             "cc_info": cc in PACKET_PAIR, "flows": flows}
 
 
-# Seeds of one source are this far apart from run to run.
-_SEEDS_APART = 10**6
+# Seeds of one source or user are this far apart from run to run.
+SEEDS_APART = 10**6
 
 
 def _flow_words(flow, values, seed):
@@ -206,7 +208,7 @@ def _flow_words(flow, values, seed):
                  f"size={packet_bytes - UDP_HEADER_BYTES} "
                  f"overhead={UDP_HEADER_BYTES} "
                  f"arrival={flow.get('arrival', 'poisson')} "
-                 f"seed={seed * _SEEDS_APART + flow['seed']}")
+                 f"seed={seed * SEEDS_APART + flow['seed']}")
         if "on_off" in flow:
             words += " on={} off={}".format(*flow["on_off"])
         return words
@@ -216,6 +218,6 @@ def _flow_words(flow, values, seed):
     made = flow.get("words")
     if isinstance(made, tuple):
         number, rate_bps, on_s, off_s, closed = made
-        made = produced(values, rate_bps, seed * _SEEDS_APART + number, on_s,
+        made = produced(values, rate_bps, seed * SEEDS_APART + number, on_s,
                          off_s, closed)
     return " ".join(words + ([made] if made else []))

@@ -2,16 +2,13 @@
 """The experiments: topology, flows, schedule, bounds. One description each,
 whatever place they run at. What the papers published is in data/."""
 
-from . import case_jobs, experiments_any, experiments_pp, published
+from . import (case_jobs, experiments_any, experiments_bench, experiments_mk,
+               experiments_pp, published)
 from .errors import TollwayError
 from .experiment import Experiment, Variant
 from .experiment import against as _against, bound as _bound
-from .settings import ECHOED, PRICED, aqm_words, known_aqm, parse, sysctls
-from .traffic import PRIORITIES
-
-
-# Seeds of users are this far apart from run to run.
-_SEEDS_APART = 10**6
+from .settings import (ECHOED, PRICED, PRIORITIES, aqm_words, known_aqm, parse,
+                       sysctls)
 
 
 _SBRM = ("sbrm+sbrm", "direct", "log")
@@ -244,7 +241,7 @@ _STEADY = (("A", 1, 1), ("B", 1, 2), ("C", 1, 4), ("D", 2, 1), ("E", 4, 1),
            ("F", 1, 2), ("G", 1, 1))
 
 
-EXPERIMENTS = {experiment.name: experiment for experiment in (
+CP05 = (
     Experiment(
         name="double-bottleneck",
         title="Rate allocation over two bottlenecks",
@@ -403,9 +400,12 @@ EXPERIMENTS = {experiment.name: experiment for experiment in (
                        "steady_state.max_rate_error", "<=", 0.02),
                 _bound("mean queue against Table 5.5.1",
                        "steady_state.max_queue_error", "<=", 0.05))),)),
-    *experiments_pp.EXPERIMENTS,
-    *experiments_any.EXPERIMENTS,
-)}
+)
+
+EXPERIMENTS = {experiment.name: experiment for experiment in (
+    *CP05, *experiments_pp.EXPERIMENTS, *experiments_bench.EXPERIMENTS,
+    *experiments_pp.VIDEO, *experiments_mk.EXPERIMENTS, *experiments_pp.BEYOND,
+    *experiments_any.EXPERIMENTS)}
 
 
 def get(name):
@@ -473,7 +473,7 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
                     "start_s": start_s, "stop_s": stop_s})
                 if values.get("model") == "http":
                     flows[-1]["words"] = user_words(
-                        values, seed * _SEEDS_APART + len(flows))
+                        values, seed * case_jobs.SEEDS_APART + len(flows))
     schedule = [{"t_s": t, "factor": factor}
                 for t, factor in experiment.schedule if t < duration_s]
     return {
@@ -496,6 +496,8 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
         "flows": flows, "seed": seed,
         "sink_cc": cc if cc in ECHOED or cc not in PRICED else None,
         "sysctls": sysctls(cc, values, wtps),
+        # JSON has no numbers as keys.
+        "tos": {str(priority): tos for priority, tos in PRIORITIES.items()},
     }
 
 

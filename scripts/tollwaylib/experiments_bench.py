@@ -5,10 +5,10 @@ The figures are lost: what was worked back is said where it is used
 (ALGORITHMS.md 5).
 """
 
-from .case_jobs import (AS_PUBLISHED, BENCH_RTT_MS, RIVALS, TCP_HEADER_BYTES,
-                        capacity_pps, flow_of, one_link, with_optima)
+from .case_jobs import (AS_PUBLISHED, BENCH_RTT_MS, MIRRORED, RIVALS,
+                        TCP_HEADER_BYTES, capacity_pps, flow_of, one_link,
+                        with_optima)
 from .experiment import Case, CaseExperiment, metric
-from .topo_pp import MIRRORED
 
 # PP94 9.4, Figure 23, and the round trip that its optima have.
 BENCH_MBIT, BENCH_ACCESS_MBIT = 40.0, 200.0
@@ -207,7 +207,7 @@ EXPERIMENTS = (
     _bench(5, "A bottleneck that migrates", 11, _bench_5_cases,
            lambda values: {}, topology="Migration"),
     _bench(6, "Two-way traffic", 12, _bench_6_cases,
-           bench_shape(CROSSES + 1, mirror=True), roles=("forth", "back")),
+           bench_shape(CROSSES + 1, mirror=MIRRORED), roles=("forth", "back")),
     _bench(7, "Cross traffic that nobody controls", 13, _bench_7_cases,
            bench_shape(CROSSES + 1), defaults={"repeats": 5},
            x_title="cross traffic, of the link's rate",

@@ -5,12 +5,11 @@ PP94's figures are lost: what was worked back is said where it is used
 (ALGORITHMS.md 5).
 """
 
-from . import experiments_bench, experiments_mk, theory
-from .case_jobs import (LOADS, OURS, PIPE_PKTS, RIVALS, SOURCES,
+from . import theory
+from .case_jobs import (LOADS, MIRRORED, OURS, PIPE_PKTS, RIVALS, SOURCES,
                         TABLE_3, flow_of, one_link, rtt_ms_of)
 from .experiment import Case, CaseExperiment, case_bound, metric
 from .experiments_bench import BENCH_DEFAULTS, BENCH_SAMPLES, bench_shape
-from .topo_pp import MIRRORED
 
 # --- PP94 9.1 and 9.2 ------------------------------------------------------
 
@@ -369,7 +368,9 @@ EXPERIMENTS = (
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, _public_bounds),),
         pictures=(("curve", "goodput"),)),
-    *experiments_bench.EXPERIMENTS,
+)
+
+VIDEO = (
     CaseExperiment(
         name="pp-video", title="Coders that read the rate they may send",
         reproduces="PP94 9.5", topology="Confluence", classes=(),
@@ -403,7 +404,9 @@ EXPERIMENTS = (
                        0.9)]),),
         pictures=(("frames", "adaptive"), ("frames", "constant"),
                   ("queue", "adaptive"))),
-    *experiments_mk.EXPERIMENTS,
+)
+
+BEYOND = (
     CaseExperiment(
         name="pp-share", title="24 equal flows over 96 Mb/s",
         reproduces="ALGORITHMS 3: the prototype's check",
@@ -442,7 +445,7 @@ EXPERIMENTS = (
         defaults={**BENCH_DEFAULTS, "packet_bytes": 1500, "warmup_s": 2.0,
                   "edge_mbit": 400.0, "buffer": 147},
         variants=RIVALS, cc="pp", aqm="fq_rr", cases=_path_cases,
-        shape=bench_shape(PATH_SOURCES, mirror=True),
+        shape=bench_shape(PATH_SOURCES, mirror=MIRRORED),
         metrics=(
             metric("goodput", "goodput_share", "goodput [%]", 2,
                    role="forth"),

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -22,14 +23,21 @@ from mininet.net import Mininet
 
 from . import topo as topologies
 from . import topo_pp as topologies_pp
-from .ends import sentence
 from .errors import (RUN_FAILED, RUN_INTERRUPTED, RUN_REFUSED, RefusedError,
-                     TollwayError)
+                     TollwayError, sentence)
 from .topo import address_of, configure_network, separate_sources, shell
-from .traffic import SINK_PORT, TRAFFIC
+from .traffic import SINK_PORT, TRAFFIC, flow_line
 
 # Between the building of the network and the first flow.
 SETTLE_S = 0.5
+# Between two cases: what the last one left in the network is gone by then.
+IDLE_S = 0.5
+# Columns of the samples that are kept, those that there are.
+COLUMNS = ("t_s", "bytes_acked", "cwnd", "srtt_us", "retransmits", "unacked",
+           "pacing_bps", "cc_rate_bps", "cc_min_rtt_us", "cc_pacing_gain",
+           "cc_cwnd_gain")
+# The kernel's own values of what flows may have sysctls for.
+USUAL = {"net.ipv4.tcp_recovery": 1, "net.ipv4.tcp_early_retrans": 3}
 # Programs get this long after the end of the traffic, s.
 GRACE_S = 5.0
 # What all flows together may hold in buffers, bytes: several processes share
@@ -62,14 +70,10 @@ def interrupt(_number, _frame):
     raise KeyboardInterrupt
 
 
-class Run:
-    """Build the network, calibrate it, run the traffic, collect the raw data.
+class Programs:
+    """The programs of a run: started in its nodes, ended, and what they wrote.
 
-    job: dict with `experiment`, `topology` (class name in topo.py and its
-    parameters), `parameters`, `flows` (list of dicts, see experiments.py),
-    `seed`, `sysctls` ({name: value}, set in every host), `out_dir`, `bin_dir`.
-    `real_time`: to start a program takes time. `disposable`: nothing outlives
-    the run anyway.
+    job: dict with `flows`, `out_dir`, `bin_dir` and more, see Run.
     """
 
     def __init__(self, job, progress=lambda text: None):
@@ -83,41 +87,6 @@ class Run:
         self.topo = None
         self.commands = []
 
-    def run(self):
-        """Run the job; returns the raw result (dict)."""
-        self.check_kernel()
-        try:
-            self.build()
-            calibration = self.calibrate()
-            return self.measure(calibration)
-        finally:
-            self.close()
-
-    # Network
-
-    def build(self):
-        """Start the Mininet network and set what every node needs."""
-        self.progress("building the network")
-        setLogLevel("debug" if self.job.get("verbose") else "warning")
-        name, keywords = self.job["topology"]
-        self.topo = topology(name)(aqm=self.job["aqm"], **keywords)
-        self.net = Mininet(topo=self.topo, controller=None, build=False,
-                           autoSetMacs=False)
-        self.net.build()
-        configure_network(self.net, self.parameters["initcwnd"],
-                          quickack=self.topo.pairs)
-        if self.topo.pairs:
-            separate_sources(self.net, self.topo)
-        self.set_sysctls(self.job["sysctls"])
-
-    def set_sysctls(self, sysctls):
-        """Set {name: value} in every host."""
-        words = " ".join(f"{name}='{value}'" for name, value in
-                         sysctls.items())
-        for node in self.hosts():
-            if words:
-                shell(node, f"sysctl -qw {words}")
-
     def all_flows(self):
         """Every flow of the run."""
         return self.job["flows"]
@@ -125,30 +94,6 @@ class Run:
     def most_flows(self):
         """How many flows there are at a time, at most."""
         return len(self.job["flows"])
-
-    def mss_bytes(self):
-        """Data in a full packet."""
-        timestamps = self.job["sysctls"].get("net.ipv4.tcp_timestamps", 1)
-        return self.topo.mtu - (52 if timestamps else 40)
-
-    def check_kernel(self):
-        """Does this kernel know the congestion control and the queue?"""
-        known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-        names = known.read_text().split()
-        for name in sorted({flow["cc"] for flow in self.all_flows()
-                            if flow["cc"]}):
-            if name not in names:
-                raise RefusedError(f"--cc {name}: this kernel has no such "
-                                   f"congestion control, only "
-                                   f"{', '.join(sorted(names))}")
-        tried = subprocess.run(
-            ["unshare", "-n", "sh", "-c",
-             f"tc qdisc add dev lo root {self.job['aqm']}"],
-            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            check=False)
-        if tried.returncode:
-            reason = tried.stdout.strip().partition("\n")[0]
-            raise RefusedError(f"--aqm '{self.job['aqm']}': {reason}")
 
     def lead_ns(self, least_s, programs):
         """From now until so many programs are started and wait, ns."""
@@ -158,28 +103,6 @@ class Run:
             took_s = time.monotonic() - started
             least_s = max(least_s, 2 * programs * took_s)
         return int(least_s * 1e9)
-
-    def hosts(self):
-        """Nodes that send or receive."""
-        names = {path[end] for path in self.topo.paths.values()
-                 for end in ("source", "sink")}
-        return [self.net[name] for name in sorted(names)]
-
-    def close(self):
-        """End every process and remove the network; safe at any point."""
-        for process in self.processes:
-            if process.poll() is None:
-                kill_group(process)
-                process.wait()
-        self.processes = []
-        # The lab's kernel ends with the run, and its namespaces with it.
-        if self.net is not None and not self.job.get("disposable"):
-            # A namespace goes with its shell, and its links go with it.
-            for node in self.net.values():
-                node.terminate()
-        self.net = None
-
-    # Processes
 
     def start(self, node, name, *words, stdin=None):
         """Start a program of tools/ in a node; its JSON goes to a file.
@@ -281,7 +204,35 @@ class Run:
                         "qdisc": qdisc}
         raise TollwayError(f"{device} has lost its AQM")
 
-    # Calibration
+    def tracer(self, link):
+        """Start to hash every packet of a priced link, both ways."""
+        node, device = self.topo.priced[link]
+        path = self.out_dir / f"trace-{link}.sha256"
+        keep = self.out_dir / f"{link}.pcap"
+        save = f"tee {keep} |" if self.job["trace"] == "pcap" else ""
+        process = self.net[node].popen(
+            ["sh", "-c", f"tcpdump -i {device} -s 96 -B 65536 --immediate-mode "
+             f"--time-stamp-precision=nano -w - 2>/dev/null | {save} "
+             f"sha256sum > {path}"], stdout=subprocess.DEVNULL)
+        self.processes.append(process)
+        return process, path
+
+    @staticmethod
+    def digest(raw, tracers, parts=("flows", "queues", "sinks", "seed")):
+        """sha256 over all that was recorded: samples, counters, packets."""
+        body = hashlib.sha256()
+        body.update(json.dumps({key: raw[key] for key in parts},
+                               sort_keys=True).encode())
+        for process, path in tracers:
+            os.kill(process.pid, 0)
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+            body.update(path.read_bytes())
+        return body.hexdigest()
+
+
+class Calibration(Programs):
+    """The calibration of the network of a run."""
 
     def calibrate(self):
         """Check rate, round trip and place of loss of what was built.
@@ -402,6 +353,96 @@ class Run:
                 return float(line.split("=")[1].split("/")[0])
         raise TollwayError(f"calibration failed: no answer from {sink}: {text}")
 
+
+class Run(Calibration):
+    """Build the network, calibrate it, run the traffic, collect the raw data.
+
+    job: dict with `experiment`, `topology` (class name in topo.py and its
+    parameters), `parameters`, `flows` (list of dicts, see experiments.py),
+    `seed`, `sysctls` ({name: value}, set in every host), `out_dir`, `bin_dir`.
+    `real_time`: to start a program takes time. `disposable`: nothing outlives
+    the run anyway.
+    """
+
+    def run(self):
+        """Run the job; returns the raw result (dict)."""
+        self.check_kernel()
+        try:
+            self.build()
+            calibration = self.calibrate()
+            return self.measure(calibration)
+        finally:
+            self.close()
+
+    # Network
+
+    def build(self):
+        """Start the Mininet network and set what every node needs."""
+        self.progress("building the network")
+        setLogLevel("debug" if self.job.get("verbose") else "warning")
+        name, keywords = self.job["topology"]
+        self.topo = topology(name)(aqm=self.job["aqm"], **keywords)
+        self.net = Mininet(topo=self.topo, controller=None, build=False,
+                           autoSetMacs=False)
+        self.net.build()
+        configure_network(self.net, self.parameters["initcwnd"],
+                          quickack=self.topo.pairs)
+        if self.topo.pairs:
+            separate_sources(self.net, self.topo)
+        self.set_sysctls(self.job["sysctls"])
+
+    def set_sysctls(self, sysctls):
+        """Set {name: value} in every host."""
+        words = " ".join(f"{name}='{value}'" for name, value in
+                         sysctls.items())
+        for node in self.hosts():
+            if words:
+                shell(node, f"sysctl -qw {words}")
+
+    def mss_bytes(self):
+        """Data in a full packet."""
+        timestamps = self.job["sysctls"].get("net.ipv4.tcp_timestamps", 1)
+        return self.topo.mtu - (52 if timestamps else 40)
+
+    def check_kernel(self):
+        """Does this kernel know the congestion control and the queue?"""
+        known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+        names = known.read_text().split()
+        for name in sorted({flow["cc"] for flow in self.all_flows()
+                            if flow["cc"]}):
+            if name not in names:
+                raise RefusedError(f"--cc {name}: this kernel has no such "
+                                   f"congestion control, only "
+                                   f"{', '.join(sorted(names))}")
+        tried = subprocess.run(
+            ["unshare", "-n", "sh", "-c",
+             f"tc qdisc add dev lo root {self.job['aqm']}"],
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            check=False)
+        if tried.returncode:
+            reason = tried.stdout.strip().partition("\n")[0]
+            raise RefusedError(f"--aqm '{self.job['aqm']}': {reason}")
+
+    def hosts(self):
+        """Nodes that send or receive."""
+        names = {path[end] for path in self.topo.paths.values()
+                 for end in ("source", "sink")}
+        return [self.net[name] for name in sorted(names)]
+
+    def close(self):
+        """End every process and remove the network; safe at any point."""
+        for process in self.processes:
+            if process.poll() is None:
+                kill_group(process)
+                process.wait()
+        self.processes = []
+        # The lab's kernel ends with the run, and its namespaces with it.
+        if self.net is not None and not self.job.get("disposable"):
+            # A namespace goes with its shell, and its links go with it.
+            for node in self.net.values():
+                node.terminate()
+        self.net = None
+
     # Measurement
 
     def measure(self, calibration):
@@ -494,33 +535,172 @@ class Run:
         if left_ns > 0:
             time.sleep(left_ns / 1e9)
 
-    # Trace
 
-    def tracer(self, link):
-        """Start to hash every packet of a priced link, both ways."""
+class CaseRun(Run):
+    """Build the network, calibrate it, run the cases, collect the raw data."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.known_sysctls = {}
+
+    def all_flows(self):
+        return [flow for case in self.job["cases"] for flow in case["flows"]]
+
+    def most_flows(self):
+        return max(len(case["flows"]) for case in self.job["cases"])
+
+    def calibrate(self):
+        """Calibrate the network as it is built, of which the result is
+        returned, and as each case that changes it wants it."""
+        found = super().calibrate()
+        changed = {str(case["network"]): case["network"]
+                   for case in self.job["cases"] if case["network"]}
+        for keywords in changed.values():
+            self.adapt(keywords)
+            super().calibrate()
+        self.adapt(None)
+        return found
+
+    def adapt(self, keywords):
+        """Make the network what its topology is with these keywords (None:
+        those that it was built with). Rates and delays of links may differ."""
+        name, built = self.job["topology"]
+        wanted = topology(name)(aqm=self.job["aqm"], **(keywords or built))
+        ends = self.topo.ends()
+        for device, (node, parameters) in wanted.ends().items():
+            known = ends[device][1]
+            other = {key for key in known | parameters
+                     if known.get(key) != parameters.get(key)}
+            if other - {"rate_bps", "delay_ms"}:
+                raise TollwayError(f"{device} was built with another "
+                                   f"{', '.join(sorted(other))}")
+            if other:
+                self.net[node].nameToIntf[device].change(
+                    parameters.get("rate_bps"), parameters.get("delay_ms"))
+        self.topo = wanted
+
+    def measure(self, calibration):
+        """Run the cases one after another."""
+        if self.job["traffic"] != "tollway":
+            raise TollwayError(f"--traffic {self.job['traffic']}: "
+                               f"{self.job['experiment']} needs tollway")
+        tracers = [self.tracer(link) for link in self.topo.priced] \
+            if self.job["trace"] else []
+        sinks = {name: self.sink(name, time.monotonic_ns(),
+                                 self.job["sink_cc"]) for name in
+                 sorted({path["sink"] for path in self.topo.paths.values()})}
+        phases = random.Random(self.job["seed"])
+        cases = []
+        for number, case in enumerate(self.job["cases"], 1):
+            self.progress(f"case {number} of {len(self.job['cases'])}: "
+                          f"{case['name']}")
+            cases.append(self.measure_case(case, phases))
+        self.stop_sinks(sinks)
+        self.adapt(None)
+        raw = {
+            "schema": 1, "experiment": self.job["experiment"],
+            "parameters": dict(self.parameters), "seed": self.job["seed"],
+            "links": self.topo.links_described, "paths": self.topo.paths,
+            "mss_bytes": self.mss_bytes(), "cases": cases,
+            "metrics": self.job["metrics"], "x_title": self.job["x_title"],
+            "pictures": self.job["pictures"],
+            "bounds": self.job["bounds"], "calibration": calibration,
+            "provenance": {
+                "qdiscs": {node.name: shell(
+                    node, "tc -d qdisc show").splitlines()
+                    for node in self.net.values()},
+                "sysctls": self.job["sysctls"]},
+        }
+        raw["trace_sha256"] = self.digest(raw, tracers, ("cases", "seed"))
+        return raw
+
+    def measure_case(self, case, phases):
+        """Run one case; returns what is raw of it."""
+        self.prepare_case(case)
+        epoch_ns = time.monotonic_ns() + self.lead_ns(
+            IDLE_S, len(self.topo.paths) + len(self.topo.priced))
+        # On a whole millisecond, as the kernel's ticks are.
+        epoch_ns -= epoch_ns % 10**6
+        jitter_s = self.parameters["start_jitter_s"]
+        flows = [dict(flow, start_s=flow["start_s"] +
+                      phases.uniform(0, jitter_s)) for flow in case["flows"]]
+        queues = {link: self.sampler(link, epoch_ns, case["duration_s"],
+                                     case["queue_us"], case["classes"])
+                  for link in self.topo.priced}
+        senders = {}
+        for flow in flows:
+            senders.setdefault(flow["path"], []).append(flow)
+        running = [self.sender(path, [self.line(flow) for flow in mine],
+                               epoch_ns, case["duration_s"],
+                               case["sample_ms"], case["cc_info"])
+                   for path, mine in senders.items()]
+        sent = {}
+        for sender in running:
+            report = self.finish(sender, case["duration_s"] + 60)
+            sent.update((flow["id"], flow) for flow in report["flows"])
+        sampled = {link: self.finish(queue, case["duration_s"] + GRACE_S)
+                   ["devices"][self.topo.priced[link][1]]
+                   for link, queue in queues.items()}
+        at_end = {link: self.qdisc_stats(link) for link in self.topo.priced}
+        peaks = {link: self.class_peaks(link) for link in self.topo.priced} \
+            if case["classes"] else {}
+        for flow in flows:
+            final = dict(sent[flow["id"]])
+            samples = final.pop("samples", None)
+            if samples:
+                flow["samples"] = {key: samples[key] for key in COLUMNS
+                                   if key in samples}
+            flow["final"] = {key: value for key, value in final.items()
+                             if key in ("transfers", "frames", "bytes_acked",
+                                        "bytes_sent", "retransmits", "packets",
+                                        "bytes", "connected_s", "error")}
+        keep = ("name", "point", "x", "series", "rtt_s", "values",
+                "duration_s", "wires", "aqm")
+        # What links are is said where they are not as they were built.
+        links = {"links": self.topo.links_described} if case["network"] else {}
+        return {**{key: case[key] for key in keep}, **links, "flows": flows,
+                "queues": {link: dict(sampled[link],
+                                      stats_at_end=at_end[link],
+                                      class_peaks=peaks.get(link, {}))
+                           for link in sampled}}
+
+    def class_peaks(self, link):
+        """{class: the most packets that it held} by the queue's own count;
+        nothing of a queue without classes or without such a count."""
         node, device = self.topo.priced[link]
-        path = self.out_dir / f"trace-{link}.sha256"
-        keep = self.out_dir / f"{link}.pcap"
-        save = f"tee {keep} |" if self.job["trace"] == "pcap" else ""
-        process = self.net[node].popen(
-            ["sh", "-c", f"tcpdump -i {device} -s 96 -B 65536 --immediate-mode "
-             f"--time-stamp-precision=nano -w - 2>/dev/null | {save} "
-             f"sha256sum > {path}"], stdout=subprocess.DEVNULL)
-        self.processes.append(process)
-        return process, path
+        # Not every tc has JSON of classes: that of Debian 12 prints text.
+        text = shell(self.net[node], f"tc -s class show dev {device}")
+        return {name: int(most) for name, most in re.findall(
+            r"^class fq_rr (\S+) (?:(?!^class).)*? packets max (\d+)", text,
+            re.MULTILINE | re.DOTALL)}
 
-    @staticmethod
-    def digest(raw, tracers, parts=("flows", "queues", "sinks", "seed")):
-        """sha256 over all that was recorded: samples, counters, packets."""
-        body = hashlib.sha256()
-        body.update(json.dumps({key: raw[key] for key in parts},
-                               sort_keys=True).encode())
-        for process, path in tracers:
-            os.kill(process.pid, 0)
-            process.send_signal(signal.SIGTERM)
-            process.wait()
-            body.update(path.read_bytes())
-        return body.hexdigest()
+    def prepare_case(self, case):
+        """The links, a new AQM, the impairments and sysctls of the case."""
+        self.adapt(case["network"])
+        for link, (node, device) in self.topo.priced.items():
+            interface = self.net[node].nameToIntf[device]
+            interface.change_aqm(case["aqm"])
+            interface.impair(case["wires"].get(link, ""))
+        own = {self.topo.paths[flow["path"]]["source"]: flow["sysctls"]
+               for flow in case["flows"]}
+        for host in self.hosts():
+            wanted = {**self.job["sysctls"], **case["sysctls"],
+                      **own.get(host.name, {})}
+            known = self.known_sysctls.setdefault(host.name,
+                                                  self.job["sysctls"])
+            words = [f"{name}='{value}'" for name, value in wanted.items()
+                     if known.get(name) != value]
+            # What a flow of an earlier case had set is as it was.
+            words += [f"{name}='{USUAL[name]}'" for name in known
+                      if name not in wanted]
+            if words:
+                shell(host, f"sysctl -qw {' '.join(words)}")
+            self.known_sysctls[host.name] = wanted
+
+    def line(self, flow):
+        """The line of a flow file."""
+        sink = self.topo.paths[flow["path"]]["sink"]
+        return flow_line(flow, address_of(self.net[sink]), SINK_PORT)
 
 
 def topology(name):
@@ -533,11 +713,7 @@ def topology(name):
 
 def kind_of_run(job):
     """The class that runs a job."""
-    if "cases" in job:
-        # Here, as it is made of what is in this file.
-        from .network_cases import CaseRun
-        return CaseRun
-    return Run
+    return CaseRun if "cases" in job else Run
 
 
 def main(job_path):

@@ -12,7 +12,7 @@ import functools
 import pathlib
 
 from .errors import TollwayError
-from .schema import load_json
+from .files import load_json
 
 _DATA = pathlib.Path(__file__).parent / "data"
 

@@ -39,9 +39,9 @@ from scipy import stats
 
 from . import cases, published, theory
 from .errors import TollwayError
+from .files import load_json, write_json_atomic, write_text_atomic
 from .schema import (LARGEST_UTILIZATION, RAW_SCHEMA, RECOVERY, SCHEMA,
-                     load_json, load_raw, validate, write_json_atomic,
-                     write_text_atomic)
+                     load_raw, validate)
 
 # Readers of results need its files as well.
 __all__ = ["aggregate", "all_hold", "analyse", "compare",

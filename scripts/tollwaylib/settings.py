@@ -7,7 +7,6 @@ import string
 
 from . import published
 from .errors import TollwayError
-from .traffic import PRIORITIES
 
 # Congestion controls of tcp_sbrm, which have a willingness to pay.
 PRICED = ("sbrm", "rm", "rem", "cp")
@@ -16,6 +15,10 @@ ECHOED = ("sbrm", "rem", "cp", "dctcp")
 # Restricted: the kernel takes them as the default of its first namespace only.
 # A socket may have them by CAP_NET_ADMIN.
 RESTRICTED = ("cp", "ppx", "dctcp")
+# Willingness to pay goes by socket priority. These three are also what the
+# kernel makes of the types of service below (rt_tos2priority), which is all
+# that iperf3 can set.
+PRIORITIES = {2: 0x08, 4: 0x18, 6: 0x10}
 
 _LAWS = {
     "rem-pc1": "mark rem-pc1 phi {link_phi} gamma {gamma:g} delta {delta:g} "
@@ -65,6 +68,65 @@ AQMS = {
 }
 ALIASES = {"rem": "rem-pc3"}
 
+# {name: (default, least, greatest, meaning)} of what --set takes, of the qdisc
+# sbrm, of other queues, of tcp_sbrm and of packet pair.
+SBRM_QUEUE = {
+    # sch_sbrm
+    "limit": (1000, 1, 1000000, "packets of room in the sbrm queue"),
+    "target": (10, 0, 999999, "packets, b0 of CP05 (5.4.1)"),
+    "gamma": (0.015, 0.0, 1.0, "price per packet above the target; 0: auto"),
+    "alpha": (0.1, 1e-6, 1000.0, "weight of the backlog in rem-pc3"),
+    "delta": (0.9, 1e-6, 1.0, "weight of an interval in its input rate"),
+    "interval_us": (1000, 1, 1000000, "us between price computations"),
+    "vqm_scale": (0.9, 0.01, 1.0, "rate and room of vqm's virtual queue"),
+    "delay_ms": (3.0, 0.01, 1000.0, "ms of queue, target of the law delay"),
+    # The papers have no packets without ECN. Those of Linux are dropped with the
+    # probability of a mark, in all experiments, as their published runs did.
+    "nodrop": (0, 0, 1, "1: prices drop nothing, ECN-capable or not"),
+    "coupling": (0.0, 0.0, 1000.0, "0: what is not ECN-capable is dropped for "
+                 "the price; else coupling of tc-sbrm(8)"),
+    "dither": (1, 0, 1, "0: each mark is drawn by itself, as in the papers"),
+}
+OTHER_QUEUES = {
+    # other queues; RED: thresholds of 5 and 15 packets and at most 10 %, the
+    # defaults of ns-2 with which CP05 4.3.1 ran (its Table 4.3.1 is damaged
+    # in our text).
+    "fifo_limit": (300, 1, 1000000, "packets of room in pfifo"),
+    "red_limit": (300, 1, 1000000, "packets of room in red"),
+    "red_min": (5, 1, 1000000, "packets, lower threshold of red"),
+    "red_max": (15, 1, 1000000, "packets, upper threshold of red"),
+    "red_probability": (0.1, 1e-6, 1.0, "of red's marks at the threshold"),
+    "red_burst": (9, 1, 1000000, "packets, from which tc makes red's weight"),
+}
+SBRM_SOURCES = {
+    # tcp_sbrm
+    "phi": (1.0, 1.0, 100.0, "base of REM's prices and of wtp; 1: e"),
+    "wtp": (100, 1, 1000000, "willingness to pay of the cheapest class"),
+    "kappa": (0.1, 1e-6, 10.0, "gain per acknowledged segment"),
+    "kappa_young": (0.0, 0.0, 10.0, "gain of a new connection, 0 for none"),
+    "young_ms": (4000, 1, 3600000, "ms a connection is young"),
+    "history_gain": (0.015625, 1e-6, 1.0, "weight of one packet in the marks"),
+    "source": ("direct", None, None, "direct, aimd, vegas or relative"),
+    "estimator": ("log", None, None, "log, raw, history, four-bit, explicit"),
+    "history": (50, 1, 64, "packets of the estimator history"),
+    "rtt": ("last", None, None, "round trip in the rate: last or min"),
+    "slow_start": (1, 0, 1, "1: slow start"),
+    "kappa_window": (0, 0, 1 << 24, "segments above which kappa falls, or 0"),
+    "loss_cut": (1, 0, 2, "1: a loss halves the window; 0, 2: tcp_sbrm(7)"),
+}
+PACKET_PAIR_PARAMETERS = {
+    # sch_fq_rr, and fq_codel beside it
+    "buffer": (100, 2, 1000000, "packets of room in fq_rr"),
+    "service": ("rr", None, None, "of fq_rr: rr, drr or wfq"),
+    "overflow": ("drop-tail-of-longest", None, None,
+                 "of fq_rr: drop-last, drop-tail-of-longest or drop-longest"),
+    # tcp_pp
+    "setpoint": (0, 0, 1000000, "packets that pp queues; 0: it probes"),
+    "pp_estimator": ("fuzzy", None, None, "of pp: fuzzy, fixed or kalman"),
+    "law": ("continuous", None, None, "of pp: continuous or discrete"),
+    "initial": (0, 0, 1000, "packets of pp before it knows a rate; 0: as TCP"),
+}
+
 COMMON = {
     # name: (default, least, greatest, meaning)
     "setup": ("ours", None, None, "ours, or paper: what the paper ran"),
@@ -82,54 +144,7 @@ COMMON = {
     "flow_sample_ms": (100, 10, 10000, "ms between samples of the flows"),
     "queue_sample_us": (10000, 100, 1000000, "us between samples of a queue"),
     "initcwnd": (1, 1, 1000, "segments a flow may send at first"),
-    # sch_sbrm
-    "limit": (1000, 1, 1000000, "packets of room in the sbrm queue"),
-    "target": (10, 0, 999999, "packets, b0 of CP05 (5.4.1)"),
-    "gamma": (0.015, 0.0, 1.0, "price per packet above the target; 0: auto"),
-    "alpha": (0.1, 1e-6, 1000.0, "weight of the backlog in rem-pc3"),
-    "delta": (0.9, 1e-6, 1.0, "weight of an interval in its input rate"),
-    "interval_us": (1000, 1, 1000000, "us between price computations"),
-    "vqm_scale": (0.9, 0.01, 1.0, "rate and room of vqm's virtual queue"),
-    "delay_ms": (3.0, 0.01, 1000.0, "ms of queue, target of the law delay"),
-    # The papers have no packets without ECN. Those of Linux are dropped with the
-    # probability of a mark, in all experiments, as their published runs did.
-    "nodrop": (0, 0, 1, "1: prices drop nothing, ECN-capable or not"),
-    "coupling": (0.0, 0.0, 1000.0, "0: what is not ECN-capable is dropped for "
-                 "the price; else coupling of tc-sbrm(8)"),
-    "dither": (1, 0, 1, "0: each mark is drawn by itself, as in the papers"),
-    # other queues; RED: thresholds of 5 and 15 packets and at most 10 %, the
-    # defaults of ns-2 with which CP05 4.3.1 ran (its Table 4.3.1 is damaged
-    # in our text).
-    "fifo_limit": (300, 1, 1000000, "packets of room in pfifo"),
-    "red_limit": (300, 1, 1000000, "packets of room in red"),
-    "red_min": (5, 1, 1000000, "packets, lower threshold of red"),
-    "red_max": (15, 1, 1000000, "packets, upper threshold of red"),
-    "red_probability": (0.1, 1e-6, 1.0, "of red's marks at the threshold"),
-    "red_burst": (9, 1, 1000000, "packets, from which tc makes red's weight"),
-    # tcp_sbrm
-    "phi": (1.0, 1.0, 100.0, "base of REM's prices and of wtp; 1: e"),
-    "wtp": (100, 1, 1000000, "willingness to pay of the cheapest class"),
-    "kappa": (0.1, 1e-6, 10.0, "gain per acknowledged segment"),
-    "kappa_young": (0.0, 0.0, 10.0, "gain of a new connection, 0 for none"),
-    "young_ms": (4000, 1, 3600000, "ms a connection is young"),
-    "history_gain": (0.015625, 1e-6, 1.0, "weight of one packet in the marks"),
-    "source": ("direct", None, None, "direct, aimd, vegas or relative"),
-    "estimator": ("log", None, None, "log, raw, history, four-bit, explicit"),
-    "history": (50, 1, 64, "packets of the estimator history"),
-    "rtt": ("last", None, None, "round trip in the rate: last or min"),
-    "slow_start": (1, 0, 1, "1: slow start"),
-    "kappa_window": (0, 0, 1 << 24, "segments above which kappa falls, or 0"),
-    "loss_cut": (1, 0, 2, "1: a loss halves the window; 0, 2: tcp_sbrm(7)"),
-    # sch_fq_rr, and fq_codel beside it
-    "buffer": (100, 2, 1000000, "packets of room in fq_rr"),
-    "service": ("rr", None, None, "of fq_rr: rr, drr or wfq"),
-    "overflow": ("drop-tail-of-longest", None, None,
-                 "of fq_rr: drop-last, drop-tail-of-longest or drop-longest"),
-    # tcp_pp
-    "setpoint": (0, 0, 1000000, "packets that pp queues; 0: it probes"),
-    "pp_estimator": ("fuzzy", None, None, "of pp: fuzzy, fixed or kalman"),
-    "law": ("continuous", None, None, "of pp: continuous or discrete"),
-    "initial": (0, 0, 1000, "packets of pp before it knows a rate; 0: as TCP"),
+    **SBRM_QUEUE, **OTHER_QUEUES, **SBRM_SOURCES, **PACKET_PAIR_PARAMETERS,
 }
 # Of one experiment or another.
 SPECIAL = {
@@ -310,7 +325,7 @@ def sysctls(cc, values, wtps):
         for name in ("young_ms", "source", "estimator", "loss_cut"):
             settings[f"{base}.{name}"] = values[name]
         for name in _RARE:
-            if values[name] != COMMON[name][0]:
+            if values[name] != SBRM_SOURCES[name][0]:
                 settings[f"{base}.{name}"] = f"{values[name]:.6f}" \
                     if isinstance(values[name], float) else values[name]
     return settings

@@ -7,28 +7,26 @@ not give to the bottleneck is in the links of the hosts.
 
 from .topo import PathTopo
 
-MIRRORED = "r"
-
 
 class Confluence(PathTopo):
     """Sources that meet in one link, as PP94 Figures 10 and 22, MK94 Figure 1.
 
     rtts_ms: propagation there and back, of each source. sink_ms: delay of the
     link to the sinks. mirror: as many sources behind the link send the other
-    way (PP94 Figure 27), on paths r1, r2, ...; the way back is then a link R2
-    of the same rate with the same queue.
+    way (PP94 Figure 27), on paths whose names begin with this word; the way
+    back is then a link R2 of the same rate with the same queue.
     """
 
     pairs = True
 
     def build(self, rate_bps=40000000, rtts_ms=(44,), delay_ms=20, sink_ms=1,
-              mirror=False):
+              mirror=""):
         first, second = self.router("r1"), self.router("r2")
         self.priced_link("R1", first, second, rate_bps, delay_ms,
                          back="R2" if mirror else None)
         self.converge("", first, second, "R1", rtts_ms, delay_ms, sink_ms)
         if mirror:
-            self.converge(MIRRORED, second, first, "R2", rtts_ms, delay_ms,
+            self.converge(mirror, second, first, "R2", rtts_ms, delay_ms,
                           sink_ms)
 
     def converge(self, prefix, first, second, link, rtts_ms, delay_ms,

@@ -16,10 +16,6 @@ SINK_PORT = 5001
 IPERF_PORT = 5201
 # Between the samples of iperf3, s: results.py wants them less than one apart.
 IPERF_INTERVAL_S = 0.5
-# Willingness to pay goes by socket priority. These three are also what the
-# kernel makes of the types of service below (rt_tos2priority), which is all
-# that iperf3 can set.
-PRIORITIES = {2: 0x08, 4: 0x18, 6: 0x10}
 
 
 def flow_line(flow, address, port):
@@ -125,7 +121,8 @@ class IperfTraffic:
             words = ["-C", flow["cc"], "-t", str(max(seconds, 1)),
                      "-c", address_of(self.run.net[flow["sink"]])]
             if flow["priority"]:
-                words += ["-S", str(PRIORITIES[flow["priority"]])]
+                words += ["-S",
+                          str(self.run.job["tos"][str(flow["priority"])])]
             start_ns = self.epoch_ns + int(flow["start_s"] * 1e9)
             self.clients[flow["id"]] = self.start(
                 flow, "client", self.run.topo.paths[flow["path"]]["source"],
