@@ -87,7 +87,7 @@ def lab():
     if flavour == "none":
         pytest.skip("TOLLWAY_LAB_FLAVOUR=none: nothing ran in the lab")
     from tollwaylib.lab import Lab
-    from tollwaylib.labkernel import Progress
+    from tollwaylib.progress import Progress
     return Lab(flavour, Progress())
 
 

@@ -12,9 +12,9 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
 from tollwaylib import case_figures, case_jobs, cases  # noqa: E402
-from tollwaylib import experiments, experiments_any, network  # noqa: E402
-from tollwaylib import published, report, results, tables  # noqa: E402
-from tollwaylib import theory  # noqa: E402
+from tollwaylib import experiments, experiments_any, files  # noqa: E402
+from tollwaylib import network, published, report, results  # noqa: E402
+from tollwaylib import schema, tables, theory  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 
 NAMES = [name for name, experiment in experiments.EXPERIMENTS.items()
@@ -202,8 +202,8 @@ def test_bounds_and_published_values_are_for_packet_pair_alone():
 
 @pytest.mark.parametrize("paper", ["pp94", "mk94"])
 def test_published_values_name_what_is_measured(paper):
-    data = results.load_json(HERE.parent / "scripts/tollwaylib/data" /
-                             f"published_{paper}.json")["experiments"]
+    data = files.load_json(HERE.parent / "scripts/tollwaylib/data" /
+                           f"published_{paper}.json")["experiments"]
     for name, parts in data.items():
         made = job(name)
         keys = {spec["key"] for spec in made["metrics"]}
@@ -220,8 +220,8 @@ def test_published_values_name_what_is_measured(paper):
 
 
 def test_bounds_of_issue_4_are_in_the_data():
-    data = results.load_json(HERE.parent / "scripts/tollwaylib/data"
-                             / "published_pp94.json")["experiments"]
+    data = files.load_json(HERE.parent / "scripts/tollwaylib/data"
+                           / "published_pp94.json")["experiments"]
 
     def values(number):
         return [entry["value"] for part in data[f"pp-bench-{number}"]
@@ -771,17 +771,17 @@ def test_seeds_are_put_together():
 
 def test_a_result_of_cases_is_checked():
     result = results.analyse(repeated())
-    results.validate(result)
+    schema.validate(result)
     for path, value in ((("cases",), []), (("columns",), None),
                         (("capacity_bps",), 3)):
         broken = copy.deepcopy(result)
         broken[path[0]] = value
         with pytest.raises(TollwayError):
-            results.validate(broken)
+            schema.validate(broken)
     broken = copy.deepcopy(result)
     broken["cases"][0]["metrics"]["completion_ms"] = "fast"
     with pytest.raises(TollwayError):
-        results.validate(broken)
+        schema.validate(broken)
 
 
 def test_tables_of_variants_stand_side_by_side():
@@ -818,9 +818,9 @@ def test_a_report_of_cases(tmp_path):
         folder = tmp_path / cc / "seed-1"
         folder.mkdir(parents=True)
         made["trace_sha256"] = str(number) * 64
-        results.write_json_atomic(folder / "raw.json", made)
-        results.write_json_atomic(folder / "result.json",
-                                  results.analyse(made))
+        files.write_json_atomic(folder / "raw.json", made)
+        files.write_json_atomic(folder / "result.json",
+                                results.analyse(made))
     page = report.write_report(tmp_path).read_text()
     # Seven of each, and two of both.
     assert page.count("<figure>") == 16

@@ -20,7 +20,7 @@ TOP = HERE.parent
 sys.path[:0] = [str(TOP / "scripts"), str(HERE / "golden")]
 
 import synthetic  # noqa: E402
-from tollwaylib import cli, ends, live, results  # noqa: E402
+from tollwaylib import cli, ends, files, live, results  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 
 TOLLWAY = TOP / "scripts/tollway"
@@ -116,9 +116,9 @@ def report_dir(tmp_path_factory):
     place = tmp_path_factory.mktemp("results")
     raw = synthetic.steady(lambda number, path, wtp: 1.0)
     (place / "seed-1").mkdir()
-    results.write_json_atomic(place / "seed-1/raw.json", raw)
-    results.write_json_atomic(place / "seed-1/result.json",
-                              results.analyse(raw))
+    files.write_json_atomic(place / "seed-1/raw.json", raw)
+    files.write_json_atomic(place / "seed-1/result.json",
+                            results.analyse(raw))
     return place
 
 

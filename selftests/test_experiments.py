@@ -11,8 +11,8 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
-from tollwaylib import experiments, network, published  # noqa: E402
-from tollwaylib import results, settings, theory, topo  # noqa: E402
+from tollwaylib import experiments, files, network, published  # noqa: E402
+from tollwaylib import settings, theory, topo  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 
 
@@ -354,8 +354,8 @@ def test_some_simulations_can_be_chosen():
 
 def test_published_setups_are_those_of_the_experiments():
     """Each setup is what some run of its experiment has."""
-    data = results.load_json(HERE.parent / "scripts/tollwaylib/data"
-                             / "published_cp05.json")["experiments"]
+    data = files.load_json(HERE.parent / "scripts/tollwaylib/data"
+                           / "published_cp05.json")["experiments"]
     for name, parts in data.items():
         for part in parts:
             setup = part["setup"]
@@ -478,8 +478,8 @@ def test_a_papers_table_is_run_as_a_whole():
 
 def test_table_522_and_443_are_in_the_data():
     """The mean backlogs by which the issue's bounds are set."""
-    data = results.load_json(HERE.parent / "scripts/tollwaylib/data"
-                             / "published_cp05.json")["experiments"]
+    data = files.load_json(HERE.parent / "scripts/tollwaylib/data"
+                           / "published_cp05.json")["experiments"]
     few, many = data["parking-lot"]
 
     def backlog(part, row):

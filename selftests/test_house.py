@@ -13,8 +13,9 @@ from pathlib import Path
 import full
 import pytest
 
-from tollwaylib import VERSION as OUR_VERSION
-from tollwaylib import doctor, experiments, labkernel, programs
+from tollwaylib import (VERSION as OUR_VERSION, doctor, experiments, programs,
+                        progress)
+from tollwaylib.kernels import usermode
 
 TOP = Path(__file__).resolve().parents[1]
 MAKEFILE = (TOP / "Makefile").read_text()
@@ -123,10 +124,10 @@ def test_files_of_packages_are_left_alone(target, tmp_path):
 
 
 def test_install_modules_and_uninstall(tmp_path):
-    kernel = labkernel.kernel("plain", labkernel.Progress())
+    kernel = usermode.kernel("plain", progress.Progress())
     words = [f"O={tmp_path / 'out'}", f"DESTDIR={tmp_path / 'root'}",
              f"KDIR={kernel.build}",
-             f"KBUILD_ARGS={' '.join(labkernel.USER_MODE)}"]
+             f"KBUILD_ARGS={' '.join(usermode.USER_MODE)}"]
     done = sh("make", "install-modules", *words)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "root/lib/modules" / kernel.version / "updates"
@@ -230,7 +231,7 @@ def test_what_the_doctor_says_installs_what_it_misses(bare, monkeypatch):
     names is one that its last line installs."""
     monkeypatch.setattr(doctor.shutil, "which", lambda *_, **__: None)
     monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda _: None)
-    monkeypatch.setattr(labkernel.Path, "glob", lambda *_: iter(()))
+    monkeypatch.setattr(usermode.Path, "glob", lambda *_: iter(()))
     named = {word for one in doctor.machine()
              for word in re.findall(r"package (\S+?)(?:,|$)", one.remedy)}
     assert {"gcc", "mininet", "python3-pytest", "linux-source"} <= named

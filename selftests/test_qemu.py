@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from conftest import Guest, checks_of, run_check
 
-from tollwaylib import labkernel, matrix, place_qemu, smoke
+from tollwaylib import place_qemu, progress, smoke
 from tollwaylib.errors import TollwayError
-from tollwaylib.suites import run_in
+from tollwaylib.kernels import compatibility
+from tollwaylib.kernels.suites import run_in
 
 TOP = Path(__file__).resolve().parents[1]
 TOLLWAY = TOP / "scripts/tollway"
@@ -24,7 +25,7 @@ def smoke_on(kernel, folder):
     """{check: result} of the smoke set on a kernel."""
     try:
         if kernel != place_qemu.DEBUG:
-            place_qemu.stock_kernel(kernel, labkernel.Progress())
+            place_qemu.stock_kernel(kernel, progress.Progress())
     except TollwayError as error:
         pytest.skip(f"not run on {kernel}: {error}")
     done = subprocess.run(
@@ -89,12 +90,12 @@ def installed(kernel, out_dir):
     modules = target / "usr/lib/modules" / stock.version
     modules.mkdir(parents=True)
     kdir = f"/usr/src/linux-headers-{stock.version}"
-    with matrix.headers(kernel, labkernel.Progress()) as (_, root, _, releases):
+    with compatibility.headers(kernel, progress.Progress()) as (_, root, _, releases):
         assert stock.version in releases
-        done = run_in(root, {TOP: matrix.SRC, out_dir: matrix.OUT}, [
-            "make", "-C", matrix.SRC, "install-modules", f"KDIR={kdir}",
-            f"CC={matrix.kernel_gcc(root, kdir)}", f"O={matrix.OUT}/build",
-            f"DESTDIR={matrix.OUT}/installed",
+        done = run_in(root, {TOP: compatibility.SRC, out_dir: compatibility.OUT}, [
+            "make", "-C", compatibility.SRC, "install-modules", f"KDIR={kdir}",
+            f"CC={compatibility.kernel_gcc(root, kdir)}", f"O={compatibility.OUT}/build",
+            f"DESTDIR={compatibility.OUT}/installed",
             f"MODDIR=/usr/lib/modules/{stock.version}/updates"],
             text=True, capture_output=True)
     assert not done.returncode, done.stdout + done.stderr
@@ -126,7 +127,7 @@ def stock_host(request, tmp_path_factory):
              item.originalname == "test_host_on_a_stock_kernel"]
     out_dir = tmp_path_factory.mktemp("host")
     try:
-        machine = place_qemu.Qemu("6.1", labkernel.Progress())
+        machine = place_qemu.Qemu("6.1", progress.Progress())
     except TollwayError as error:
         pytest.skip(f"not run on 6.1: {error}")
     installed("6.1", out_dir)

@@ -17,7 +17,8 @@ HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 
 import synthetic  # noqa: E402
-from tollwaylib import figures, report, results, tables  # noqa: E402
+from tollwaylib import figures, files, report, results, schema  # noqa: E402
+from tollwaylib import tables  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 
 BOUNDS = [{"name": "class error", "metric": "classes.max_abs_error",
@@ -40,8 +41,8 @@ def unfair(seed):
 
 def save(place, raw):
     place.mkdir(parents=True)
-    results.write_json_atomic(place / "raw.json", raw, indent=None)
-    results.write_json_atomic(place / "result.json", results.analyse(raw))
+    files.write_json_atomic(place / "raw.json", raw, indent=None)
+    files.write_json_atomic(place / "result.json", results.analyse(raw))
 
 
 @pytest.fixture(scope="module")
@@ -391,18 +392,18 @@ def cut_raw(run):
 
 
 def other_result(run):
-    results.write_json_atomic(run / "result.json",
-                              results.analyse(priced(5)))
+    files.write_json_atomic(run / "result.json",
+                            results.analyse(priced(5)))
 
 
 def bad_result(run):
-    results.write_json_atomic(run / "result.json", {"schema": 1})
+    files.write_json_atomic(run / "result.json", {"schema": 1})
 
 
 def bad_calibration(run):
-    raw = results.load_raw(run)
+    raw = schema.load_raw(run)
     raw["calibration"]["core1"]["ok"] = False
-    results.write_json_atomic(run / "raw.json", raw)
+    files.write_json_atomic(run / "raw.json", raw)
 
 
 def same_twice(run):

@@ -14,8 +14,8 @@ PUBLISHED = HERE.parent / "scripts/tollwaylib/data/published_cp05.json"
 sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 
 import synthetic  # noqa: E402
-from tollwaylib import experiments, published, results  # noqa: E402
-from tollwaylib import tables, theory  # noqa: E402
+from tollwaylib import experiments, files, published, results  # noqa: E402
+from tollwaylib import schema, tables, theory  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 
 
@@ -55,12 +55,12 @@ def test_result_has_the_documented_fields(steady):
         "schema", "experiment", "parameters", "seed", "links", "flows",
         "classes", "published", "bounds", "provenance", "digest"]
     assert json.loads(json.dumps(steady, allow_nan=False)) == steady
-    results.validate(steady)
+    schema.validate(steady)
 
 
 def test_golden_result(steady):
     """The whole object, number by number, against a stored one."""
-    golden = results.load_json(HERE / "golden" / "double-bottleneck.json")
+    golden = files.load_json(HERE / "golden" / "double-bottleneck.json")
 
     def compare(one, other, where):
         assert type(one) is type(other) or {type(one), type(other)} == {
@@ -440,7 +440,7 @@ def test_another_source_than_the_papers_is_not_judged(as_published):
         (difference,) = other["published"][0]["differences"]
         assert difference.startswith(f"{name} ")
         assert results.verdicts(other) == [] and results.all_hold(other)
-        results.validate(other)
+        schema.validate(other)
         (note,) = tables.published_table(other).notes
         assert "no verdict" in note and difference in note
 
@@ -551,7 +551,7 @@ def test_convergence_is_the_first_second_near_the_share(dynamics):
     # half the share: at most a fifth from t = 1.32. Steps are 0.05 s.
     assert [step["max_convergence_s"] for step in dynamics["intervals"]] == \
         pytest.approx([0, 1.45, 1.35], abs=0.051)
-    results.validate(dynamics)
+    schema.validate(dynamics)
 
 
 def test_no_convergence_is_null_and_fails_its_bound():
@@ -696,49 +696,49 @@ def test_validate_names_the_field(steady, change, words):
     result = copy.deepcopy(steady)
     change(result)
     with pytest.raises(TollwayError, match=words):
-        results.validate(result)
+        schema.validate(result)
 
 
 def test_validate_looks_into_intervals(dynamics):
     result = copy.deepcopy(dynamics)
     del result["intervals"][1]["classes"][0]["convergence_s"]
     with pytest.raises(TollwayError, match=r"intervals\[1\].*convergence_s"):
-        results.validate(result)
+        schema.validate(result)
 
 
 @pytest.mark.parametrize("value", [None, [], "x", {}])
 def test_validate_refuses_other_things(value):
     with pytest.raises(TollwayError):
-        results.validate(value)
+        schema.validate(value)
 
 
 def test_raw_files(tmp_path, steady_raw):
     with pytest.raises(TollwayError, match="cannot read"):
-        results.load_raw(tmp_path)
+        schema.load_raw(tmp_path)
     path = tmp_path / "raw.json"
-    results.write_json_atomic(path, steady_raw, indent=None)
-    assert results.load_raw(tmp_path) == steady_raw
+    files.write_json_atomic(path, steady_raw, indent=None)
+    assert schema.load_raw(tmp_path) == steady_raw
     path.write_text(path.read_text()[:1000])
     with pytest.raises(TollwayError, match="not valid JSON"):
-        results.load_raw(tmp_path)
+        schema.load_raw(tmp_path)
     path.write_text('{"schema": 1, "seed": NaN}')
     with pytest.raises(TollwayError, match="NaN"):
-        results.load_raw(tmp_path)
+        schema.load_raw(tmp_path)
     path.write_text('{"schema": 7}')
     with pytest.raises(TollwayError, match="schema"):
-        results.load_raw(tmp_path)
+        schema.load_raw(tmp_path)
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path):
     path = tmp_path / "result.json"
-    results.write_json_atomic(path, {"good": 1})
+    files.write_json_atomic(path, {"good": 1})
     for bad in ({"x": math.nan}, {"x": object()}):
         with pytest.raises(TollwayError, match="cannot write"):
-            results.write_json_atomic(path, bad)
+            files.write_json_atomic(path, bad)
     assert json.loads(path.read_text()) == {"good": 1}
     assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
     with pytest.raises(TollwayError, match="cannot write"):
-        results.write_json_atomic(tmp_path / "none" / "x.json", {})
+        files.write_json_atomic(tmp_path / "none" / "x.json", {})
 
 
 # --- what only some experiments have -----------------------------------------
@@ -888,7 +888,7 @@ def test_variants_are_judged_against_one_another(mine, theirs, op, verdict):
     assert (first["verdict"], second["verdict"]) == (verdict, "holds")
     assert results.all_hold(judged[0]) == (verdict == "holds")
     for result in judged:
-        results.validate(result)
+        schema.validate(result)
     assert before[0]["bounds"][0]["bound"] is None
     # Without the other, and with another seed of it, nothing is judged.
     alone = results.compare(before[:1])

@@ -127,8 +127,8 @@ def test_programs_take_no_code_of_a_newer_processor():
 @pytest.fixture(scope="module")
 def elsewhere():
     """A copy of checkout and cache that anybody can read, in another place."""
-    from tollwaylib import build
-    from tollwaylib.labkernel import kernel
+    from tollwaylib.kernels import build
+    from tollwaylib.kernels.usermode import kernel
     from tollwaylib.paths import cache_dir
 
     built = kernel()

@@ -7,15 +7,17 @@ import shutil
 import sys
 from pathlib import Path
 
-from . import (VERSION, doctor, experiments, lab as labs, matrix, report,
-               runner, verdicts)
+from . import (VERSION, doctor, experiments, lab as labs, report, runner,
+               verdicts)
 from .ends import HOLDS as EXIT_HOLDS, MISSED as EXIT_MISSED
 from .errors import TollwayError
-from .labkernel import FLAVOURS, Progress
+from .kernels import compatibility
+from .kernels.usermode import FLAVOURS
 from .place_host import HostPlace
 from .place_lab import LabPlace
 from .place_qemu import DEBUG, Qemu, QemuPlace
-from .settings import AQMS, CHOICES
+from .progress import Progress
+from .settings import AQMS, CHOICES, aqm_words
 from .words import (LARGEST_SEED, LONGEST_S, MOST_RUNS, Parser, check_file,
                     file_name, number, path, plain, visible)
 
@@ -43,8 +45,8 @@ def parser():
     run.add_argument("--on", choices=("lab", "host", "qemu"), default="lab",
                      help="virtual time (lab, the default), this kernel, or a "
                      "stock kernel of the distribution on emulated processors")
-    run.add_argument("--kernel", choices=[row[0] for row in matrix.KERNELS] +
-                     [DEBUG],
+    run.add_argument("--kernel", choices=[
+        row[0] for row in compatibility.KERNELS] + [DEBUG],
                      default="6.1", help="for --on qemu (default: 6.1)")
     run.add_argument("--cc", type=plain, metavar="NAME",
                      help="congestion control of the flows (default: sbrm)")
@@ -211,7 +213,7 @@ def run_once(arguments, words, experiment, cc, aqm, values, out_dir,
     place = {
         "lab": lambda: LabPlace(arguments.flavour),
         "qemu": lambda: QemuPlace(arguments.kernel),
-        "host": lambda: HostPlace(cc, experiments.aqm_words(aqm, values)),
+        "host": lambda: HostPlace(cc, aqm_words(aqm, values)),
     }[arguments.on]()
     seeds = range(arguments.seed, arguments.seed + arguments.repeat)
     return runner.run(

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from . import live, programs
 from .errors import TollwayError
+from .kernels.usermode import find_source, is_built
 from .lab import Lab
-from .labkernel import find_source, is_built
 from .paths import TOP
 from .words import Parser, check_file, file_name, number, plain
 

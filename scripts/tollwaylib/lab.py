@@ -14,9 +14,10 @@ import threading
 import time
 from pathlib import Path
 
-from . import build, programs
+from . import programs
 from .errors import TollwayError
-from .labkernel import kernel as lab_kernel
+from .kernels import build
+from .kernels.usermode import kernel as lab_kernel
 from .paths import TOP
 
 OUT, SRC, BUILD = "/run/tollway/out", "/run/tollway/src", "/run/tollway/build"

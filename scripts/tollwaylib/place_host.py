@@ -10,8 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import build, errors, programs
+from . import errors, programs
 from .errors import TollwayError
+from .kernels import build
 from .paths import TOP
 from .runner import tool_versions
 

@@ -4,8 +4,8 @@
 import json
 
 from . import errors
+from .kernels.usermode import HZ
 from .lab import BUILD, MEMORY_MB, OUT, Lab
-from .labkernel import HZ
 from .runner import module_versions, tool_versions
 
 # Real time allowed for one run: far above any, to catch a hang.

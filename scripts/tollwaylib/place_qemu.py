@@ -18,10 +18,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import build, errors, matrix, programs
+from . import errors, programs
 from .errors import TollwayError
-from .lab import OUT, BUILD, Lab
-from .labkernel import QEMU_FILES, kernel as own_kernel
+from .kernels import build, compatibility
+from .kernels.usermode import QEMU_FILES, kernel as own_kernel
+from .lab import BUILD, OUT, Lab
 from .paths import TOP, cache_dir, digest_of, locked
 from .runner import module_versions, tool_versions
 
@@ -62,7 +63,7 @@ class StockKernel:
 
 def stock_kernel(word, progress=None):
     """The StockKernel of a word of the matrix, such as 6.1 or newest."""
-    suite, series, _ = matrix.suite_of(word)
+    suite, series, _ = compatibility.suite_of(word)
     names = suite.newest("image", series)
     if not names:
         raise TollwayError(f"{suite.name} has no kernel {word}" +
@@ -192,7 +193,8 @@ class Qemu(Lab):
             self.kernel, self.modules = debug_kernel(progress)
         else:
             self.kernel = stock_kernel(word, progress)
-            self.modules = matrix.modules(word, self.kernel.version, progress)
+            self.modules = compatibility.modules(
+                word, self.kernel.version, progress)
         self.tools = build.tools()
         self.initramfs = initramfs(self.kernel)
         self.sessions = set()

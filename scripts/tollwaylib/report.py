@@ -11,8 +11,9 @@ import os
 import pathlib
 import re
 
-from . import case_figures, figures, results, tables, verdicts
+from . import case_figures, figures, results, schema, tables, verdicts
 from .errors import TollwayError
+from .files import load_json, write_text_atomic
 
 LIMITATIONS = (
     "Time is virtual in the lab: its clock jumps to the next event and "
@@ -105,7 +106,7 @@ def write(directory):
         raise TollwayError(f"cannot write {directory / 'figures'}: "
                            f"{error.strerror}") from error
     page = directory / "index.html"
-    results.write_text_atomic(page, _page(groups, directory))
+    write_text_atomic(page, _page(groups, directory))
     return page, [group.whole for group in groups]
 
 
@@ -148,10 +149,10 @@ def _load(place):
         if not (place / name).is_file():
             raise TollwayError(f"the result in {place} is incomplete: "
                                f"it has no {name}")
-    raw = results.load_raw(place)
-    stored = results.load_json(place / "result.json")
+    raw = schema.load_raw(place)
+    stored = load_json(place / "result.json")
     try:
-        results.validate(stored)
+        schema.validate(stored)
         result = results.analyse(raw)
     except TollwayError as error:
         raise TollwayError(f"{place}: {error}") from error

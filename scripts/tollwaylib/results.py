@@ -39,14 +39,7 @@ from scipy import stats
 
 from . import cases, published, theory
 from .errors import TollwayError
-from .files import load_json, write_json_atomic, write_text_atomic
-from .schema import (LARGEST_UTILIZATION, RAW_SCHEMA, RECOVERY, SCHEMA,
-                     load_raw, validate)
-
-# Readers of results need its files as well.
-__all__ = ["aggregate", "all_hold", "analyse", "compare",
-           "compare_published", "load_json", "load_raw", "mean_of", "reasons",
-           "validate", "verdicts", "write_json_atomic", "write_text_atomic"]
+from .schema import LARGEST_UTILIZATION, RAW_SCHEMA, RECOVERY, SCHEMA, validate
 
 SETTLE_S = 2.0
 CONVERGENCE_WINDOW_S = 1.0

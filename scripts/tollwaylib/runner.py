@@ -12,11 +12,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import (build, experiments, programs, report, results, tables,
+from . import (experiments, files, programs, report, results, schema, tables,
                verdicts)
 from .errors import RefusedError, TollwayError
-from .labkernel import Progress
+from .kernels import build
 from .paths import TOP
+from .progress import Progress
 
 
 def write_json(path, text):
@@ -26,7 +27,7 @@ def write_json(path, text):
     if path.exists() and not path.is_file():
         path.write_text(text, encoding="utf-8")
     else:
-        results.write_text_atomic(path, text)
+        files.write_text_atomic(path, text)
 
 
 @contextlib.contextmanager
@@ -116,11 +117,11 @@ def run_seed(place, job, folder, core, provenance, progress):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         place.run(job, folder, core, lambda line: _show(line, job, progress))
-        raw = results.load_raw(folder)
+        raw = schema.load_raw(folder)
         raw["provenance"].update(provenance)
-        results.write_json_atomic(folder / "raw.json", raw, indent=None)
+        files.write_json_atomic(folder / "raw.json", raw, indent=None)
         result = results.analyse(raw)
-        results.write_json_atomic(folder / "result.json", result)
+        files.write_json_atomic(folder / "result.json", result)
         complete = True
         return result
     except RefusedError:

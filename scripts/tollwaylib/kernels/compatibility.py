@@ -15,8 +15,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import TollwayError
-from .paths import TOP, cache_dir, digest_of, files_below, locked
+from ..errors import TollwayError
+from ..paths import TOP, cache_dir, digest_of, files_below, locked
 from .suites import Suite, run_in, version_key
 
 # Each suite, where it takes packages from, its kernels, and how many of them:

@@ -15,8 +15,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from .errors import TollwayError
-from .paths import cache_dir, digest_of, locked
+from ..errors import TollwayError
+from ..paths import cache_dir, digest_of, locked
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 # Lists are asked for again after this time, s.

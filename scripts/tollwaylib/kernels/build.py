@@ -4,9 +4,10 @@
 import subprocess
 from pathlib import Path
 
-from .errors import TollwayError
-from .paths import TOP, cache_dir, cache_folder, digest_of, files_below, locked
-from .programs import BUILD, need
+from ..errors import TollwayError
+from ..paths import (TOP, cache_dir, cache_folder, digest_of, files_below,
+                     locked)
+from ..programs import BUILD, need
 
 MODULES = ("sch_sbrm/sch_sbrm.ko", "sch_fq_rr/sch_fq_rr.ko",
            "tcp_sbrm/tcp_sbrm.ko", "tcp_pp/tcp_pp.ko")
