@@ -14,8 +14,9 @@ sys.path.insert(0, str(HERE.parent / "scripts"))
 from tollwaylib import case_figures, case_jobs, cases  # noqa: E402
 from tollwaylib import experiments, experiments_any, files  # noqa: E402
 from tollwaylib import network, published, report, results  # noqa: E402
-from tollwaylib import schema, tables, theory  # noqa: E402
+from tollwaylib import schema, tables  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.theory import fluid, measures  # noqa: E402
 
 NAMES = [name for name, experiment in experiments.EXPERIMENTS.items()
          if experiment.cases]
@@ -41,14 +42,14 @@ def optima_ms(made, role):
 # --- theory ------------------------------------------------------------------
 
 def test_max_min_fills_what_others_leave():
-    rates = theory.max_min_rates({"a": 9.0, "b": 100.0}, [
+    rates = fluid.max_min_rates({"a": 9.0, "b": 100.0}, [
         (1, ["a"], None), (2, ["a"], 1.0), (3, ["a", "b"], None),
         (4, ["b"], None)])
     assert rates == {1: 4.0, 2: 1.0, 3: 4.0, 4: pytest.approx(96.0)}
 
 
 def test_fluid_transfers_end_when_their_data_has_passed():
-    ends = theory.fluid_completions({"a": 10.0}, [
+    ends = fluid.fluid_completions({"a": 10.0}, [
         (1, 0.0, 100, ["a"], None), (2, 5.0, 20, ["a"], None),
         ("udp", 100.0, None, ["a"], 1.0)])
     # Alone until 5, halves until the second is done, alone again.
@@ -57,16 +58,16 @@ def test_fluid_transfers_end_when_their_data_has_passed():
 
 def test_a_transfer_that_gets_nothing_never_ends():
     with pytest.raises(TollwayError, match="never ends"):
-        theory.fluid_completions({"a": 10.0}, [
+        fluid.fluid_completions({"a": 10.0}, [
             (1, 0.0, 5, ["a"], 0.0)])
 
 
 def test_loads_become_silences():
     # MK94 (6), for a load of one source of ten.
-    off_s = theory.off_for_load(0.05, 0.1, 0.05)
+    off_s = fluid.off_for_load(0.05, 0.1, 0.05)
     assert 0.1 / (0.1 + 0.05 + off_s) == pytest.approx(0.05)
     with pytest.raises(TollwayError, match="cannot offer"):
-        theory.off_for_load(0.9, 0.1, 0.05)
+        fluid.off_for_load(0.9, 0.1, 0.05)
 
 
 # --- scenarios against the papers --------------------------------------------
@@ -555,14 +556,14 @@ def measured(kind, **words):
     ("goodput_each", {"role": "one", "to_s": 2.0}, 0.5),
     ("advantage", {"role": "one", "to_s": 2.0},
      2 * 0.5 / (0.5 + 10000 / 460 / 100)),
-    ("jain", {"to_s": 2.0}, theory.jain_index([50, 10000 / 460])),
+    ("jain", {"to_s": 2.0}, measures.jain_index([50, 10000 / 460])),
     # The first is gone before the end of this window.
     ("jain", {"to_s": 3.0}, 1.0),
     ("share_error", {"to_s": 2.0}, 1 - 2 / (1 + 2300 / 1000)),
     # The second has all of what is left when the first is gone.
     ("share_error", {"to_s": 3.0}, 0),
     ("class_mean", {"from_s": 2.5}, 5.5), ("class_peak", {"role": "two"}, 14),
-    ("class_jain", {"from_s": 2.5}, theory.jain_index([2, 9])),
+    ("class_jain", {"from_s": 2.5}, measures.jain_index([2, 9])),
     ("estimate_error", {"from_s": 2.5}, 7),
     # Windows that the run did not reach.
     ("estimate_error", {"from_s": 4.0}, None),

@@ -12,8 +12,9 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
 from tollwaylib import experiments, files, network, published  # noqa: E402
-from tollwaylib import settings, theory, topo  # noqa: E402
+from tollwaylib import settings, topo  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.theory import pricing  # noqa: E402
 
 
 def job(name, cc="sbrm", aqm="sbrm", words=(), duration_s=None):
@@ -241,8 +242,8 @@ def test_steady_state_varies_one_thing_at_a_time():
     for other in points.values():
         assert sum((other[0] != count, other[1] != wtp, other[2] != rate)) \
             in (1, 2)
-        load = theory.steady_state(other[2] / 8000, [other[1]] * other[0], 10,
-                                   0.015)
+        load = pricing.steady_state(other[2] / 8000, [other[1]] * other[0], 10,
+                                    0.015)
         # ALGORITHMS.md 2: where the signal is neither weak nor saturated.
         assert 0.1 <= load["price"] <= 0.8
 

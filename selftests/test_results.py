@@ -15,8 +15,9 @@ sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 
 import synthetic  # noqa: E402
 from tollwaylib import experiments, files, published, results  # noqa: E402
-from tollwaylib import schema, tables, theory  # noqa: E402
+from tollwaylib import schema, tables  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.theory import pricing  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -339,8 +340,8 @@ def test_a_mean_queue_is_held_against_the_law():
     expected = 10 + 0.35 * 290 / math.log(100)
     assert judged(raw, "links.max_queue_error")["measured"] == pytest.approx(
         abs(backlog / expected - 1), rel=1e-6)
-    assert theory.mark_probability(
-        theory.gamma_auto(300, 10) * 290) == pytest.approx(0.99)
+    assert pricing.mark_probability(
+        pricing.gamma_auto(300, 10) * 290) == pytest.approx(0.99)
 
 
 def test_every_bound_has_a_measure_of_its_own():

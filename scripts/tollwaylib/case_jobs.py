@@ -9,11 +9,11 @@ from then, and a handshake would add a round trip to it. The optimum of a
 transfer is theory.fluid_completions().
 """
 
-from . import theory
 from .errors import TollwayError
 from .experiment import Variant
 from .settings import (ECHOED, PACKET_PAIR, PRICED, aqm_words, known_aqm,
                        packet_pair_sysctls, sysctls)
+from .theory import fluid
 
 TCP_HEADER_BYTES = 40
 UDP_HEADER_BYTES = 28
@@ -72,7 +72,7 @@ def with_optima(flows, values, links, rtts_s, demands=()):
     """
     names = {link for path in links.values() for link in path}
     rate = capacity_pps(values)
-    ends = theory.fluid_completions(
+    ends = fluid.fluid_completions(
         dict.fromkeys(names, rate),
         [(flow["name"], flow["start_s"], flow["packets"],
           links[flow["path"]], None)

@@ -13,8 +13,8 @@ import statistics
 
 import numpy as np
 
-from . import theory
 from .errors import TollwayError
+from .theory import measures
 
 _EPSILON = 1e-9
 
@@ -326,7 +326,7 @@ def _whole_rates(data, words):
 
 def _jain(data, words):
     rates = _whole_rates(data, words)
-    return theory.jain_index(rates) if rates and max(rates) > 0 else None
+    return measures.jain_index(rates) if rates and max(rates) > 0 else None
 
 
 def _share_error(data, words):
@@ -400,7 +400,7 @@ def _class_peak(data, words):
 def _class_jain(data, words):
     values = _class_values(data, words)
     means = values and [float(one.mean()) for one in values]
-    return theory.jain_index(means) if means and max(means) > 0 else None
+    return measures.jain_index(means) if means and max(means) > 0 else None
 
 
 # The unit in which a packet-pair source reports, see tcp_pp(7).
@@ -463,7 +463,7 @@ def _frame_delay_ms(data, words):
                 times.append((flow["stop_s"] - since, False))
             else:
                 times.append((delay, True))
-    value = theory.survival_quantile(times, words["part"]) if times else None
+    value = measures.survival_quantile(times, words["part"]) if times else None
     return None if value is None else 1000 * value
 
 

@@ -3,9 +3,9 @@
 
 from dataclasses import replace
 
-from . import theory
 from .case_jobs import LOADS, OURS, RIVALS, SOURCES, flow_of
 from .experiment import Case, CaseExperiment, case_bound, metric
+from .theory import fluid
 
 # MK94 section 2.
 OVERLOAD_MBIT, OVERLOAD_ACCESS_MBIT = 8.0952, 80.952
@@ -45,7 +45,7 @@ def _overload_cases(values):
         for overflow in OVERFLOWS:
             for room in ROOMS:
                 for load in LOADS:
-                    off_s = theory.off_for_load(load / SOURCES, on_s, rtt_s)
+                    off_s = fluid.off_for_load(load / SOURCES, on_s, rtt_s)
                     flows = tuple(
                         flow_of(number, 0.0, **(
                               {"role": "pp"} if number <= mix[0] else

@@ -5,11 +5,11 @@ PP94's figures are lost: what was worked back is said where it is used
 (ALGORITHMS.md 5).
 """
 
-from . import theory
 from .case_jobs import (LOADS, MIRRORED, OURS, PIPE_PKTS, RIVALS, SOURCES,
                         TABLE_3, flow_of, one_link, rtt_ms_of)
 from .experiment import Case, CaseExperiment, case_bound, metric
 from .experiments_bench import BENCH_DEFAULTS, BENCH_SAMPLES, bench_shape
+from .theory import fluid
 
 # --- PP94 9.1 and 9.2 ------------------------------------------------------
 
@@ -121,8 +121,8 @@ def _public_cases(values):
     cases = []
     for kind in ("open", "closed"):
         for load in LOADS:
-            off_s = theory.off_for_load(load / SOURCES, on_s,
-                                        rtt_s if kind == "closed" else 0.0)
+            off_s = fluid.off_for_load(load / SOURCES, on_s,
+                                       rtt_s if kind == "closed" else 0.0)
             flows = tuple(
                 flow_of(number, 0.0, PUBLIC_PKTS, words=(
                     number * 1000, rate_bps, on_s, off_s, kind == "closed"))

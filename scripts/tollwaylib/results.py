@@ -37,9 +37,10 @@ import statistics
 import numpy as np
 from scipy import stats
 
-from . import cases, published, theory
+from . import cases, published
 from .errors import TollwayError
 from .schema import LARGEST_UTILIZATION, RAW_SCHEMA, RECOVERY, SCHEMA, validate
+from .theory import fairness, measures, pricing
 
 SETTLE_S = 2.0
 CONVERGENCE_WINDOW_S = 1.0
@@ -321,7 +322,7 @@ class _Run:
         """Fair rates in packets/s of the flows in active, by id."""
         key = frozenset(flow.id for flow in active)
         if key not in self._shares:
-            self._shares[key] = theory.wpf_allocation(
+            self._shares[key] = fairness.wpf_allocation(
                 self.capacity_pps,
                 [(flow.id, flow.weight, flow.links) for flow in active])
         return self._shares[key]
@@ -512,7 +513,7 @@ def _steady_state(run, result):
     points = []
     for name in run.bottlenecks:
         flows = [flow for flow in run.flows if list(flow.links) == [name]]
-        model = theory.steady_state(
+        model = pricing.steady_state(
             run.capacity_pps[name], [flow.weight for flow in flows],
             _number(run.parameters, "target", "parameters"),
             _number(run.parameters, "gamma", "parameters", above=0), form)
@@ -576,8 +577,8 @@ def _page_times(path, pages):
     mean_bytes = statistics.fmean(page[2] for page in finished)
     return {"path": path, "pages": len(finished),
             "unfinished": len(pages) - len(finished),
-            "median_s": theory.survival_quantile(pages, 0.5),
-            "p99_s": theory.survival_quantile(pages, 0.99),
+            "median_s": measures.survival_quantile(pages, 0.5),
+            "p99_s": measures.survival_quantile(pages, 0.99),
             "mean_s": mean_s, "mean_bytes": mean_bytes,
             # The paper: an average page over the mean time of a page.
             "throughput_kBps": mean_bytes / mean_s / 1000}
@@ -608,7 +609,7 @@ def _intervals(run):
         classes = _classes(active, rates, shares)
         for group, members in zip(classes, _by_class(active).values()):
             parts = [rates[flow.id] / shares[flow.id] for flow in members]
-            group["jain"] = theory.jain_index(parts)
+            group["jain"] = measures.jain_index(parts)
             share = group["expected_pps"]
             group["convergence_s"] = _time_to_share(
                 members, share, start, stop, CONVERGENCE_WINDOW_S,
@@ -854,7 +855,7 @@ def _aimd_max_abs_error(run, result):
         marked = _mark_fraction(run, members)
         if not 0 < marked < 1:
             return None
-        share = theory.aimd_rate(group["wtp"], marked)
+        share = pricing.aimd_rate(group["wtp"], marked)
         worst = max(worst, abs(group["rate_pps"] / share - 1))
     return worst
 
@@ -872,7 +873,7 @@ def _mark_fraction(run, members):
         return marked / delivered
     queues = [run.queues[link] for link in members[0].links
               if link in run.queues]
-    return theory.path_mark_probability(
+    return pricing.path_mark_probability(
         queue.stat("marks") / max(queue.stat("packets"), 1)
         for queue in queues)
 
@@ -885,15 +886,15 @@ def _max_utilization(run, result):
 def _max_queue_error(run, result):
     """Of links with the law sbrm and the default source, whose price is that of
     the weighted proportionally fair shares (CP05 3.2.5)."""
-    _, prices = theory.wpf_solution(
+    _, prices = fairness.wpf_solution(
         run.capacity_pps, [(flow.id, flow.weight, flow.links)
                            for flow in run.flows])
     target = _number(run.parameters, "target", "parameters")
     gamma = _number(run.parameters, "gamma", "parameters") or \
-        theory.gamma_auto(_number(run.parameters, "limit", "parameters"),
-                          target)
+        pricing.gamma_auto(_number(run.parameters, "limit", "parameters"),
+                           target)
     return max(abs(result["links"][name]["queue_mean_pkts"] /
-                   theory.expected_backlog(target, gamma, prices[name]) - 1)
+                   pricing.expected_backlog(target, gamma, prices[name]) - 1)
                for name in run.bottlenecks)
 
 
