@@ -13,9 +13,9 @@ sys.path.insert(0, str(HERE.parent / "scripts"))
 
 from tollwaylib import case_figures, case_jobs, cases  # noqa: E402
 from tollwaylib import experiments, experiments_any, files  # noqa: E402
-from tollwaylib import network, published, report, results  # noqa: E402
-from tollwaylib import schema, tables  # noqa: E402
+from tollwaylib import published, report, results, schema, tables  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.guest import topologies  # noqa: E402
 from tollwaylib.theory import fluid, measures  # noqa: E402
 
 NAMES = [name for name, experiment in experiments.EXPERIMENTS.items()
@@ -96,7 +96,7 @@ def test_optima_under_poisson_traffic_are_those_of_table_13():
 def test_the_torture_test_leaves_room_for_table_15():
     made = job("pp-bench-9")
     assert optima_ms(made, "near") == [pytest.approx(1163.8, abs=0.1)]
-    topo = network.topology("Confluence")(
+    topo = topologies.topology("Confluence")(
         aqm="fq_rr", **made["topology"][1])
     assert [path["rtt_ms"] for path in topo.paths.values()][:2] == [0.2, 20.2]
 
@@ -209,7 +209,7 @@ def test_published_values_name_what_is_measured(paper):
         made = job(name)
         keys = {spec["key"] for spec in made["metrics"]}
         there = {case["point"] for case in made["cases"]}
-        topo = network.topology(made["topology"][0])(
+        topo = topologies.topology(made["topology"][0])(
             aqm="fq_rr", **made["topology"][1])
         for part in parts:
             for link, rate in part["setup"]["capacity_bps"].items():
@@ -336,7 +336,7 @@ def any_rate(cc="sbrm", aqm="delay", **keywords):
 def link_of(made, case):
     """(bit/s, ms of the round trip) of the link in a case."""
     keywords = case["network"] or made["topology"][1]
-    built = network.topology("OneLink")(aqm="sbrm", **keywords)
+    built = topologies.topology("OneLink")(aqm="sbrm", **keywords)
     assert built.paths["1"]["rtt_ms"] \
         == 2 * built.links_described["R1"]["delay_ms"]
     return built.links_described["R1"]["capacity_bps"], \
@@ -370,7 +370,7 @@ def test_hosts_of_any_rate_are_as_they_are():
     made = any_rate()
     assert made["sysctls"]["net.ipv4.tcp_timestamps"] == 1
     assert made["parameters"]["initcwnd"] == 10
-    built = network.topology("OneLink")(aqm="sbrm", **made["topology"][1])
+    built = topologies.topology("OneLink")(aqm="sbrm", **made["topology"][1])
     assert built.mtu == 1500 and not built.pairs and not built.edge_bps
     for node, end in built.ends().values():
         if node in ("s1", "d1"):

@@ -11,9 +11,9 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
-from tollwaylib import experiments, files, network, published  # noqa: E402
-from tollwaylib import settings, topo  # noqa: E402
+from tollwaylib import experiments, files, published, settings  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.guest import links, topologies  # noqa: E402
 from tollwaylib.theory import pricing  # noqa: E402
 
 
@@ -27,7 +27,7 @@ def job(name, cc="sbrm", aqm="sbrm", words=(), duration_s=None):
 def built(name, **keywords):
     """The topology of an experiment, as its job asks for it."""
     kind, parameters = job(name, **keywords)["topology"]
-    return network.topology(kind)(aqm="sbrm", **parameters)
+    return topologies.topology(kind)(aqm="sbrm", **parameters)
 
 
 def active(flows, time):
@@ -109,9 +109,9 @@ def test_young_bounds_need_the_young_gain():
 
 
 def test_bursts_are_a_packet_but_at_several_gbits():
-    assert topo.burst_bytes(96_000_000, 1000) == 1000
-    assert topo.burst_bytes(400_000_000, 1000) == 1000
-    assert topo.burst_bytes(4_800_000_000, 1000) == 12000
+    assert links.burst_bytes(96_000_000, 1000) == 1000
+    assert links.burst_bytes(400_000_000, 1000) == 1000
+    assert links.burst_bytes(4_800_000_000, 1000) == 12000
 
 
 def test_periods_of_a_schedule_that_returns():

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from conftest import Guest, checks_of, run_check
 
-from tollwaylib import place_qemu, progress, smoke
+from tollwaylib import place_qemu, progress
 from tollwaylib.errors import TollwayError
+from tollwaylib.guest import smoke
 from tollwaylib.kernels import compatibility
 from tollwaylib.kernels.suites import run_in
 

@@ -110,7 +110,7 @@ def produced(values, rate_bps, seed, on_s=None, off_s=None, closed=False):
 # --- jobs ------------------------------------------------------------------
 
 def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
-    """Everything network.CaseRun needs, but the directories (dict).
+    """Everything guest.run.CaseRun needs, but the directories (dict).
 
     Arguments as for experiments.job(); duration_s: no case is longer.
     """

@@ -129,7 +129,7 @@ def command_smoke(arguments):
     progress.done()
     out_dir = (arguments.out or Path("tollway-results") / "smoke" /
                machine.kernel.version).absolute()
-    status = machine.run(["/usr/bin/python3", "-m", "tollwaylib.smoke"],
+    status = machine.run(["/usr/bin/python3", "-m", "tollwaylib.guest.smoke"],
                          out_dir, on_line=labs.print_line, wall_s=SMOKE_S,
                          virtual_s=SMOKE_S)
     return EXIT_MISSED if status else EXIT_HOLDS

@@ -85,6 +85,16 @@ def qdisc_words(name, flows):
         double=2 * backlog * PACKET)
 
 
+def given():
+    """What guest_cost.py has to know: for each queue and column the words of tc
+    and how its packets come, and a path for each congestion control."""
+    return {"queues": {name: [
+        {"words": qdisc_words(name, flows), "flows": flows, "hashed": hashed,
+         "each": packets_each(name, flows), "fresh": name in FIFOS}
+        for flows, hashed in COLUMNS] for name in QDISCS},
+        "controls": CONGESTION_CONTROLS}
+
+
 # (ours, what they may cost at most). With the clock that both would read on a
 # kernel in real time: qdiscs. An ACK: the callbacks.
 QDISC_BOUNDS = (*((name, "codel") for name in FIFOS if "sbrm" in name),

@@ -29,7 +29,7 @@ class Variant:
 class Experiment:
     """An experiment.
 
-    topology: class in topo.py. classes: [(path, weight)] in the order of the
+    topology: class in guest/topologies.py. classes: [(path, weight)] in the order of the
     flow numbers, each with `flows_per_class` flows, whose willingness to pay
     is the parameter wtp times the weight. schedule: [(start s, factor)], by
     which the number of flows is multiplied. defaults: parameters that differ

@@ -448,7 +448,7 @@ def variants(experiment, values):
 
 
 def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
-    """Everything network.Run needs, but the directories (dict).
+    """Everything guest.run.Run needs, but the directories (dict).
 
     variant: the Variant that is run, if it is one.
     """

@@ -17,7 +17,7 @@ START_S = 3.0
 DURATION_S, CHANGE_S = 30.0, 8.0
 # Queues have room for two round trips, and for at least so many packets.
 LEAST_ROOM_PKTS = 1000
-# A sink leaves so much unread, see network.Run.share().
+# A sink leaves so much unread, see guest/programs.py.
 UNREAD_BYTES = 256 << 10
 
 OURS = ("sbrm+delay",)

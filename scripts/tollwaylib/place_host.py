@@ -112,7 +112,7 @@ class HostPlace:
         with open(folder / "console.log", "w", encoding="utf-8") as log, \
                 subprocess.Popen(
                     ["setpriv", "--pdeathsig", "TERM", sys.executable, "-m",
-                     "tollwaylib.network", str(folder / "job.json")],
+                     "tollwaylib.guest.run", str(folder / "job.json")],
                     text=True, env=environment, stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
                     start_new_session=True) as self.process:

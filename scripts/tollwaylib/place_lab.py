@@ -35,7 +35,7 @@ class LabPlace:
                       disposable=True)
         (folder / "job.json").write_text(json.dumps(inside))
         status = self.lab.run(
-            ["/usr/bin/python3", "-m", "tollwaylib.network",
+            ["/usr/bin/python3", "-m", "tollwaylib.guest.run",
              f"{OUT}/job.json"],
             folder, seed=job["seed"], core=core, wall_s=WALL_S,
             virtual_s=job.get("virtual_s", job["parameters"]["duration_s"])

@@ -246,7 +246,7 @@ class QemuPlace:
         (folder / "job.json").write_text(json.dumps(inside))
         limit_s = job["parameters"]["duration_s"] + GRACE_S
         status = self.machine.run(
-            ["/usr/bin/python3", "-m", "tollwaylib.network",
+            ["/usr/bin/python3", "-m", "tollwaylib.guest.run",
              f"{OUT}/job.json"], folder, seed=job["seed"], core=core,
             wall_s=limit_s + 60, virtual_s=limit_s, on_line=on_line)
         if status:

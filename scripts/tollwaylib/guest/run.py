@@ -6,9 +6,7 @@ tc with the plugins (TC_LIB_DIR) and the programs of tools/ in `bin_dir`.
 Everything it does is a command a user could type.
 """
 
-import hashlib
 import json
-import os
 import random
 import re
 import signal
@@ -21,11 +19,13 @@ from pathlib import Path
 from mininet.log import setLogLevel
 from mininet.net import Mininet
 
-from . import topo as topologies
-from . import topo_pp as topologies_pp
-from .errors import (RUN_FAILED, RUN_INTERRUPTED, RUN_REFUSED, RefusedError,
-                     TollwayError, sentence)
-from .topo import address_of, configure_network, separate_sources, shell
+from ..errors import (RUN_FAILED, RUN_INTERRUPTED, RUN_REFUSED, RefusedError,
+                      TollwayError, sentence)
+from .calibration import Calibration
+from .network import configure_network, separate_sources
+from .nodes import address_of, shell
+from .programs import GRACE_S, kill_group
+from .topologies import topology
 from .traffic import SINK_PORT, TRAFFIC, flow_line
 
 # Between the building of the network and the first flow.
@@ -38,29 +38,6 @@ COLUMNS = ("t_s", "bytes_acked", "cwnd", "srtt_us", "retransmits", "unacked",
            "cc_cwnd_gain")
 # The kernel's own values of what flows may have sysctls for.
 USUAL = {"net.ipv4.tcp_recovery": 1, "net.ipv4.tcp_early_retrans": 3}
-# Programs get this long after the end of the traffic, s.
-GRACE_S = 5.0
-# What all flows together may hold in buffers, bytes: several processes share
-# the kernel's tcp_mem, beyond whose pressure mark receive windows close.
-UNSENT_BYTES = 12 << 20
-UNREAD_BYTES = 8 << 20
-# From so many flows on a wake-up for each costs more than its work: the
-# programs look after all at once, this often. Half of 16 KiB are 8 packets.
-MANY_FLOWS = 1000
-MANY_REST_MS = 2
-MANY_READ_MS = 50
-# Calibration: from here on the queue is full and the link busy, s; and so many
-# packets are counted at least.
-BUSY_S = 0.1
-CALIBRATION_PACKETS = 100
-
-
-def kill_group(process):
-    """Kill a process, and its children where it leads a group."""
-    if os.getpgid(process.pid) == process.pid:
-        os.killpg(process.pid, signal.SIGKILL)
-    else:
-        process.kill()
 
 
 def interrupt(_number, _frame):
@@ -70,294 +47,10 @@ def interrupt(_number, _frame):
     raise KeyboardInterrupt
 
 
-class Programs:
-    """The programs of a run: started in its nodes, ended, and what they wrote.
-
-    job: dict with `flows`, `out_dir`, `bin_dir` and more, see Run.
-    """
-
-    def __init__(self, job, progress=lambda text: None):
-        self.job = job
-        self.parameters = job["parameters"]
-        self.progress = progress
-        self.out_dir = Path(job["out_dir"])
-        self.bin_dir = Path(job["bin_dir"])
-        self.processes = []
-        self.net = None
-        self.topo = None
-        self.commands = []
-
-    def all_flows(self):
-        """Every flow of the run."""
-        return self.job["flows"]
-
-    def most_flows(self):
-        """How many flows there are at a time, at most."""
-        return len(self.job["flows"])
-
-    def lead_ns(self, least_s, programs):
-        """From now until so many programs are started and wait, ns."""
-        if self.job.get("real_time"):
-            started = time.monotonic()
-            subprocess.run(["unshare", "-n", "true"], check=True)
-            took_s = time.monotonic() - started
-            least_s = max(least_s, 2 * programs * took_s)
-        return int(least_s * 1e9)
-
-    def start(self, node, name, *words, stdin=None):
-        """Start a program of tools/ in a node; its JSON goes to a file.
-
-        Returns (Popen, Path of the JSON).
-        """
-        path = self.out_dir / f"{name}.json"
-        argv = [str(self.bin_dir / words[0]), *map(str, words[1:]),
-                "--json", str(path)]
-        process = node.popen(argv, stdin=stdin or subprocess.DEVNULL,
-                             stdout=subprocess.DEVNULL,
-                             stderr=subprocess.PIPE)
-        self.processes.append(process)
-        return process, path
-
-    @staticmethod
-    def finish(started, timeout_s):
-        """Wait for a program and read what it wrote."""
-        process, path = started
-        try:
-            _, errors = process.communicate(timeout=max(timeout_s, 1))
-        except subprocess.TimeoutExpired:
-            raise TollwayError(f"{process.args[-3:]} did not end in time") \
-                from None
-        text = errors.decode(errors="replace").strip()
-        if process.returncode != 0:
-            raise TollwayError(f"{Path(path).stem} failed: {text}")
-        try:
-            return json.loads(path.read_text())
-        except (OSError, ValueError) as error:
-            raise TollwayError(f"{path.name} cannot be read: {error}") from error
-
-    def stop_sinks(self, sinks):
-        """End the sinks in good order; returns what they counted."""
-        for process, _ in sinks.values():
-            process.send_signal(signal.SIGTERM)
-        return {name: self.finish(sink, GRACE_S)
-                for name, sink in sinks.items()}
-
-    def sender(self, path_name, *arguments, **keywords):
-        """Start the flows of a path; arguments as for send_from()."""
-        return self.send_from(self.topo.paths[path_name]["source"],
-                              *arguments, **keywords)
-
-    def send_from(self, source, lines, epoch_ns, duration_s, sample_ms,
-                  cc_info=False):
-        """Start flows at a node, given as lines of a flow file."""
-        flow_file = self.out_dir / f"flows-{source}.txt"
-        flow_file.write_text("".join(line + "\n" for line in lines))
-        return self.start(self.net[source], f"send-{source}",
-                          "tollway-traffic", "send", "--flows", flow_file,
-                          "--epoch-ns", epoch_ns, "--duration", duration_s,
-                          "--sample-ms", sample_ms,
-                          "--unsent", self.share(UNSENT_BYTES),
-                          *(["--cc-info"] if cc_info else []),
-                          *(["--rest-ms", MANY_REST_MS] if self.many else []))
-
-    @property
-    def many(self):
-        """Are there too many flows to look after each when it asks for it?"""
-        return len(self.job["flows"]) > MANY_FLOWS
-
-    def share(self, total_bytes):
-        """One flow's part of a budget, 16 to 256 KiB."""
-        return max(16 << 10, min(256 << 10,
-                                 total_bytes // self.most_flows()))
-
-    def sink(self, host, epoch_ns, cc=None):
-        """Start a sink with the congestion control of the flows: it is the
-        receiver that echoes the marks."""
-        words = ["tollway-traffic", "sink", "--port", SINK_PORT,
-                 "--epoch-ns", epoch_ns]
-        words += ["--read-ms", MANY_READ_MS] if self.many else \
-            ["--lowat", self.share(UNREAD_BYTES)]
-        if cc:
-            words += ["--cc", cc]
-        return self.start(self.net[host], f"sink-{host}", *words)
-
-    def sampler(self, link, epoch_ns, stop_s, interval_us, classes=False):
-        """Start to sample the AQM of a priced link."""
-        node, device = self.topo.priced[link]
-        return self.start(self.net[node], f"queue-{link}", "tollway-qsample",
-                          "--dev", device, "--handle", "10:", "--interval-us",
-                          interval_us, "--epoch-ns", epoch_ns, "--stop", stop_s,
-                          *(["--classes"] if classes else []))
-
-    def qdisc_stats(self, link):
-        """Counters of a priced link's AQM: bytes, packets, drops, marks."""
-        node, device = self.topo.priced[link]
-        text = shell(self.net[node], f"tc -s -j qdisc show dev {device}")
-        for qdisc in json.loads(text):
-            if qdisc.get("handle") == "10:":
-                marks = [qdisc[key] for key in
-                         ("marks", "marked", "ecn_mark", "new_marks")
-                         if key in qdisc]
-                return {"bytes": qdisc["bytes"], "packets": qdisc["packets"],
-                        "drops": qdisc["drops"],
-                        "marks": marks[0] if marks else 0,
-                        "qdisc": qdisc}
-        raise TollwayError(f"{device} has lost its AQM")
-
-    def tracer(self, link):
-        """Start to hash every packet of a priced link, both ways."""
-        node, device = self.topo.priced[link]
-        path = self.out_dir / f"trace-{link}.sha256"
-        keep = self.out_dir / f"{link}.pcap"
-        save = f"tee {keep} |" if self.job["trace"] == "pcap" else ""
-        process = self.net[node].popen(
-            ["sh", "-c", f"tcpdump -i {device} -s 96 -B 65536 --immediate-mode "
-             f"--time-stamp-precision=nano -w - 2>/dev/null | {save} "
-             f"sha256sum > {path}"], stdout=subprocess.DEVNULL)
-        self.processes.append(process)
-        return process, path
-
-    @staticmethod
-    def digest(raw, tracers, parts=("flows", "queues", "sinks", "seed")):
-        """sha256 over all that was recorded: samples, counters, packets."""
-        body = hashlib.sha256()
-        body.update(json.dumps({key: raw[key] for key in parts},
-                               sort_keys=True).encode())
-        for process, path in tracers:
-            os.kill(process.pid, 0)
-            process.send_signal(signal.SIGTERM)
-            process.wait()
-            body.update(path.read_bytes())
-        return body.hexdigest()
-
-
-class Calibration(Programs):
-    """The calibration of the network of a run."""
-
-    def calibrate(self):
-        """Check rate, round trip and place of loss of what was built.
-
-        Each priced link is overloaded by UDP through a short FIFO in the place
-        of the AQM; then the AQM is put back. Raises TollwayError if the link
-        does not do what the topology says: nothing measured over it would mean
-        anything.
-        """
-        self.progress("calibrating the links")
-        result, paths = {}, self.topo.paths
-        for link, described in self.topo.links_described.items():
-            result[link] = self.calibrate_link(link, described)
-        elsewhere = self.drops_elsewhere()
-        if elsewhere:
-            raise TollwayError(f"calibration failed: {elsewhere} packets were "
-                               "lost where no link is a bottleneck")
-        for name, path in paths.items():
-            rtt_ms = self.ping_ms(path)
-            # A 98-byte echo is sent twice over each link, at its rate.
-            floor = path["rtt_ms"]
-            if not floor <= rtt_ms <= \
-                    floor + self.parameters["rtt_tolerance_ms"]:
-                raise TollwayError(
-                    f"calibration failed: the round trip of path {name} is "
-                    f"{rtt_ms} ms instead of {floor} ms")
-            if len(path["links"]) == 1:
-                result[path["links"][0]].setdefault("rtt_ms", rtt_ms)
-        return result
-
-    def load_of(self, link):
-        """Where the overload of a link comes from and goes to: two hosts.
-
-        It comes from the source of a path that crosses this link alone. Where
-        there is none, other links of a path could hold it back: then the router
-        before the link sends it.
-        """
-        crossing = [path for _, path in sorted(self.topo.paths.items())
-                    if link in path["links"]]
-        if not crossing:
-            raise TollwayError(f"calibration failed: no path crosses {link}")
-        for path in crossing:
-            if path["links"] == [link]:
-                return path["source"], path["sink"]
-        return self.topo.priced[link][0], crossing[0]["sink"]
-
-    def calibrate_link(self, link, described):
-        """Overload one link for a moment; returns what was found."""
-        node, device = self.topo.priced[link]
-        source, sink_name = self.load_of(link)
-        intf = self.net[node].nameToIntf[device]
-        intf.change_aqm("pfifo limit 20")
-        size = self.topo.packet_bytes
-        payload = self.topo.mtu - 28
-        offered = described["capacity_bps"] * 5 // 4 * payload // size
-        # The three programs below.
-        lead_ns = self.lead_ns(0.1, 3)
-        epoch_ns = time.monotonic_ns() + lead_ns
-        busy_s = max(0.4 if described["capacity_bps"] <= 10**9 else 0.05,
-                     CALIBRATION_PACKETS * size * 8 / described["capacity_bps"])
-        overload_s = round(BUSY_S + busy_s, 6)
-        sink = self.sink(sink_name, epoch_ns)
-        queue = self.sampler(link, epoch_ns, overload_s, 10000)
-        send = self.send_from(
-            source, [f"id=1 dst={address_of(self.net[sink_name])} "
-                     f"port={SINK_PORT} proto=udp size={payload} "
-                     f"rate={offered} arrival=cbr"], epoch_ns, overload_s, 0)
-        self.finish(send, lead_ns / 1e9 + overload_s + GRACE_S)
-        samples = self.finish(queue, GRACE_S)["devices"][device]
-        self.stop_sinks({sink_name: sink})
-        times = samples["t_s"]
-        first = next((i for i, t in enumerate(times) if t >= BUSY_S), None)
-        if first is None or times[-1] - times[first] < busy_s / 2:
-            raise TollwayError("calibration failed: this machine is too slow, "
-                               f"or too busy, to look at {link} in time")
-        seconds = times[-1] - times[first]
-        rate = (samples["bytes"][-1] - samples["bytes"][first]) * 8 / seconds
-        found = {"rate_bps": rate, "capacity_bps": described["capacity_bps"],
-                 "drops": samples["drops"][-1], "ok": True}
-        # Packets are counted whole: one may be more than the tolerance.
-        tolerance = max(self.parameters["rate_tolerance"],
-                        size * 8 / (seconds * described["capacity_bps"]))
-        if abs(rate / described["capacity_bps"] - 1) > tolerance:
-            raise TollwayError(
-                f"calibration failed: {link} carries {rate / 1e6:.2f} Mb/s "
-                f"instead of {described['capacity_bps'] / 1e6:.2f}")
-        if not samples["drops"][-1]:
-            raise TollwayError(f"calibration failed: overload of {link} was "
-                               "not dropped at its queue")
-        intf.change_aqm(self.job["aqm"])
-        return found
-
-    def drops_elsewhere(self):
-        """Packets lost at any queue of the network that is not an AQM.
-
-        What an AQM drops, the shaper and a netem above it count as well.
-        """
-        total = 0
-        for node in self.net.values():
-            text = shell(node, "tc -s -j qdisc show")
-            devices = {}
-            for qdisc in json.loads(text):
-                devices.setdefault(qdisc["dev"], {})[qdisc.get("handle")] = \
-                    qdisc.get("drops", 0)
-            for drops in devices.values():
-                drops.pop("10:", None)
-                of_aqm = drops.pop("2:", 0)
-                total += max(sum(drops.values()) - of_aqm, 0)
-        return total
-
-    def ping_ms(self, path):
-        """Smallest of three round trips over a path, in ms."""
-        sink = address_of(self.net[path["sink"]])
-        text = shell(self.net[path["source"]],
-                     f"ping -n -q -c 3 -i 0.1 -w 5 {sink}")
-        for line in text.splitlines():
-            if line.startswith("rtt "):
-                return float(line.split("=")[1].split("/")[0])
-        raise TollwayError(f"calibration failed: no answer from {sink}: {text}")
-
-
 class Run(Calibration):
     """Build the network, calibrate it, run the traffic, collect the raw data.
 
-    job: dict with `experiment`, `topology` (class name in topo.py and its
+    job: dict with `experiment`, `topology` (class in topologies.py and its
     parameters), `parameters`, `flows` (list of dicts, see experiments.py),
     `seed`, `sysctls` ({name: value}, set in every host), `out_dir`, `bin_dir`.
     `real_time`: to start a program takes time. `disposable`: nothing outlives
@@ -701,14 +394,6 @@ class CaseRun(Run):
         """The line of a flow file."""
         sink = self.topo.paths[flow["path"]]["sink"]
         return flow_line(flow, address_of(self.net[sink]), SINK_PORT)
-
-
-def topology(name):
-    """The class of a topology."""
-    for module in (topologies, topologies_pp):
-        if hasattr(module, name):
-            return getattr(module, name)
-    raise TollwayError(f"there is no topology {name}")
 
 
 def kind_of_run(job):
