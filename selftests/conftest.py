@@ -86,7 +86,7 @@ def lab():
     flavour = os.environ.get("TOLLWAY_LAB_FLAVOUR", "plain")
     if flavour == "none":
         pytest.skip("TOLLWAY_LAB_FLAVOUR=none: nothing ran in the lab")
-    from tollwaylib.lab import Lab
+    from tollwaylib.places.machine import Lab
     from tollwaylib.progress import Progress
     return Lab(flavour, Progress())
 

@@ -381,8 +381,9 @@ def test_host_says_what_is_missing(tmp_path):
     ({"traffic": "iperf3"}, "iperf3 (package iperf3)")])
 def test_missing_programs_are_named_before_the_run(options, program, tmp_path,
                                                    monkeypatch):
-    from tollwaylib import experiments, programs, runner
+    from tollwaylib import SBIN, add_sbin, experiments
     from tollwaylib.errors import TollwayError
+    from tollwaylib.runs import runner
 
     # None of the place is called: it has no such methods.
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -393,8 +394,8 @@ def test_missing_programs_are_named_before_the_run(options, program, tmp_path,
     assert "scripts/install-dependencies" in str(raised.value)
     assert ("tcpdump" in str(raised.value)) == ("trace" in options)
     assert not (tmp_path / "out").exists()
-    programs.add_sbin()
-    assert os.environ["PATH"].split(":") == [str(tmp_path), *programs.SBIN]
+    add_sbin()
+    assert os.environ["PATH"].split(":") == [str(tmp_path), *SBIN]
 
 
 @pytest.mark.parametrize("name", ["missing", "/etc/passwd", "/proc"])
@@ -486,10 +487,11 @@ def test_mount_is_told_to_use_the_old_interface(tmp_path, no_traces):
 
 
 def test_doctor_sees_a_lab_that_does_not_boot(monkeypatch, no_traces):
-    from tollwaylib import doctor, lab
+    from tollwaylib import doctor
+    from tollwaylib.places import machine
 
     assert (doctor.boots().about, doctor.boots().verdict) == ("lab", "ok")
-    monkeypatch.setattr(lab, "MOUNT_2",
+    monkeypatch.setattr(machine, "MOUNT_2",
                         "A=1; echo mount: fsconfig failed >&2; exit 32")
     found = doctor.boots()
     log = Path(re.search(r"see (\S+)", found.text)[1])
@@ -503,13 +505,15 @@ def test_doctor_sees_a_lab_that_does_not_boot(monkeypatch, no_traces):
 
 def test_doctor_and_info_see_a_lab_that_cannot_be_used(monkeypatch, capsys,
                                                        no_traces):
-    from tollwaylib import cli, doctor, lab
+    from tollwaylib import cli, doctor
+    from tollwaylib.errors import TollwayError
+    from tollwaylib.places import machine
 
-    monkeypatch.setattr(lab, "TRIAL", "tc qdisc add dev lo root nosuch")
+    monkeypatch.setattr(machine, "TRIAL", "tc qdisc add dev lo root nosuch")
     found = doctor.boots()
     assert found.verdict == "wrong" and "nosuch" in found.text
     shutil.rmtree(Path(re.search(r"see (\S+)", found.text)[1]).parent)
-    with pytest.raises(lab.TollwayError, match="command fails there: .*nosuch"):
+    with pytest.raises(TollwayError, match="command fails there: .*nosuch"):
         cli.command_lab(cli.parser().parse_args(["lab", "info"]))
     said = capsys.readouterr().out
     assert "boots" not in said and "image" in said
@@ -548,7 +552,7 @@ def test_status_and_one_writable_directory(tmp_path, no_traces):
 
 
 def test_module_that_does_not_load(tmp_path, no_traces):
-    from tollwaylib.lab import Lab
+    from tollwaylib.places.machine import Lab
 
     lines = []
     status = Lab().run(["true"], tmp_path, modules=("tcp_sbrm/sbrm.o",),
@@ -605,7 +609,7 @@ def test_interrupted_at_any_moment(delay_s, tmp_path):
 
 def test_a_lab_that_was_stopped_starts_nothing(tmp_path):
     from tollwaylib.errors import TollwayError
-    from tollwaylib.lab import Lab
+    from tollwaylib.places.machine import Lab
 
     lab = Lab()
     lab.stop()

@@ -7,16 +7,19 @@ import shutil
 import sys
 from pathlib import Path
 
-from . import (VERSION, doctor, experiments, lab as labs, report, runner,
-               verdicts)
+from . import VERSION, doctor, experiments, report, verdicts
 from .ends import HOLDS as EXIT_HOLDS, MISSED as EXIT_MISSED
 from .errors import TollwayError
 from .kernels import compatibility
 from .kernels.usermode import FLAVOURS
-from .place_host import HostPlace
-from .place_lab import LabPlace
-from .place_qemu import DEBUG, Qemu, QemuPlace
+from .places.host import HostPlace
+from .places.lab import LabPlace
+from .places.machine import Lab, print_line, scratch_dir, shell
+from .places.qemu import DEBUG, Qemu, QemuPlace
 from .progress import Progress
+from .report import terminal
+from .results import all_hold
+from .runs import runner
 from .settings import AQMS, CHOICES, aqm_words
 from .words import (LARGEST_SEED, LONGEST_S, MOST_RUNS, Parser, check_file,
                     file_name, number, path, plain, visible)
@@ -124,13 +127,13 @@ def command_smoke(arguments):
                            "--on qemu")
     progress = Progress()
     machine = Qemu(arguments.kernel, progress) if arguments.on == "qemu" else \
-        labs.Lab(arguments.flavour, progress)
+        Lab(arguments.flavour, progress)
     progress.step(f"booting {machine.kernel.version}")
     progress.done()
     out_dir = (arguments.out or Path("tollway-results") / "smoke" /
                machine.kernel.version).absolute()
     status = machine.run(["/usr/bin/python3", "-m", "tollwaylib.guest.smoke"],
-                         out_dir, on_line=labs.print_line, wall_s=SMOKE_S,
+                         out_dir, on_line=print_line, wall_s=SMOKE_S,
                          virtual_s=SMOKE_S)
     return EXIT_MISSED if status else EXIT_HOLDS
 
@@ -189,10 +192,10 @@ def command_run(arguments, words):
             for result in run_once(arguments, words, experiment, cc, aqm,
                                    values, place, variant)]
     if variants:
-        whole = runner.show_variants(done, out_dir, arguments.as_json)
+        whole = terminal.show_variants(done, out_dir, arguments.as_json)
     else:
-        whole = [runner.show(done, out_dir, arguments.as_json)]
-    return EXIT_HOLDS if all(map(runner.results.all_hold, whole)) \
+        whole = [terminal.show(done, out_dir, arguments.as_json)]
+    return EXIT_HOLDS if all(map(all_hold, whole)) \
         else EXIT_MISSED
 
 
@@ -229,7 +232,7 @@ def run_once(arguments, words, experiment, cc, aqm, values, out_dir,
 def command_lab(arguments):
     """Build, describe or enter the lab."""
     progress = Progress()
-    lab = labs.Lab(arguments.flavour, progress)
+    lab = Lab(arguments.flavour, progress)
     progress.done()
     if arguments.action in ("build", "info"):
         kernel = lab.kernel
@@ -241,17 +244,17 @@ def command_lab(arguments):
               f"modules  {lab.modules}\ntools    {lab.tools}", flush=True)
         print(f"boots    in {lab.try_boot():.1f} s")
         return EXIT_HOLDS
-    out_dir = arguments.out or labs.scratch_dir()
+    out_dir = arguments.out or scratch_dir()
     try:
         if arguments.action == "shell":
-            return labs.shell(lab, out_dir, arguments.seed)
+            return shell(lab, out_dir, arguments.seed)
         if not arguments.argv:
             raise TollwayError("tollway lab exec needs a command")
         argv = arguments.argv[1:] if arguments.argv[0] == "--" \
             else arguments.argv
         return lab.run(argv, out_dir, seed=arguments.seed,
                        wall_s=arguments.wall, virtual_s=arguments.virtual,
-                       on_line=labs.print_line)
+                       on_line=print_line)
     finally:
         if not arguments.out and not (out_dir / "kernel.log").exists():
             shutil.rmtree(out_dir, ignore_errors=True)

@@ -12,8 +12,8 @@ from pathlib import Path
 from . import live, programs
 from .errors import TollwayError
 from .kernels.usermode import find_source, is_built
-from .lab import Lab
 from .paths import TOP
+from .places.machine import Lab
 from .words import Parser, check_file, file_name, number, plain
 
 LONGEST_LOOK_S = 3600

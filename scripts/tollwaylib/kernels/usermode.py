@@ -21,7 +21,7 @@ HZ = 1000
 QEMU_FILES = TOP / "scripts" / "qemu"
 FLAVOURS = ("plain", "debug")
 # Of each kernel: fragments of its configuration, words for make, what is made.
-# smp is not the lab's but for qemu, see place_qemu.py.
+# smp is not the lab's but for qemu, see places/qemu.py.
 USER_MODE = ("ARCH=um", "SUBARCH=x86_64")
 _BASE, _DEBUG = LAB_FILES / "config.base", LAB_FILES / "config.debug"
 KINDS = {

@@ -3,10 +3,10 @@
 
 import json
 
-from . import errors
-from .kernels.usermode import HZ
-from .lab import BUILD, MEMORY_MB, OUT, Lab
-from .runner import module_versions, tool_versions
+from .. import errors
+from ..kernels.usermode import HZ
+from .machine import BUILD, MEMORY_MB, OUT, Lab
+from .provenance import module_versions, tool_versions
 
 # Real time allowed for one run: far above any, to catch a hang.
 WALL_S = 4 * 3600

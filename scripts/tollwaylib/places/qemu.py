@@ -18,13 +18,13 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import errors, programs
-from .errors import TollwayError
-from .kernels import build, compatibility
-from .kernels.usermode import QEMU_FILES, kernel as own_kernel
-from .lab import BUILD, OUT, Lab
-from .paths import TOP, cache_dir, digest_of, locked
-from .runner import module_versions, tool_versions
+from .. import errors, programs
+from ..errors import TollwayError
+from ..kernels import build, compatibility
+from ..kernels.usermode import QEMU_FILES, kernel as own_kernel
+from ..paths import TOP, cache_dir, digest_of, locked
+from .machine import BUILD, OUT, Lab
+from .provenance import module_versions, tool_versions
 
 # The word for the kernel of our own that watches locks.
 DEBUG = "debug"

@@ -5,29 +5,15 @@ import concurrent.futures
 import contextlib
 import errno
 import fcntl
-import json
 import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
-from . import (experiments, files, programs, report, results, schema, tables,
-               verdicts)
-from .errors import RefusedError, TollwayError
-from .kernels import build
-from .paths import TOP
-from .progress import Progress
-
-
-def write_json(path, text):
-    """Write the file of --json: whole or not at all if it is a file, as it
-    comes if it is anything else, such as a pipe or /dev/null."""
-    path = Path(os.path.realpath(path))
-    if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
-    else:
-        files.write_text_atomic(path, text)
+from .. import experiments, files, programs, results, schema
+from ..errors import RefusedError, TollwayError
+from ..paths import TOP
+from ..progress import Progress
 
 
 @contextlib.contextmanager
@@ -69,7 +55,7 @@ def run(place, experiment, cc, aqm, values, duration_s, seeds, out_dir,
     """Run every seed; returns the list of results, in the order of seeds.
 
     place: object with prepare(progress), run(job, out_dir, core, on_line) and
-    provenance(), see place_lab.py and place_host.py. options: more entries of
+    provenance(), see places/lab.py and places/host.py. options: more entries of
     the job (trace, traffic, verbose). variant: the Variant that it is, of an
     experiment that compares. Each seed's raw.json and result.json are
     in out_dir/seed-N. What a failed or interrupted seed left is removed, but
@@ -152,73 +138,3 @@ def checkout():
         return ""
     return {"commit": git("rev-parse", "HEAD") or None,
             "changed": bool(git("status", "--porcelain"))}
-
-
-def tool_versions():
-    """{program: version} of what took part."""
-    def first_line(*argv):
-        with contextlib.suppress(OSError):
-            done = subprocess.run(argv, text=True, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, check=False)
-            return done.stdout.strip().partition("\n")[0]
-        return "missing"
-    return {"tc": first_line("tc", "-V"), "ip": first_line("ip", "-V"),
-            "python": sys.version.split()[0],
-            "mininet": first_line("mn", "--version"),
-            "gcc": first_line("gcc", "--version")}
-
-
-def module_versions(folder):
-    """{module: {version, srcversion}} of built modules."""
-    versions = {}
-    for path in build.module_files(folder):
-        fields = subprocess.run(
-            ["modinfo", str(path)], text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, check=False).stdout
-        entries = dict(line.split(":", 1) for line in fields.splitlines()
-                       if ":" in line)
-        versions[Path(path).stem] = {
-            key: entries.get(key, "").strip()
-            for key in ("version", "srcversion")}
-    return versions
-
-
-def show_variants(done, out_dir, as_json=None):
-    """Print the comparison of all variants, write the report; returns the
-    list of their results or aggregates, the content of --json."""
-    settings = {}
-    for result in done:
-        key = json.dumps(result["parameters"], sort_keys=True)
-        settings.setdefault(key, []).append(result)
-    wholes = results.compare([
-        results.aggregate(same) if len(same) > 1 else same[0]
-        for same in settings.values()])
-    _present(wholes, tables.variants_tables(wholes), out_dir, as_json)
-    return wholes
-
-
-def show(done, out_dir, as_json=None):
-    """Print the tables, write the report; returns the object of --json."""
-    whole = results.aggregate(done) if len(done) > 1 else done[0]
-    _present(whole, tables.result_tables(whole), out_dir, as_json)
-    return whole
-
-
-def _present(wholes, shown, out_dir, as_json):
-    """Write the report and the object of --json, or print its tables; then how
-    many verdicts hold, and which do not."""
-    # First what lasts: the terminal may be gone.
-    page = report.write_report(out_dir)
-    text = json.dumps(wholes, indent=1) + "\n"
-    if as_json == "-":
-        sys.stdout.write(text)
-    elif as_json:
-        write_json(as_json, text)
-    if as_json != "-":
-        for table in shown:
-            print(tables.render_text(table))
-            print()
-    if isinstance(wholes, dict):
-        wholes = [wholes]
-    print(f"report: {page}\n{verdicts.text(wholes)}",
-          file=sys.stderr if as_json == "-" else sys.stdout)

@@ -10,11 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import errors, programs
-from .errors import TollwayError
-from .kernels import build
-from .paths import TOP
-from .runner import tool_versions
+from .. import errors, programs
+from ..errors import TollwayError
+from ..kernels import build
+from ..paths import TOP
+from .provenance import tool_versions
 
 # What the network is made of: a command, and what there is not if it fails.
 PARTS = (

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -14,11 +13,12 @@ import threading
 import time
 from pathlib import Path
 
-from . import programs
-from .errors import TollwayError
-from .kernels import build
-from .kernels.usermode import kernel as lab_kernel
-from .paths import TOP
+from .. import programs
+from ..errors import TollwayError
+from ..kernels import build
+from ..kernels.usermode import kernel as lab_kernel
+from ..paths import TOP
+from .session import end_session
 
 OUT, SRC, BUILD = "/run/tollway/out", "/run/tollway/src", "/run/tollway/build"
 MEMORY_MB = 768
@@ -243,29 +243,6 @@ class Lab:
         raise TollwayError(f"{self.name} failed ({reason}" +
                            (f", after: {before}" if before else "") +
                            f"): see {out_dir / 'kernel.log'}")
-
-
-def end_session(leader):
-    """Kill every process of a session; those of a dead kernel do not stop."""
-    for _ in range(20):
-        members = []
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit():
-                continue
-            try:
-                fields = (entry / "stat").read_text().rpartition(") ")[2].split()
-            except OSError:
-                continue
-            if int(fields[3]) == leader and fields[0] != "Z":
-                members.append(int(entry.name))
-        if not members:
-            return
-        for pid in members:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        time.sleep(0.02)
 
 
 def of_kernel(line):
