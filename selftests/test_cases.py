@@ -11,11 +11,13 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
-from tollwaylib import case_figures, case_jobs, cases  # noqa: E402
-from tollwaylib import experiments, experiments_any, files  # noqa: E402
-from tollwaylib import published, report, results, schema, tables  # noqa: E402
+from tollwaylib import case_figures, case_jobs, experiments  # noqa: E402
+from tollwaylib import experiments_any, files, published, report  # noqa: E402
+from tollwaylib import tables  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 from tollwaylib.guest import topologies  # noqa: E402
+from tollwaylib.results import aggregate, analysis, metrics  # noqa: E402
+from tollwaylib.results import schema  # noqa: E402
 from tollwaylib.theory import fluid, measures  # noqa: E402
 
 NAMES = [name for name, experiment in experiments.EXPERIMENTS.items()
@@ -176,7 +178,7 @@ def test_every_metric_has_a_kind(name):
     made = job(name)
     keys = {spec["key"] for spec in made["metrics"]}
     assert len(keys) == len(made["metrics"])
-    assert {spec["kind"] for spec in made["metrics"]} <= set(cases.KINDS)
+    assert {spec["kind"] for spec in made["metrics"]} <= set(metrics.KINDS)
     there = {case["point"] for case in made["cases"]}
     for bound in made["bounds"]:
         assert bound["case"] in there and bound["metric"] in keys
@@ -521,7 +523,7 @@ def raw(**changes):
 def measured(kind, **words):
     made = raw(metrics=[{"key": "m", "kind": kind, "title": "m", "digits": 1,
                          "words": words}])
-    return results.analyse(made)["cases"][0]["metrics"]["m"]
+    return analysis.analyse(made)["cases"][0]["metrics"]["m"]
 
 
 @pytest.mark.parametrize("kind, words, value", [
@@ -591,7 +593,7 @@ def settled(first, second, changes=(), **words):
             for second, rate in enumerate(rates)) for t in range(41)]
     for flow, change in zip(flows, changes):
         flow.update(change)
-    return results.analyse(made)["cases"][0]["metrics"]["m"]
+    return analysis.analyse(made)["cases"][0]["metrics"]["m"]
 
 
 def test_when_shares_are_settled():
@@ -629,10 +631,10 @@ def test_links_are_those_of_the_case():
         {"key": kind, "kind": kind, "title": kind, "digits": 1,
          "words": {"link": "R1", "to_s": 1.9, "role": "one"}} for kind in
         ("utilization", "delay_max_ms", "goodput_share")])
-    found = [results.analyse(made)["cases"][0]["metrics"]]
+    found = [analysis.analyse(made)["cases"][0]["metrics"]]
     made["cases"][0]["links"] = {"R1": {"capacity_bps": 800000,
                                         "bottleneck": True}}
-    found.append(results.analyse(made)["cases"][0]["metrics"])
+    found.append(analysis.analyse(made)["cases"][0]["metrics"])
     for key in found[0]:
         assert found[1][key] == pytest.approx(found[0][key] / 2), key
 
@@ -649,7 +651,7 @@ def test_a_queue_without_classes_has_no_class_metrics():
         ("class_mean", "class_peak", "losses_each", "estimate_error")])
     del made["cases"][0]["queues"]["R1"]["classes"]
     made["cases"][0]["queues"]["R1"]["class_peaks"] = {}
-    assert set(results.analyse(made)["cases"][0]["metrics"].values()) \
+    assert set(analysis.analyse(made)["cases"][0]["metrics"].values()) \
         == {None}
 
 
@@ -673,7 +675,7 @@ def repeated():
 
 
 def test_repeats_are_one_case_with_their_mean():
-    first, second = results.analyse(repeated())["cases"]
+    first, second = analysis.analyse(repeated())["cases"]
     assert (first["runs"], second["runs"]) == (2, 1)
     assert first["metrics"]["completion_ms"] == pytest.approx(2050)
     assert first["metrics"]["v"] == pytest.approx(5000)
@@ -684,7 +686,7 @@ def bounded(operator, value, case="a", **more):
     made = repeated()
     made["bounds"] = [{"name": "n", "case": case, "metric": "completion_ms",
                        "op": operator, "value": value, **more}]
-    return results.analyse(made)["bounds"][0]
+    return analysis.analyse(made)["bounds"][0]
 
 
 def test_bounds_of_cases():
@@ -701,7 +703,7 @@ def test_a_case_that_did_not_end_fails_its_bound():
     made = raw(metrics=[dict(_MS, words={"role": "two"})], bounds=[
         {"name": "n", "case": "a", "metric": "completion_ms", "op": "<=",
          "value": 1e9}])
-    assert results.analyse(made)["bounds"][0]["verdict"] == "fails"
+    assert analysis.analyse(made)["bounds"][0]["verdict"] == "fails"
 
 
 def against_table_7(slowdown_s):
@@ -714,7 +716,7 @@ def against_table_7(slowdown_s):
     made["parameters"].update(row["setup"])
     made["cases"][0]["point"] = "transfer"
     made["cases"][0]["flows"][0]["final"]["transfers"][0]["end_s"] = slowdown_s
-    return [entry for entry in results.analyse(made)["published"]
+    return [entry for entry in analysis.analyse(made)["published"]
             if entry["unit"] == "%"]
 
 
@@ -747,11 +749,11 @@ def test_benchmarks_have_a_variant_that_begins_with_a_pair():
 def test_a_failed_flow_is_no_measurement():
     made = raw(metrics=[_MS])
     made["cases"][0]["flows"][1]["final"]["error"] = "connect to x: refused"
-    assert results.analyse(made)
+    assert analysis.analyse(made)
     made["metrics"] = [{"key": "r", "kind": "retransmits", "title": "r",
                         "digits": 0, "words": {}}]
     with pytest.raises(TollwayError, match="flow 2 failed"):
-        results.analyse(made)
+        analysis.analyse(made)
 
 
 def test_seeds_are_put_together():
@@ -761,7 +763,7 @@ def test_seeds_are_put_together():
     two["bounds"] = one["bounds"] = [
         {"name": "n", "case": "b", "metric": "completion_ms", "op": "<=",
          "value": 1100}]
-    whole = results.aggregate([results.analyse(one), results.analyse(two)])
+    whole = aggregate.aggregate([analysis.analyse(one), analysis.analyse(two)])
     assert whole["cases"][1]["metrics"]["completion_ms"]["mean"] \
         == pytest.approx(1100)
     assert whole["bounds"][0]["verdict"] == "fails"
@@ -771,7 +773,7 @@ def test_seeds_are_put_together():
 
 
 def test_a_result_of_cases_is_checked():
-    result = results.analyse(repeated())
+    result = analysis.analyse(repeated())
     schema.validate(result)
     for path, value in ((("cases",), []), (("columns",), None),
                         (("capacity_bps",), 3)):
@@ -786,7 +788,7 @@ def test_a_result_of_cases_is_checked():
 
 
 def test_tables_of_variants_stand_side_by_side():
-    one, two = results.analyse(repeated()), results.analyse(repeated())
+    one, two = analysis.analyse(repeated()), analysis.analyse(repeated())
     two["parameters"] = dict(two["parameters"], cc="cubic")
     shown = tables.case_variants_tables([one, two])
     assert [table.title for table in shown] == ["ms", "v"]
@@ -795,7 +797,7 @@ def test_tables_of_variants_stand_side_by_side():
 
 
 def test_a_variant_may_leave_cases_out():
-    whole, part = results.analyse(repeated()), results.analyse(repeated())
+    whole, part = analysis.analyse(repeated()), analysis.analyse(repeated())
     part["parameters"] = dict(part["parameters"], cc="cubic")
     names = [point["name"] for point in whole["cases"]]
     del part["cases"][0]
@@ -821,7 +823,7 @@ def test_a_report_of_cases(tmp_path):
         made["trace_sha256"] = str(number) * 64
         files.write_json_atomic(folder / "raw.json", made)
         files.write_json_atomic(folder / "result.json",
-                                results.analyse(made))
+                                analysis.analyse(made))
     page = report.write_report(tmp_path).read_text()
     # Seven of each, and two of both.
     assert page.count("<figure>") == 16

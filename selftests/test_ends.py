@@ -20,8 +20,9 @@ TOP = HERE.parent
 sys.path[:0] = [str(TOP / "scripts"), str(HERE / "golden")]
 
 import synthetic  # noqa: E402
-from tollwaylib import cli, ends, files, live, results  # noqa: E402
+from tollwaylib import cli, ends, files, live  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.results import analysis  # noqa: E402
 
 TOLLWAY = TOP / "scripts/tollway"
 NOBODY = 65534
@@ -118,7 +119,7 @@ def report_dir(tmp_path_factory):
     (place / "seed-1").mkdir()
     files.write_json_atomic(place / "seed-1/raw.json", raw)
     files.write_json_atomic(place / "seed-1/result.json",
-                            results.analyse(raw))
+                            analysis.analyse(raw))
     return place
 
 

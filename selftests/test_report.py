@@ -17,9 +17,10 @@ HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 
 import synthetic  # noqa: E402
-from tollwaylib import figures, files, report, results, schema  # noqa: E402
-from tollwaylib import tables  # noqa: E402
+from tollwaylib import figures, files, report, tables  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.results import aggregate, analysis, schema  # noqa: E402
+from tollwaylib.results import verdicts  # noqa: E402
 
 BOUNDS = [{"name": "class error", "metric": "classes.max_abs_error",
            "op": "<=", "value": 0.015}]
@@ -42,7 +43,7 @@ def unfair(seed):
 def save(place, raw):
     place.mkdir(parents=True)
     files.write_json_atomic(place / "raw.json", raw, indent=None)
-    files.write_json_atomic(place / "result.json", results.analyse(raw))
+    files.write_json_atomic(place / "result.json", analysis.analyse(raw))
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def raws():
 
 @pytest.fixture(scope="module")
 def analysed(raws):
-    return {name: results.analyse(raw) for name, raw in raws.items()}
+    return {name: analysis.analyse(raw) for name, raw in raws.items()}
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +112,7 @@ def test_classes_table(analysed):
 
 
 def test_aggregated_tables_show_the_interval(analysed):
-    whole = results.aggregate([analysed["sbrm-1"], analysed["sbrm-2"]])
+    whole = aggregate.aggregate([analysed["sbrm-1"], analysed["sbrm-2"]])
     row = cells(tables.classes_table(whole), 0)
     assert re.fullmatch(r"\d+\.\d ± \d+\.\d", row["rate [pkts/s]"])
     assert re.fullmatch(r"[+-]\d\.\d\d ± \d+\.\d\d", row["error [%]"])
@@ -160,7 +161,7 @@ def compared(with_pages=False):
 
 
 def test_variants_are_shown_with_what_is_judged():
-    wholes = results.compare([results.analyse(raw) for raw in compared()])
+    wholes = verdicts.compare([analysis.analyse(raw) for raw in compared()])
     rivals, bounds = tables.variants_tables(wholes)
     assert [row[:2] for row in rivals.rows] == [
         ["mine", "mine + sbrm"], ["theirs", "theirs + sbrm"]]
@@ -179,8 +180,8 @@ def test_variants_of_users_are_shown(tmp_path):
     # Half of the pages were never there: no percentile beyond the median.
     assert "never" in page and "needs runs" in page
     assert page.count(">1.050<") >= 2
-    wholes = results.compare([results.analyse(raw)
-                              for raw in compared(with_pages=True)])
+    wholes = verdicts.compare([analysis.analyse(raw)
+                               for raw in compared(with_pages=True)])
     rivals, bounds = tables.variants_tables(wholes)
     assert dict(zip(rivals.heads, rivals.rows[0]))["unfinished"] == "36"
     assert bounds.rows[-1][2:] == ["fails", "never", "<= never of theirs"]
@@ -393,7 +394,7 @@ def cut_raw(run):
 
 def other_result(run):
     files.write_json_atomic(run / "result.json",
-                            results.analyse(priced(5)))
+                            analysis.analyse(priced(5)))
 
 
 def bad_result(run):

@@ -5,13 +5,13 @@ result and its name; out: path without suffix. All return [SVG path, PNG path].
 
 import numpy as np
 
-from .cases import ESTIMATE_SCALE, CaseData
 from .errors import TollwayError
-# Before anything imports matplotlib: it finds a directory for its caches.
-from .figures import (PALETTE, STYLE, THEORY, headroom, legend_above, plt,
-                      save)
-from .results import mean_of
+from .figures import PALETTE, STYLE, THEORY, headroom, legend_above, plt, save
+from .results.fields import mean_of
+from .results.measurements import CaseData
+from .results.metrics.queues import ESTIMATE_SCALE
 from .tables import combination
+# Before anything imports matplotlib: it finds a directory for its caches.
 
 _PLAIN = "{x:g}"
 # More sources than this are not told apart.

@@ -18,7 +18,7 @@ from .places.machine import Lab, print_line, scratch_dir, shell
 from .places.qemu import DEBUG, Qemu, QemuPlace
 from .progress import Progress
 from .report import terminal
-from .results import all_hold
+from .results.verdicts import all_hold
 from .runs import runner
 from .settings import AQMS, CHOICES, aqm_words
 from .words import (LARGEST_SEED, LONGEST_S, MOST_RUNS, Parser, check_file,

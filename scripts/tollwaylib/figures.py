@@ -48,9 +48,10 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend comes first)
 import numpy as np  # noqa: E402
 
-from .errors import TollwayError  # noqa: E402
-from .results import aggregate, mean_of  # noqa: E402
-from .tables import combination, path_share  # noqa: E402
+from .errors import TollwayError
+from .results.aggregate import aggregate
+from .results.fields import mean_of
+from .tables import combination, path_share
 
 # Okabe and Ito's palette, distinguishable with any colour vision.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")

@@ -11,9 +11,11 @@ import os
 import pathlib
 import re
 
-from . import case_figures, figures, results, schema, tables, verdicts
+from . import case_figures, figures, tables, verdicts
 from .errors import TollwayError
 from .files import load_json, write_text_atomic
+from .results import aggregate, analysis, schema
+from .results.verdicts import compare
 
 LIMITATIONS = (
     "Time is virtual in the lab: its clock jumps to the next event and "
@@ -81,7 +83,7 @@ class _Group:
     def finish(self):
         ordered = sorted(self.results, key=lambda result: result["seed"])
         self.results = ordered
-        self.whole = (results.aggregate(ordered) if len(ordered) > 1
+        self.whole = (aggregate.aggregate(ordered) if len(ordered) > 1
                       else ordered[0])
 
 
@@ -128,7 +130,7 @@ def _collect(directory):
                            f"no raw.json was found below it")
     for group in groups.values():
         group.finish()
-    wholes = results.compare([group.whole for group in groups.values()])
+    wholes = compare([group.whole for group in groups.values()])
     for group, whole in zip(groups.values(), wholes):
         group.whole = whole
     return list(groups.values())
@@ -153,7 +155,7 @@ def _load(place):
     stored = load_json(place / "result.json")
     try:
         schema.validate(stored)
-        result = results.analyse(raw)
+        result = analysis.analyse(raw)
     except TollwayError as error:
         raise TollwayError(f"{place}: {error}") from error
     if stored["digest"] != result["digest"]:

@@ -10,7 +10,8 @@ import dataclasses
 import html
 
 from .errors import TollwayError
-from .results import mean_of, reasons
+from .results.fields import mean_of
+from .results.published import reasons
 
 _NONE = "-"
 # How data/published_cp05.json names the column that comparisons quote.

@@ -6,7 +6,9 @@ import os
 import sys
 from pathlib import Path
 
-from .. import files, report, results, tables, verdicts
+from .. import files, report, tables, verdicts
+from ..results import aggregate
+from ..results.verdicts import compare
 
 
 def write_json(path, text):
@@ -26,8 +28,8 @@ def show_variants(done, out_dir, as_json=None):
     for result in done:
         key = json.dumps(result["parameters"], sort_keys=True)
         settings.setdefault(key, []).append(result)
-    wholes = results.compare([
-        results.aggregate(same) if len(same) > 1 else same[0]
+    wholes = compare([
+        aggregate.aggregate(same) if len(same) > 1 else same[0]
         for same in settings.values()])
     _present(wholes, tables.variants_tables(wholes), out_dir, as_json)
     return wholes
@@ -35,7 +37,7 @@ def show_variants(done, out_dir, as_json=None):
 
 def show(done, out_dir, as_json=None):
     """Print the tables, write the report; returns the object of --json."""
-    whole = results.aggregate(done) if len(done) > 1 else done[0]
+    whole = aggregate.aggregate(done) if len(done) > 1 else done[0]
     _present(whole, tables.result_tables(whole), out_dir, as_json)
     return whole
 

@@ -10,10 +10,11 @@ import shutil
 import subprocess
 import sys
 
-from .. import experiments, files, programs, results, schema
+from .. import experiments, files, programs
 from ..errors import RefusedError, TollwayError
 from ..paths import TOP
 from ..progress import Progress
+from ..results import analysis, schema
 
 
 @contextlib.contextmanager
@@ -106,7 +107,7 @@ def run_seed(place, job, folder, core, provenance, progress):
         raw = schema.load_raw(folder)
         raw["provenance"].update(provenance)
         files.write_json_atomic(folder / "raw.json", raw, indent=None)
-        result = results.analyse(raw)
+        result = analysis.analyse(raw)
         files.write_json_atomic(folder / "result.json", result)
         complete = True
         return result

@@ -5,8 +5,8 @@ import math
 import pathlib
 import re
 
-from .errors import TollwayError
-from .files import load_json
+from ..errors import TollwayError
+from ..files import load_json
 
 SCHEMA = 3
 RAW_SCHEMA = 1
