@@ -11,11 +11,12 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
-from tollwaylib import case_figures, case_jobs, experiments  # noqa: E402
-from tollwaylib import experiments_any, files, published, report  # noqa: E402
-from tollwaylib import tables  # noqa: E402
+from tollwaylib import case_jobs, experiments, experiments_any  # noqa: E402
+from tollwaylib import files, published  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 from tollwaylib.guest import topologies  # noqa: E402
+from tollwaylib.report import charts, rendering, tables  # noqa: E402
+from tollwaylib.report.page import write_report  # noqa: E402
 from tollwaylib.results import aggregate, analysis, metrics  # noqa: E402
 from tollwaylib.results import schema  # noqa: E402
 from tollwaylib.theory import fluid, measures  # noqa: E402
@@ -185,7 +186,7 @@ def test_every_metric_has_a_kind(name):
         assert bound.get("of_case", bound["case"]) in there
     for kind, what in made["pictures"]:
         wanted = [panel["key"] for panel in what] if kind == "curves" else [what]
-        assert set(wanted) <= (keys if kind in case_figures.OF_METRICS else
+        assert set(wanted) <= (keys if kind in charts.OF_METRICS else
                                {case["name"] for case in made["cases"]})
     json.dumps(made)
 
@@ -768,7 +769,7 @@ def test_seeds_are_put_together():
         == pytest.approx(1100)
     assert whole["bounds"][0]["verdict"] == "fails"
     assert whole["bounds"][0]["measured"] == pytest.approx(1200)
-    text = tables.render_text(tables.cases_tables(whole)[0])
+    text = rendering.render_text(tables.cases_tables(whole)[0])
     assert "1100.0 ±" in text
 
 
@@ -824,7 +825,7 @@ def test_a_report_of_cases(tmp_path):
         files.write_json_atomic(folder / "raw.json", made)
         files.write_json_atomic(folder / "result.json",
                                 analysis.analyse(made))
-    page = report.write_report(tmp_path).read_text()
+    page = write_report(tmp_path).read_text()
     # Seven of each, and two of both.
     assert page.count("<figure>") == 16
     assert "completion_ms, v of each source and queue" in page
@@ -843,10 +844,10 @@ def drawn(monkeypatch, tmp_path, values, log=True):
                       for name, points in series.items()
                       for x, value in points]})
     figures = []
-    monkeypatch.setattr(case_figures, "save",
+    monkeypatch.setattr(charts, "save",
                         lambda figure, out: figures.append(figure) or [out])
-    if not case_figures.curves(wholes, [{"key": "k", "log": log}],
-                               tmp_path / "x"):
+    if not charts.curves(wholes, [{"key": "k", "log": log}],
+                         tmp_path / "x"):
         return None
     return {axes.get_title("left"): axes for axes in figures[0].axes
             if axes.lines}

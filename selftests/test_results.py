@@ -14,8 +14,9 @@ PUBLISHED = HERE.parent / "scripts/tollwaylib/data/published_cp05.json"
 sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 
 import synthetic  # noqa: E402
-from tollwaylib import experiments, files, published, tables  # noqa: E402
+from tollwaylib import experiments, files, published  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.report import tables  # noqa: E402
 from tollwaylib.results import aggregate, analysis, schema  # noqa: E402
 from tollwaylib.results import verdicts  # noqa: E402
 from tollwaylib.results.published import _compare  # noqa: E402

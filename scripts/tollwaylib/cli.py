@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from . import VERSION, doctor, experiments, report, verdicts
+from . import VERSION, doctor, experiments
 from .ends import HOLDS as EXIT_HOLDS, MISSED as EXIT_MISSED
 from .errors import TollwayError
 from .kernels import compatibility
@@ -17,7 +17,8 @@ from .places.lab import LabPlace
 from .places.machine import Lab, print_line, scratch_dir, shell
 from .places.qemu import DEBUG, Qemu, QemuPlace
 from .progress import Progress
-from .report import terminal
+from .report import summary, terminal
+from .report.page import write
 from .results.verdicts import all_hold
 from .runs import runner
 from .settings import AQMS, CHOICES, aqm_words
@@ -279,8 +280,8 @@ def main(words=None):
     if arguments.command == "run":
         return command_run(arguments, words)
     if arguments.command == "report":
-        page, wholes = report.write(arguments.directory)
-        print(f"report: {page}\n{verdicts.text(wholes)}")
+        page, wholes = write(arguments.directory)
+        print(f"report: {page}\n{summary.text(wholes)}")
         return EXIT_HOLDS
     if arguments.command == "lab":
         return command_lab(arguments)

@@ -6,9 +6,11 @@ import os
 import sys
 from pathlib import Path
 
-from .. import files, report, tables, verdicts
+from .. import files
 from ..results import aggregate
 from ..results.verdicts import compare
+from . import rendering, summary, tables
+from .page import write_report
 
 
 def write_json(path, text):
@@ -46,7 +48,7 @@ def _present(wholes, shown, out_dir, as_json):
     """Write the report and the object of --json, or print its tables; then how
     many verdicts hold, and which do not."""
     # First what lasts: the terminal may be gone.
-    page = report.write_report(out_dir)
+    page = write_report(out_dir)
     text = json.dumps(wholes, indent=1) + "\n"
     if as_json == "-":
         sys.stdout.write(text)
@@ -54,9 +56,9 @@ def _present(wholes, shown, out_dir, as_json):
         write_json(as_json, text)
     if as_json != "-":
         for table in shown:
-            print(tables.render_text(table))
+            print(rendering.render_text(table))
             print()
     if isinstance(wholes, dict):
         wholes = [wholes]
-    print(f"report: {page}\n{verdicts.text(wholes)}",
+    print(f"report: {page}\n{summary.text(wholes)}",
           file=sys.stderr if as_json == "-" else sys.stdout)

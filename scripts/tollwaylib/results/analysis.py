@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""From one run's raw measurements to its result, and from seeds to means.
+"""From one run's raw measurements to its result.
 
 Everything here is a pure function of raw.json (and of the published numbers
-in data/), so results can be made again without running anything. Input that
+in papers/), so results can be made again without running anything. Input that
 cannot be trusted (failed calibration, a flow that sent nothing, a counter
 that runs backwards, NaN) raises TollwayError; no number is made up.
 
@@ -25,7 +25,7 @@ What is measured:
   interval, 1 if all get the same part of their share;
 - near_s: the first time after a change from which the class's mean rate over
   the following 2 s is within 5 % of its new share; null if never;
-- pages: of the HTTP model, see _pages();
+- pages: of the HTTP model, see metrics/applications.py;
 - convergence_s: the first time after a change from which the class's mean
   rate over the following second is within 10 % of its new share; null if
   that never happens.
@@ -43,11 +43,6 @@ from .published import compare_published
 from .schema import RAW_SCHEMA, SCHEMA, validate
 from .verdicts import judge, judge_case, measure_bound
 
-
-# --- raw measurements ----------------------------------------------------
-
-
-# --- the result of one run -----------------------------------------------
 
 def analyse(raw):
     """The result of one run, the object that `tollway run --json` writes.
@@ -121,9 +116,3 @@ def _analyse_cases(raw):
                                                           bound["case"]))]
     validate(result)
     return result
-
-
-# --- verdicts ------------------------------------------------------------
-
-
-# --- over seeds ----------------------------------------------------------

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """How many verdicts of some results hold, and which do not."""
 
-from .results.verdicts import MISS, verdicts
+from ..results.verdicts import MISS, verdicts
 from .tables import bound_cells, combination, published_cells
 
 # What there is without a verdict, in words: one of it, or several.

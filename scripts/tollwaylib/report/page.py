@@ -11,11 +11,12 @@ import os
 import pathlib
 import re
 
-from . import case_figures, figures, tables, verdicts
-from .errors import TollwayError
-from .files import load_json, write_text_atomic
-from .results import aggregate, analysis, schema
-from .results.verdicts import compare
+from ..errors import TollwayError
+from ..files import load_json, write_text_atomic
+from ..results import aggregate, analysis, schema
+from ..results.verdicts import compare
+from . import charts, figures, rendering, summary, tables
+from .figures import CAPTIONS, PICTURES, has_classes
 
 LIMITATIONS = (
     "Time is virtual in the lab: its clock jumps to the next event and "
@@ -228,8 +229,8 @@ def _place(provenance):
 def _summary(groups):
     """How many verdicts hold, and each one that does not."""
     wholes = [group.whole for group in groups]
-    lines = verdicts.missed(wholes)
-    text = html.escape(verdicts.headline(wholes))
+    lines = summary.missed(wholes)
+    text = html.escape(summary.headline(wholes))
     if not lines:
         return f"<p class=\"summary\">{text}</p>"
     items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
@@ -248,15 +249,15 @@ def _comparisons(groups, experiments):
         rivals = [whole for whole in wholes
                   if "variant" in whole["parameters"]]
         if rivals:
-            parts += map(tables.render_html, tables.variants_tables(rivals))
+            parts += map(rendering.render_html, tables.variants_tables(rivals))
             continue
         if len(wholes) > 1 and "cases" in wholes[0]:
-            parts += map(tables.render_html,
+            parts += map(rendering.render_html,
                          tables.case_variants_tables(wholes))
             continue
         if len(wholes) > 1 and _same_links(wholes):
             table = tables.comparison_table(wholes)
-            parts.append(tables.render_html(table))
+            parts.append(rendering.render_html(table))
     return "\n".join(parts)
 
 
@@ -267,9 +268,9 @@ def _combinations(groups, directory):
                     key=lambda whole: int(whole["parameters"]["simulations"]))
     if not wholes:
         return ""
-    paths = figures.price_laws(wholes, directory / "figures" / "price-laws")
+    paths = charts.price_laws(wholes, directory / "figures" / "price-laws")
     return "\n".join((
-        tables.render_html(tables.variants_table(wholes)),
+        rendering.render_html(tables.variants_table(wholes)),
         _figure(paths, "Each combination; dotted lines are a whole fair share "
                        "and a full link")))
 
@@ -284,9 +285,9 @@ def _case_curves(groups, experiments, directory):
         if len(chosen) < 2:
             continue
         for kind, what in chosen[0].raw["pictures"]:
-            if kind not in case_figures.OF_METRICS:
+            if kind not in charts.OF_METRICS:
                 continue
-            paths = case_figures.OF_METRICS[kind](
+            paths = charts.OF_METRICS[kind](
                 [group.whole for group in chosen], what,
                 directory / "figures" / f"{experiment}-{_slug(_keys(what))}")
             if paths:
@@ -341,9 +342,9 @@ def _section(group, directory, name):
         f"<h2>{html.escape(heading)}</h2>",
         f"<p class=\"note\">Parameters: {html.escape(parameters)}. "
         f"Seed{'s' * (len(group.results) > 1)}: {html.escape(seeds)}.</p>",
-        *map(tables.render_html, tables.result_tables(whole)),
+        *map(rendering.render_html, tables.result_tables(whole)),
         *_figures(group, directory, name),
-        tables.render_html(_calibration(group.raw)),
+        rendering.render_html(_calibration(group.raw)),
         _provenance(group),
     ]
     return "\n".join(parts)
@@ -358,8 +359,8 @@ def _figures(group, directory, name):
     # Flows that came and went have no one rate to stand beside a share, nor
     # have users of pages.
     if "intervals" not in group.whole and "pages" not in group.whole:
-        paths = figures.rate_allocation(group.results,
-                                        folder / f"{name}-rates")
+        paths = charts.rate_allocation(group.results,
+                                       folder / f"{name}-rates")
         yield _figure(paths, "Rate of every flow, grouped by path; lines are "
                              "the weighted proportionally fair shares")
     if "pages" not in group.whole:
@@ -377,19 +378,19 @@ def _figures(group, directory, name):
 
 def _case_pictures(group, base):
     for kind, what in group.raw["pictures"]:
-        of_metrics = kind in case_figures.OF_METRICS
+        of_metrics = kind in charts.OF_METRICS
         slug = _slug(f"{kind}-{_keys(what) if of_metrics else what}")
         out = base.with_name(f"{base.name}-{slug}")
         if of_metrics:
-            paths = case_figures.OF_METRICS[kind]([group.whole], what, out)
+            paths = charts.OF_METRICS[kind]([group.whole], what, out)
             if paths:
                 yield _figure(paths, f"{_keys(what)} of each case")
         elif any(case["name"] == what for case in group.raw["cases"]):
-            if kind == "class_queues" and not case_figures.has_classes(
+            if kind == "class_queues" and not has_classes(
                     group.raw, what):
                 continue
-            paths = case_figures.PICTURES[kind](group.raw, what, out)
-            yield _figure(paths, f"{case_figures.CAPTIONS[kind]}: {what}, "
+            paths = PICTURES[kind](group.raw, what, out)
+            yield _figure(paths, f"{CAPTIONS[kind]}: {what}, "
                                  f"seed {group.raw['seed']}")
 
 
@@ -404,9 +405,9 @@ def _more_figures(raw):
     if raw["experiment"] == "single-bottleneck":
         # Between pages a user has no window.
         if raw["parameters"]["model"] == "greedy":
-            yield ("window-histograms", figures.window_histograms,
+            yield ("window-histograms", charts.window_histograms,
                    "Congestion windows of all flows of a path")
-        yield ("queue-histograms", figures.queue_histograms,
+        yield ("queue-histograms", charts.queue_histograms,
                "Backlogs of the queues")
 
 
@@ -429,8 +430,8 @@ def _calibration(raw):
     rows = [[name, "holds" if outcome["ok"] else "fails",
              *(_short(outcome.get(key, "-")) for key in keys)]
             for name, outcome in calibration.items()]
-    return tables.Table(f"Calibration, seed {raw['seed']}",
-                        ["link", "verdict", *keys], rows, left=2)
+    return rendering.Table(f"Calibration, seed {raw['seed']}",
+                           ["link", "verdict", *keys], rows, left=2)
 
 
 def _short(value):

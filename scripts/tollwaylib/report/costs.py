@@ -8,7 +8,7 @@ ACK. Here are the names, and tables and figures of what was found.
 
 import statistics
 
-from .tables import Table
+from .rendering import Table
 
 # (flows with packets in the queue, packets come with their hash), see
 # selftests/kunit/qdisc_cost.c.
@@ -186,9 +186,8 @@ def bounds_table(costs, of=statistics.median):
 
 def figure(costs, out):
     """Bars of both tables; out: path without suffix. [SVG path, PNG path]."""
-    from . import figures
-    plt = figures.plt
-    with plt.rc_context({**figures.STYLE, "axes.grid.axis": "x"}):
+    from .plotting import STYLE, plt, save
+    with plt.rc_context({**STYLE, "axes.grid.axis": "x"}):
         drawn, panels = plt.subplots(
             2, 1, figsize=(9, 9), height_ratios=[len(costs["packets"]),
                                                  len(costs["acks"])])
@@ -202,12 +201,12 @@ def figure(costs, out):
                           costs["acks"].items()})
         panels[1].set_title("Cycles per ACK")
         panels[1].set_xlabel("cycles of the time stamp counter")
-        return figures.save(drawn, out)
+        return save(drawn, out)
 
 
 def _bars(axes, values, behind=None):
     """Horizontal bars, ours in colour; `behind`: longer ones, lighter."""
-    from .figures import PALETTE, THEORY
+    from .plotting import PALETTE, THEORY
     names = list(values)
     colours = [PALETTE[0] if name in OURS else THEORY for name in names]
     if behind:
