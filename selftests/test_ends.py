@@ -20,7 +20,8 @@ TOP = HERE.parent
 sys.path[:0] = [str(TOP / "scripts"), str(HERE / "golden")]
 
 import synthetic  # noqa: E402
-from tollwaylib import cli, ends, files, live  # noqa: E402
+from tollwaylib import cli, ends, files  # noqa: E402
+from tollwaylib.doctor import finding  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 from tollwaylib.results import analysis  # noqa: E402
 
@@ -551,8 +552,8 @@ def test_the_command_itself_is_interrupted(delay_s, folder, report_dir):
 # --- the doctor --------------------------------------------------------------
 
 def test_doctor_ends_by_what_it_finds(folder, monkeypatch):
-    found = live.Finding("machine", "missing", "a thing", "package p")
-    monkeypatch.setattr("tollwaylib.doctor.machine", lambda: [found])
+    found = finding.Finding("machine", "missing", "a thing", "package p")
+    monkeypatch.setattr("tollwaylib.doctor.local.machine", lambda: [found])
     ended = command(["doctor"], folder).verify(1)
     assert "missing a thing: package p" in ended.out
 

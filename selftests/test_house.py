@@ -13,8 +13,8 @@ from pathlib import Path
 import full
 import pytest
 
-from tollwaylib import (VERSION as OUR_VERSION, doctor, experiments, programs,
-                        progress)
+from tollwaylib import VERSION as OUR_VERSION, experiments, programs, progress
+from tollwaylib.doctor import local
 from tollwaylib.kernels import usermode
 
 TOP = Path(__file__).resolve().parents[1]
@@ -229,15 +229,15 @@ def test_not_debian(bare):
 def test_what_the_doctor_says_installs_what_it_misses(bare, monkeypatch):
     """On a machine where nothing is installed: each package that the doctor
     names is one that its last line installs."""
-    monkeypatch.setattr(doctor.shutil, "which", lambda *_, **__: None)
-    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(local.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr(local.importlib.util, "find_spec", lambda _: None)
     monkeypatch.setattr(usermode.Path, "glob", lambda *_: iter(()))
-    named = {word for one in doctor.machine()
+    named = {word for one in local.machine()
              for word in re.findall(r"package (\S+?)(?:,|$)", one.remedy)}
     assert {"gcc", "mininet", "python3-pytest", "linux-source"} <= named
     # What every Debian has, and what comes with another package.
     essential = {"tar", "mount", "dpkg", "apt", "coreutils"}
-    program, *words = doctor.INSTALL_ALL.split()
+    program, *words = local.INSTALL_ALL.split()
     assert Path(program).samefile(TOP / "scripts/install-dependencies")
     installed = sh(program, "--missing", *words,
                    env={"PATH": str(bare[0])}).stdout.split()

@@ -487,13 +487,13 @@ def test_mount_is_told_to_use_the_old_interface(tmp_path, no_traces):
 
 
 def test_doctor_sees_a_lab_that_does_not_boot(monkeypatch, no_traces):
-    from tollwaylib import doctor
+    from tollwaylib.doctor import local
     from tollwaylib.places import machine
 
-    assert (doctor.boots().about, doctor.boots().verdict) == ("lab", "ok")
+    assert (local.boots().about, local.boots().verdict) == ("lab", "ok")
     monkeypatch.setattr(machine, "MOUNT_2",
                         "A=1; echo mount: fsconfig failed >&2; exit 32")
-    found = doctor.boots()
+    found = local.boots()
     log = Path(re.search(r"see (\S+)", found.text)[1])
     try:
         assert found.verdict == "wrong" and "Kernel panic" in found.text
@@ -505,25 +505,27 @@ def test_doctor_sees_a_lab_that_does_not_boot(monkeypatch, no_traces):
 
 def test_doctor_and_info_see_a_lab_that_cannot_be_used(monkeypatch, capsys,
                                                        no_traces):
-    from tollwaylib import cli, doctor
+    from tollwaylib import cli
+    from tollwaylib.commands.lab import command_lab
+    from tollwaylib.doctor import local
     from tollwaylib.errors import TollwayError
     from tollwaylib.places import machine
 
     monkeypatch.setattr(machine, "TRIAL", "tc qdisc add dev lo root nosuch")
-    found = doctor.boots()
+    found = local.boots()
     assert found.verdict == "wrong" and "nosuch" in found.text
     shutil.rmtree(Path(re.search(r"see (\S+)", found.text)[1]).parent)
     with pytest.raises(TollwayError, match="command fails there: .*nosuch"):
-        cli.command_lab(cli.parser().parse_args(["lab", "info"]))
+        command_lab(cli.parser().parse_args(["lab", "info"]))
     said = capsys.readouterr().out
     assert "boots" not in said and "image" in said
 
 
 def test_doctor_says_that_the_lab_is_not_built(tmp_path, monkeypatch):
-    from tollwaylib import doctor
+    from tollwaylib.doctor import local
 
     monkeypatch.setenv("TOLLWAY_CACHE", str(tmp_path))
-    assert doctor.boots().verdict == "note"
+    assert local.boots().verdict == "note"
 
 
 def test_watchdog_of_real_time(tmp_path, no_traces):

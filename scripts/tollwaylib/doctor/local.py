@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """`tollway doctor`: what is missing on this machine, and how to get it; with
---peer, whether congestion notification works from end to end (live.py).
+--peer, whether congestion notification works from end to end (diagnose.py).
 
 Nothing here needs more than Python itself."""
 
@@ -9,12 +9,13 @@ import shutil
 import sys
 from pathlib import Path
 
-from . import live, programs
-from .errors import TollwayError
-from .kernels.usermode import find_source, is_built
-from .paths import TOP
-from .places.machine import Lab
-from .words import Parser, check_file, file_name, number, plain
+from .. import programs
+from ..errors import TollwayError
+from ..kernels.usermode import find_source, is_built
+from ..paths import TOP
+from ..places.machine import Lab
+from ..words import Parser, check_file, file_name, number, plain
+from . import diagnose, finding, observe
 
 LONGEST_LOOK_S = 3600
 # What the tests need is all that there is here.
@@ -43,21 +44,22 @@ def findings():
 
 
 def boots():
-    """live.Finding: does the lab boot, if it is built?"""
+    """finding.Finding: does the lab boot, if it is built?"""
     try:
         if not is_built():
-            return live.Finding("lab", "note", "the lab is not built yet, so "
-                                "whether it boots is not known", "make lab")
+            return finding.Finding("lab", "note",
+                                   "the lab is not built yet, so "
+                                   "whether it boots is not known", "make lab")
         seconds = Lab().try_boot()
     except TollwayError as error:
-        return live.Finding("lab", "wrong", str(error))
-    return live.Finding("lab", "ok", f"the lab boots ({seconds:.1f} s)")
+        return finding.Finding("lab", "wrong", str(error))
+    return finding.Finding("lab", "ok", f"the lab boots ({seconds:.1f} s)")
 
 
 def machine():
-    """[live.Finding] of findings(), and of the lab if it has what it needs."""
-    found = [live.Finding("machine", "ok" if there else "missing", what,
-                          "" if there else remedy)
+    """[finding.Finding] of findings(), and of the lab if it has what it needs."""
+    found = [finding.Finding("machine", "ok" if there else "missing", what,
+                             "" if there else remedy)
              for what, there, remedy in findings()]
     lacks = programs.missing(programs.BUILD, programs.KERNEL, programs.LAB)
     return found if lacks or not found[-1].verdict == "ok" else \
@@ -83,11 +85,11 @@ def main(arguments):
     if arguments.as_json not in (None, "-"):
         check_file(arguments.as_json)
     if arguments.peer is not None:
-        seen = live.observe(arguments.peer, arguments.seconds)
-        found = live.judge(seen)
-        text = live.text_of(found)
+        seen = observe.observe(arguments.peer, arguments.seconds)
+        found = diagnose.judge(seen)
+        text = finding.text_of(found)
     else:
-        seen, found = {"schema": live.SCHEMA}, machine()
+        seen, found = {"schema": finding.SCHEMA}, machine()
         text = "\n".join(f"{one.verdict:8}{one.text}" +
                          (f": {one.remedy}" if one.remedy else "")
                          for one in found)
@@ -96,10 +98,10 @@ def main(arguments):
     if arguments.as_json != "-":
         print(text)
     if arguments.as_json == "-":
-        print(live.json_of(seen, found))
+        print(finding.json_of(seen, found))
     elif arguments.as_json:
-        Path(arguments.as_json).write_text(live.json_of(seen, found) + "\n")
-    return 0 if live.well(found) else 1
+        Path(arguments.as_json).write_text(finding.json_of(seen, found) + "\n")
+    return 0 if finding.well(found) else 1
 
 
 def entry():
