@@ -11,26 +11,28 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
-from tollwaylib import case_jobs, experiments, experiments_any  # noqa: E402
-from tollwaylib import files, published  # noqa: E402
+from tollwaylib import files, papers  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.experiments import jobs, plan, published  # noqa: E402
+from tollwaylib.experiments import workload  # noqa: E402
 from tollwaylib.guest import topologies  # noqa: E402
+from tollwaylib.papers.any_rate import JOIN, LEAVE, VARIANTS  # noqa: E402
 from tollwaylib.report import charts, rendering, tables  # noqa: E402
 from tollwaylib.report.page import write_report  # noqa: E402
 from tollwaylib.results import aggregate, analysis, metrics  # noqa: E402
 from tollwaylib.results import schema  # noqa: E402
 from tollwaylib.theory import fluid, measures  # noqa: E402
 
-NAMES = [name for name, experiment in experiments.EXPERIMENTS.items()
+NAMES = [name for name, experiment in papers.EXPERIMENTS.items()
          if experiment.cases]
 BENCHES = [f"pp-bench-{number}" for number in range(1, 10)]
 
 
 def job(name, cc="pp", aqm="fq_rr", words=(), duration_s=None, seed=1):
-    experiment = experiments.get(name)
-    values = experiments.parse_settings(experiment, words, cc, aqm)
-    return experiments.job(experiment, cc, aqm, values,
-                           duration_s or experiment.duration_s, seed)
+    experiment = papers.get(name)
+    values = plan.parse_settings(experiment, words, cc, aqm)
+    return jobs.job(experiment, cc, aqm, values,
+                    duration_s or experiment.duration_s, seed)
 
 
 def case_of(made, name):
@@ -206,8 +208,8 @@ def test_bounds_and_published_values_are_for_packet_pair_alone():
 
 @pytest.mark.parametrize("paper", ["pp94", "mk94"])
 def test_published_values_name_what_is_measured(paper):
-    data = files.load_json(HERE.parent / "scripts/tollwaylib/data" /
-                           f"published_{paper}.json")["experiments"]
+    data = files.load_json(HERE.parent / "scripts/tollwaylib/papers" /
+                           f"{paper}.json")["experiments"]
     for name, parts in data.items():
         made = job(name)
         keys = {spec["key"] for spec in made["metrics"]}
@@ -224,8 +226,8 @@ def test_published_values_name_what_is_measured(paper):
 
 
 def test_bounds_of_issue_4_are_in_the_data():
-    data = files.load_json(HERE.parent / "scripts/tollwaylib/data"
-                           / "published_pp94.json")["experiments"]
+    data = files.load_json(HERE.parent / "scripts/tollwaylib/papers"
+                           / "pp94.json")["experiments"]
 
     def values(number):
         return [entry["value"] for part in data[f"pp-bench-{number}"]
@@ -280,8 +282,8 @@ def test_variances_of_table_13():
     found = numbers_of("pp-bench-7")
     assert [one["value"] for one in found.values()
             if one["metric"] == "variance"] == [8.5, 7.9, 19.5, 26.8, 134]
-    assert case_jobs.BENCH_RTT_MS == 44 and \
-        experiments.get("pp-bench-7").defaults["repeats"] > 1
+    assert workload.BENCH_RTT_MS == 44 and \
+        papers.get("pp-bench-7").defaults["repeats"] > 1
 
 
 def test_bounds_of_laws_are_those_of_the_laws():
@@ -414,7 +416,7 @@ def test_buffers_hold_what_is_in_flight():
 def test_changes_of_any_rate():
     made = any_rate()
     join, leave = (case_of(made, name)["flows"] for name in (
-        experiments_any.JOIN, experiments_any.LEAVE))
+        JOIN, LEAVE))
     assert [flow["start_s"] for flow in join] == [0] * 9 + [8]
     assert all(flow["stop_s"] == 30 for flow in join)
     assert [flow["stop_s"] for flow in leave] == [8] * 5 + [30] * 5
@@ -438,7 +440,7 @@ def test_bounds_of_any_rate_are_those_of_the_issue():
         **usual, "delay_mean_ms": ("<=", 4 + 0.24224),
         "delay_p99_ms": ("<=", 9), "start_ms": ("<=", 200)}
     assert found["100 Mb/s, 20 ms, 36 flows"]["start_ms"] == ("<=", 20)
-    for name in (experiments_any.JOIN, experiments_any.LEAVE):
+    for name in (JOIN, LEAVE):
         assert found[name] == {"settled_s": ("<=", 1.0)}
     # With another target, too.
     assert max(bound["value"] for bound in any_rate(
@@ -446,7 +448,7 @@ def test_bounds_of_any_rate_are_those_of_the_issue():
         == 90
 
 
-@pytest.mark.parametrize("variant", experiments_any.VARIANTS)
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_rivals_at_any_rate(variant):
     made = any_rate(variant.cc, variant.aqm)
     assert bool(made["bounds"]) == (variant.name == "sbrm-delay")
@@ -733,7 +735,7 @@ def test_verdicts_on_published_values():
 def test_benchmarks_have_a_variant_that_begins_with_a_pair():
     """PP94 sends two packets at first, and Linux ten."""
     for number in range(1, 10):
-        experiment = experiments.get(f"pp-bench-{number}")
+        experiment = papers.get(f"pp-bench-{number}")
         (paper,) = [variant for variant in experiment.variants
                     if variant.settings.get("setup") == "paper"]
         ours, theirs = (job(experiment.name, words=words)["parameters"]
@@ -741,9 +743,9 @@ def test_benchmarks_have_a_variant_that_begins_with_a_pair():
         assert (paper.cc, paper.aqm) == ("pp", "fq_rr")
         assert (ours["initial"], theirs["initial"]) == (0, 2)
         # Asked for the paper's alone, rivals and our own are left out.
-        values = experiments.parse_settings(experiment, ["setup=paper"],
-                                            "pp", "fq_rr")
-        assert [variant.name for variant in experiments.variants(
+        values = plan.parse_settings(experiment, ["setup=paper"],
+                                     "pp", "fq_rr")
+        assert [variant.name for variant in plan.variants(
             experiment, values)] == ["pp-fq_rr"]
 
 
@@ -888,9 +890,9 @@ def test_curves_of_one_result_are_its_series(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("name", BENCHES)
 def test_rivals_run_the_same_scenario(name):
-    experiment = experiments.get(name)
+    experiment = papers.get(name)
     names = [(variant.cc, variant.aqm) for variant in
-             experiments.variants(experiment, experiments.parse_settings(
+             plan.variants(experiment, plan.parse_settings(
                  experiment, [])) if not variant.settings]
     assert names == [("pp", "fq_rr"), ("cubic", "fq_rr"), ("bbr", "fq_rr"),
                      ("reno", "fq_rr"), ("cubic", "fq_codel"),

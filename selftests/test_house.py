@@ -13,7 +13,7 @@ from pathlib import Path
 import full
 import pytest
 
-from tollwaylib import VERSION as OUR_VERSION, experiments, programs, progress
+from tollwaylib import VERSION as OUR_VERSION, papers, programs, progress
 from tollwaylib.doctor import local
 from tollwaylib.kernels import usermode
 
@@ -267,7 +267,7 @@ def test_every_option_and_parameter_is_in_the_manual():
         options = re.findall(r"(?<!\w)--[a-z][a-z-]+", done.stdout)
         for option in set(options) - {"--help"}:
             assert option in text, f"{command} {option}"
-    for experiment in experiments.EXPERIMENTS.values():
+    for experiment in papers.EXPERIMENTS.values():
         assert experiment.name in text
         for name, (default, *_) in experiment.parameters().items():
             assert re.search(rf"^\.BR? {name}\b", text, re.M), name

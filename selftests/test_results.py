@@ -10,12 +10,13 @@ import sys
 import pytest
 
 HERE = pathlib.Path(__file__).parent
-PUBLISHED = HERE.parent / "scripts/tollwaylib/data/published_cp05.json"
+PUBLISHED = HERE.parent / "scripts/tollwaylib/papers/cp05.json"
 sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 
 import synthetic  # noqa: E402
-from tollwaylib import experiments, files, published  # noqa: E402
+from tollwaylib import files, papers  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.experiments import published  # noqa: E402
 from tollwaylib.report import tables  # noqa: E402
 from tollwaylib.results import aggregate, analysis, schema  # noqa: E402
 from tollwaylib.results import verdicts  # noqa: E402
@@ -465,7 +466,7 @@ def test_a_rival_that_does_better_differs(as_published, utilization, own,
 
 def test_rivals_are_those_of_the_papers():
     """What a paper compares its own proposals with, and nothing else."""
-    rivals = {tuple(row["pairs"][0]) for name in experiments.EXPERIMENTS
+    rivals = {tuple(row["pairs"][0]) for name in papers.EXPERIMENTS
               for part in published.parts(name) for row in part["rows"]
               if row.get("rival")}
     assert rivals == {("reno", "pfifo"), ("reno", "red"), ("reno", "sbrm"),
@@ -491,7 +492,7 @@ def test_reasons_are_given_for_what_does_not_hold():
 def test_every_reason_is_about_something():
     data = json.loads(PUBLISHED.read_text())
     for reason in data["reasons"]:
-        experiment = experiments.get(reason["experiment"])
+        experiment = papers.get(reason["experiment"])
         names = [bound["name"] for _, group in experiment.bounds
                  for bound in group]
         names += [bound["name"] for variant in experiment.variants

@@ -381,7 +381,8 @@ def test_host_says_what_is_missing(tmp_path):
     ({"traffic": "iperf3"}, "iperf3 (package iperf3)")])
 def test_missing_programs_are_named_before_the_run(options, program, tmp_path,
                                                    monkeypatch):
-    from tollwaylib import SBIN, add_sbin, experiments
+    from tollwaylib import SBIN, add_sbin
+    from tollwaylib.papers import cp05 as experiments
     from tollwaylib.errors import TollwayError
     from tollwaylib.runs import runner
 

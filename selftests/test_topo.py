@@ -10,8 +10,9 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
-from tollwaylib import experiments  # noqa: E402
+from tollwaylib import papers  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.experiments import jobs, plan  # noqa: E402
 from tollwaylib.guest import links, run, topologies  # noqa: E402
 from tollwaylib.guest.run import CaseRun, Run  # noqa: E402
 
@@ -35,10 +36,10 @@ class FakeNode:
 def built_run(name, *words, cc=None):
     """A CaseRun of an experiment with a network whose interfaces know what they
     are, and nothing else."""
-    experiment = experiments.get(name)
+    experiment = papers.get(name)
     cc, aqm = cc or experiment.cc, experiment.aqm
-    values = experiments.parse_settings(experiment, words, cc, aqm)
-    job = experiments.job(experiment, cc, aqm, values, experiment.duration_s, 1)
+    values = plan.parse_settings(experiment, words, cc, aqm)
+    job = jobs.job(experiment, cc, aqm, values, experiment.duration_s, 1)
     made = CaseRun(dict(job, out_dir="/x", bin_dir="/x"))
     kind, parameters = made.job["topology"]
     made.topo = topologies.topology(kind)(aqm=made.job["aqm"], **parameters)

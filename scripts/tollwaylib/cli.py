@@ -7,14 +7,15 @@ import sys
 from . import VERSION
 from .commands.lab import command_lab
 from .commands.run import command_list, command_run
+from .components import AQMS
 from .doctor import local
 from .ends import HOLDS as EXIT_HOLDS
+from .experiments.parameters import CHOICES
 from .kernels import compatibility
 from .kernels.usermode import FLAVOURS
 from .places.qemu import DEBUG
 from .report import summary
 from .report.page import write
-from .settings import AQMS, CHOICES
 from .words import (LARGEST_SEED, LONGEST_S, MOST_RUNS, Parser, file_name,
                     number, path, plain)
 

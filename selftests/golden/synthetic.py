@@ -14,7 +14,7 @@ import sys
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent.parent / "scripts"))
 
-from tollwaylib import published  # noqa: E402
+from tollwaylib.experiments import published  # noqa: E402
 from tollwaylib.results import analysis  # noqa: E402
 
 CAPACITY_BPS = 96_000_000

@@ -4,7 +4,8 @@
 import pytest
 from conftest import checks_of, run_check
 
-from tollwaylib import experiments
+from tollwaylib import papers
+from tollwaylib.experiments import jobs, plan
 
 GUEST_SCRIPT = "guest_calibration.py"
 # Settings of the double bottleneck, for each of which the guest gets a job.
@@ -16,10 +17,10 @@ pytestmark = pytest.mark.lab
 
 def given():
     """{settings: job}."""
-    experiment = experiments.get("double-bottleneck")
-    return {words: experiments.job(
+    experiment = papers.get("double-bottleneck")
+    return {words: jobs.job(
         experiment, "sbrm", "sbrm",
-        experiments.parse_settings(experiment, words.split()), 3, 1)
+        plan.parse_settings(experiment, words.split()), 3, 1)
         for words in SETTINGS}
 
 

@@ -4,9 +4,11 @@
 import shlex
 from pathlib import Path
 
-from .. import experiments
+from .. import papers
+from ..components import aqm_words
 from ..ends import HOLDS as EXIT_HOLDS, MISSED as EXIT_MISSED
 from ..errors import TollwayError
+from ..experiments import jobs, plan
 from ..places.host import HostPlace
 from ..places.lab import LabPlace
 from ..places.machine import Lab, print_line
@@ -15,7 +17,6 @@ from ..progress import Progress
 from ..report import terminal
 from ..results.verdicts import all_hold
 from ..runs import runner
-from ..settings import aqm_words
 from ..words import check_file, visible
 
 # Real time that the smoke set may take on a busy machine, s.
@@ -42,7 +43,7 @@ def command_smoke(arguments):
 
 def command_list():
     """List the experiments."""
-    for experiment in experiments.EXPERIMENTS.values():
+    for experiment in papers.EXPERIMENTS.values():
         print(f"{experiment.name}\n    {experiment.title}.\n"
               f"    Reproduces {experiment.reproduces}.")
     print("smoke\n    Do the modules work on a kernel? With --on qemu: on a "
@@ -54,7 +55,7 @@ def command_run(arguments, words):
     """Run an experiment, or all variants of one that compares."""
     if arguments.experiment == "smoke":
         return command_smoke(arguments)
-    experiment = experiments.get(arguments.experiment)
+    experiment = papers.get(arguments.experiment)
     given = [f"scale={arguments.scale}"] if arguments.scale else []
     given += arguments.settings
     out_dir = (arguments.out or
@@ -63,10 +64,10 @@ def command_run(arguments, words):
     if experiment.only_compares and chosen:
         raise TollwayError(f"{experiment.name} compares its own sources "
                            "and queues: it takes no --cc and no --aqm")
-    values = experiments.parse_settings(experiment, given, with_setup=False)
+    values = plan.parse_settings(experiment, given, with_setup=False)
     if not arguments.out and values["setup"] == "paper":
         out_dir /= "paper"
-    variants = () if chosen else experiments.variants(experiment, values)
+    variants = () if chosen else plan.variants(experiment, values)
     if variants:
         if not arguments.out and "model" in values:
             out_dir /= f"compared-{values['model']}"
@@ -83,8 +84,8 @@ def command_run(arguments, words):
             out_dir /= "-".join(word.replace("/", "_")
                                 for word in (cc, *aqm.split()))
         runs = [(cc, aqm, given, out_dir, None)]
-    checked = [(cc, aqm, experiments.parse_settings(experiment, settings, cc,
-                                                    aqm), place, variant)
+    checked = [(cc, aqm, plan.parse_settings(experiment, settings, cc,
+                                             aqm), place, variant)
                for cc, aqm, settings, place, variant in runs]
     for cc, aqm, values, _, variant in checked:
         check_run(arguments, experiment, cc, aqm, values, variant)
@@ -108,8 +109,8 @@ def check_run(arguments, experiment, cc, aqm, values, variant):
         raise TollwayError(
             f"--duration {duration_s:g}: it must be longer than the warm-up of "
             f"{values['warmup_s']:g} s (--set warmup_s=...)")
-    experiments.job(experiment, cc, aqm, values, duration_s, arguments.seed,
-                    variant)
+    jobs.job(experiment, cc, aqm, values, duration_s, arguments.seed,
+             variant)
 
 
 def run_once(arguments, words, experiment, cc, aqm, values, out_dir,

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from .. import errors, programs
+from ..components import CC_MODULES, OURS, QDISC_MODULES
 from ..errors import TollwayError
 from ..kernels import build
 from ..paths import TOP
@@ -29,13 +30,6 @@ PARTS = (
      "action mirred egress redirect dev lo",
      "packets cannot be redirected (modprobe cls_matchall act_mirred)"),
 )
-# Congestion controls and qdiscs of modules that are not named after them. All
-# others are in tcp_NAME and sch_NAME.
-CC_MODULES = {**{name: "tcp_sbrm" for name in ("sbrm", "rm", "rem", "cp")},
-              "ppx": "tcp_pp"}
-QDISC_MODULES = {"pfifo": "sch_fifo", "bfifo": "sch_fifo",
-                 "ingress": "sch_ingress", "clsact": "sch_ingress"}
-OURS = ("tcp_sbrm", "tcp_pp", "sch_sbrm", "sch_fq_rr")
 
 
 def remedy(module):

@@ -11,7 +11,7 @@ from ..results.published import reasons
 from .rendering import Table
 
 _NONE = "-"
-# How data/published_cp05.json names the column that comparisons quote.
+# How papers/cp05.json names the column that comparisons quote.
 _MEAN_UTILISATION = "mean core link utilisation"
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the papers published, beside what was measured."""
 
-from .. import published
+from ..experiments import published
 from . import fields
 from .fields import look_up, mean_of
 from .measurements import EPSILON

@@ -10,8 +10,9 @@ import shutil
 import subprocess
 import sys
 
-from .. import experiments, files, programs
+from .. import files, programs
 from ..errors import RefusedError, TollwayError
+from ..experiments import jobs as experiments
 from ..paths import TOP
 from ..progress import Progress
 from ..results import analysis, schema

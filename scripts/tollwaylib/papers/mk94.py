@@ -3,9 +3,9 @@
 
 from dataclasses import replace
 
-from .case_jobs import LOADS, OURS, RIVALS, SOURCES, flow_of
-from .experiment import Case, CaseExperiment, case_bound, metric
-from .theory import fluid
+from ..experiments.description import Case, CaseExperiment, case_bound, metric
+from ..experiments.workload import LOADS, OURS, RIVALS, SOURCES, flow_of
+from ..theory import fluid
 
 # MK94 section 2.
 OVERLOAD_MBIT, OVERLOAD_ACCESS_MBIT = 8.0952, 80.952

@@ -4,7 +4,7 @@
 from dataclasses import dataclass, field
 from typing import Callable
 
-from .settings import COMMON, SPECIAL
+from .parameters import COMMON, SPECIAL
 
 # Parameters of the HTTP model's users.
 _USERS = {"off_s": (0.5, 0.0, 3600.0, "s between the pages of a user, mean")}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the papers published, from data/published_*.json.
+"""What the papers published, from papers/*.json.
 
 A part of an experiment is a table's network: the links, flows and parameters
 that a run must share with it to be compared at all. A row of it is one source
@@ -11,17 +11,17 @@ its own proposals with.
 import functools
 import pathlib
 
-from .errors import TollwayError
-from .files import load_json
+from ..errors import TollwayError
+from ..files import load_json
 
-_DATA = pathlib.Path(__file__).parent / "data"
+_DATA = pathlib.Path(__file__).parents[1] / "papers"
 
 
 @functools.lru_cache(maxsize=None)
 def _all():
     """Parts by experiment, and reasons, of all papers."""
     found = {"experiments": {}, "reasons": []}
-    for path in sorted(_DATA.glob("published_*.json")):
+    for path in sorted(_DATA.glob("*.json")):
         data = load_json(path)
         for name, parts in data["experiments"].items():
             found["experiments"].setdefault(name, []).extend(parts)

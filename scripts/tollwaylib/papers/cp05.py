@@ -2,13 +2,8 @@
 """The experiments: topology, flows, schedule, bounds. One description each,
 whatever place they run at. What the papers published is in data/."""
 
-from . import (case_jobs, experiments_any, experiments_bench, experiments_mk,
-               experiments_pp, published)
-from .errors import TollwayError
-from .experiment import Experiment, Variant
-from .experiment import against as _against, bound as _bound
-from .settings import (ECHOED, PRICED, PRIORITIES, aqm_words, known_aqm, parse,
-                       sysctls)
+from ..experiments.description import (Experiment, Variant,
+                                       against as _against, bound as _bound)
 
 
 _SBRM = ("sbrm+sbrm", "direct", "log")
@@ -241,7 +236,7 @@ _STEADY = (("A", 1, 1), ("B", 1, 2), ("C", 1, 4), ("D", 2, 1), ("E", 4, 1),
            ("F", 1, 2), ("G", 1, 1))
 
 
-CP05 = (
+EXPERIMENTS = (
     Experiment(
         name="double-bottleneck",
         title="Rate allocation over two bottlenecks",
@@ -401,144 +396,3 @@ CP05 = (
                 _bound("mean queue against Table 5.5.1",
                        "steady_state.max_queue_error", "<=", 0.05))),)),
 )
-
-EXPERIMENTS = {experiment.name: experiment for experiment in (
-    *CP05, *experiments_pp.EXPERIMENTS, *experiments_bench.EXPERIMENTS,
-    *experiments_pp.VIDEO, *experiments_mk.EXPERIMENTS, *experiments_pp.BEYOND,
-    *experiments_any.EXPERIMENTS)}
-
-
-def get(name):
-    """The Experiment of that name; TollwayError with the names there are."""
-    if name not in EXPERIMENTS:
-        raise TollwayError(f"there is no experiment {name}: tollway list names "
-                           f"{', '.join(EXPERIMENTS)}")
-    return EXPERIMENTS[name]
-
-
-def parse_settings(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
-    """{name: value} from a list of "name=value", see settings.parse()."""
-    return parse(experiment, words, cc, aqm, with_setup)
-
-
-def variants(experiment, values):
-    """The variants of a model or setup, or those that `simulations` names;
-    none where one run without them is what there is."""
-    if not experiment.only_compares:
-        found = tuple(variant for variant in experiment.variants
-                      if variant.model in (values.get("model"),
-                                           values["setup"]))
-        if values["setup"] == "ours":
-            return found
-        # Of rivals that no paper had there is nothing to run.
-        return tuple(variant for variant in found
-                     if "setup" not in variant.settings and published.rows(
-                         experiment.name, variant.cc, known_aqm(variant.aqm),
-                         values))
-    text = values["simulations"]
-    if text == "all":
-        return experiment.variants
-    numbers = {variant.name.lstrip("0"): variant
-               for variant in experiment.variants}
-    unknown = [word for word in text.split(",") if word not in numbers]
-    if unknown:
-        raise TollwayError(f"--set simulations={text}: {unknown[0]!r} is not "
-                           f"a number from 1 to {len(numbers)}")
-    return tuple(numbers[word] for word in dict.fromkeys(text.split(",")))
-
-
-def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
-    """Everything guest.run.Run needs, but the directories (dict).
-
-    variant: the Variant that is run, if it is one.
-    """
-    if experiment.cases:
-        return case_jobs.job(experiment, cc, aqm, values, duration_s,
-                                  seed, variant)
-    priced = cc in PRICED
-    least = min(weight for _, weight in experiment.classes)
-    wtp_of = {weight: round(values["wtp"] * weight / least)
-              for _, weight in experiment.classes}
-    wtps = sorted(wtp_of.values())
-    priorities = sorted(PRIORITIES)
-    flows, per_class = [], values["flows_per_class"]
-    for start_s, stop_s in periods(experiment.schedule, duration_s):
-        for path, weight in experiment.classes:
-            wtp = wtp_of[weight]
-            for _ in range(per_class):
-                flows.append({
-                    "id": len(flows) + 1, "path": path, "cc": cc,
-                    "wtp": wtp if priced else None,
-                    "priority": priorities[wtps.index(wtp)] if priced else 0,
-                    "start_s": start_s, "stop_s": stop_s})
-                if values.get("model") == "http":
-                    flows[-1]["words"] = user_words(
-                        values, seed * case_jobs.SEEDS_APART + len(flows))
-    schedule = [{"t_s": t, "factor": factor}
-                for t, factor in experiment.schedule if t < duration_s]
-    return {
-        "experiment": experiment.name,
-        "topology": [experiment.topology, {
-            "packet_bytes": values["packet_bytes"],
-            "rate_bps": int(values["rate_mbit"] * 1e6),
-            "edge_bps": int(values["edge_mbit"] * 1e6)}],
-        "aqm": aqm_words(aqm, values),
-        "parameters": dict(values, cc=cc, aqm=known_aqm(aqm),
-                           duration_s=duration_s,
-                           wtp=wtps if priced else None,
-                           **({"variant": variant.name} if variant else {})),
-        "schedule": schedule if len(experiment.schedule) > 1 else None,
-        "steady_state": experiment.steady_state and
-        traits(cc, aqm, values).issuperset({"sbrm+sbrm"}),
-        "bounds": [bound for bound in bounds(experiment, cc, aqm, values)
-                   if _is_measured(bound, len(schedule))]
-        + list(variant.bounds if variant else ()),
-        "flows": flows, "seed": seed,
-        "sink_cc": cc if cc in ECHOED or cc not in PRICED else None,
-        "sysctls": sysctls(cc, values, wtps),
-        # JSON has no numbers as keys.
-        "tos": {str(priority): tos for priority, tos in PRIORITIES.items()},
-    }
-
-
-def user_words(values, seed):
-    """What a flow file says of a user of the HTTP model."""
-    return f"pages=http off=exp:{values['off_s']:g} seed={seed}"
-
-
-def periods(schedule, duration_s):
-    """[(start s, stop s)] in which one copy of the flows runs, by copies."""
-    edges = [edge for edge in schedule if edge[0] < duration_s]
-    edges.append((duration_s, 0))
-    found = []
-    for copy in range(max(factor for _, factor in edges)):
-        start_s = None
-        for t, factor in edges:
-            if start_s is None and factor > copy:
-                start_s = t
-            elif start_s is not None and factor <= copy:
-                found.append((start_s, t))
-                start_s = None
-    return found
-
-
-def traits(cc, aqm, values):
-    """The names by which bounds say where they hold."""
-    return {f"{cc}+{known_aqm(aqm)}", values["source"], values["estimator"],
-            values.get("scale"), values.get("model"), values["setup"],
-            "young" if values["kappa_young"] > 0 else None}
-
-
-def bounds(experiment, cc, aqm, values):
-    """The bounds that hold for a combination."""
-    there = traits(cc, aqm, values)
-    return [bound for names, group in experiment.bounds
-            if there.issuperset(names) for bound in group]
-
-
-def _is_measured(bound, intervals):
-    """Does a run of so many intervals have what a bound is on?"""
-    kind, _, rest = bound["metric"].partition(".")
-    index = rest.partition(".")[0]
-    return not (kind == "intervals" and index.isdigit()
-                and int(index) >= intervals)

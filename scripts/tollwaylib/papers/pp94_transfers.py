@@ -5,10 +5,11 @@ The figures are lost: what was worked back is said where it is used
 (ALGORITHMS.md 5).
 """
 
-from .case_jobs import (AS_PUBLISHED, BENCH_RTT_MS, MIRRORED, RIVALS,
-                        TCP_HEADER_BYTES, capacity_pps, flow_of, one_link,
-                        with_optima)
-from .experiment import Case, CaseExperiment, metric
+from ..experiments.description import Case, CaseExperiment, case_bound, metric
+from ..experiments.workload import (AS_PUBLISHED, BENCH_RTT_MS, MIRRORED, OURS,
+                                    PIPE_PKTS, RIVALS, TCP_HEADER_BYTES,
+                                    capacity_pps, flow_of, one_link,
+                                    with_optima)
 
 # PP94 9.4, Figure 23, and the round trip that its optima have.
 BENCH_MBIT, BENCH_ACCESS_MBIT = 40.0, 200.0
@@ -194,6 +195,38 @@ def _bench(number, title, table, cases, shape, roles=("primary",),
                                                ("queue", "transfer")))
 
 
+VIDEOS, VIDEO_CROSSES = 8, 8
+FRAME_S = 0.04
+# A whole share of the link for each, and what a coder cannot go below.
+VIDEO_MOST_BPS, VIDEO_LEAST_BPS = 5e6, 4e5
+
+
+def _video_cases(_values):
+    """Eight coders over the bottleneck of the benchmarks, and eight transfers
+    that come for 4 s each: the share of a coder falls to a half and rises."""
+    cases = []
+    for name in ("adaptive", "constant"):
+        flows = []
+        for number in range(1, VIDEOS + 1):
+            words = (f"rate={int(VIDEO_MOST_BPS)} "
+                     f"size={int(VIDEO_MOST_BPS * FRAME_S / 8)} "
+                     f"overhead=0 seed={number}")
+            if name == "adaptive":
+                words += f" floor={int(VIDEO_LEAST_BPS)}"
+            # Coders do not all begin a frame at the same moment.
+            flows.append(flow_of(number, FRAME_S * number / VIDEOS,
+                                 role="video", words=words))
+        flows += [flow_of(number, start_s, role="cross", stop_s=start_s + 4.0,
+                          name=f"{number}.{start_s:g}")
+                  for start_s in (4.0, 12.0)
+                  for number in range(VIDEOS + 1,
+                                      VIDEOS + VIDEO_CROSSES + 1)]
+        cases.append(Case(name, tuple(flows), 20.0, classes=True,
+                          **{**BENCH_SAMPLES, "sample_ms": 10,
+                             "queue_us": 10000}))
+    return cases
+
+
 EXPERIMENTS = (
     _bench(1, "Slow changes of the cross traffic", 7,
            _bench_cases(BENCH_RTT_MS / 1000), bench_shape(CROSSES + 1)),
@@ -221,4 +254,37 @@ EXPERIMENTS = (
            roles=("near", "far"),
            # One round trip's worth of the longer one.
            defaults={"buffer": 202}),
+    CaseExperiment(
+        name="pp-video", title="Coders that read the rate they may send",
+        reproduces="PP94 9.5", topology="Confluence", classes=(),
+        duration_s=20.0, defaults={**BENCH_DEFAULTS, "buffer": PIPE_PKTS},
+        variants=RIVALS, cc="pp", aqm="fq_rr", cases=_video_cases,
+        shape=bench_shape(VIDEOS + VIDEO_CROSSES),
+        metrics=(
+            metric("rate_mbit", "frame_rate_mbit", "rate of a coder [Mbit/s]",
+                   2, role="video"),
+            metric("delay_p50_ms", "frame_delay_ms", "frame there after [ms]",
+                   1, role="video", part=0.5),
+            metric("delay_p99_ms", "frame_delay_ms",
+                   "99th percentile [ms]", 1, role="video", part=0.99),
+            metric("losses", "loss_part", "packets sent again [%]", 2,
+                   role="video"),
+            metric("jain", "jain", "Jain of rates", 3, role="video",
+                   from_rtt=20),
+            metric("utilization", "utilization", "utilisation [%]", 1,
+                   link="R1", from_rtt=20),
+            metric("drops", "drops", "drops", 0)),
+        bounds=((OURS, lambda values: [
+            # The paper shows pictures alone: what keeps quality is that nothing
+            # is lost or late (a frame is coded for at most a quarter second).
+            case_bound("packets of a coder sent again", "adaptive", "losses",
+                       "<=", 0.01),
+            case_bound("99th percentile of a frame, ms", "adaptive",
+                       "delay_p99_ms", "<=", 250),
+            case_bound("the same beside constant coders", "adaptive",
+                       "delay_p99_ms", "<=", 1.0, of_case="constant"),
+            case_bound("utilisation", "adaptive", "utilization", ">=",
+                       0.9)]),),
+        pictures=(("frames", "adaptive"), ("frames", "constant"),
+                  ("queue", "adaptive"))),
 )

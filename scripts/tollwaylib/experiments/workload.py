@@ -9,11 +9,8 @@ from then, and a handshake would add a round trip to it. The optimum of a
 transfer is theory.fluid_completions().
 """
 
-from .errors import TollwayError
-from .experiment import Variant
-from .settings import (ECHOED, PACKET_PAIR, PRICED, aqm_words, known_aqm,
-                       packet_pair_sysctls, sysctls)
-from .theory import fluid
+from ..theory import fluid
+from .description import Variant
 
 TCP_HEADER_BYTES = 40
 UDP_HEADER_BYTES = 28
@@ -109,99 +106,12 @@ def produced(values, rate_bps, seed, on_s=None, off_s=None, closed=False):
 
 # --- jobs ------------------------------------------------------------------
 
-def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
-    """Everything guest.run.CaseRun needs, but the directories (dict).
-
-    Arguments as for experiments.job(); duration_s: no case is longer.
-    """
-    cases = [_case_job(experiment, case, cc, aqm, values, duration_s, seed)
-             for case in experiment.cases(values)
-             if values["only"] in case.name]
-    if not cases:
-        raise TollwayError(f"--set only={values['only']}: {experiment.name} "
-                           f"has no such case")
-    return {
-        "experiment": experiment.name,
-        "topology": [experiment.topology, _network(experiment, values)],
-        "aqm": _words(aqm, values),
-        "parameters": dict(values, cc=cc, aqm=known_aqm(aqm),
-                           duration_s=duration_s,
-                           wtp=[values["wtp"]] if cc in PRICED else None,
-                           **({"variant": variant.name} if variant else {})),
-        "cases": cases, "flows": [],
-        "virtual_s": sum(case["duration_s"] + 5 for case in cases),
-        "metrics": list(experiment.metrics),
-        "x_title": experiment.x_title,
-        "pictures": [list(picture) for picture in experiment.pictures],
-        "bounds": [bound for names, make in experiment.bounds
-                   if {f"{cc}+{known_aqm(aqm)}"}.issuperset(names)
-                   for bound in make(values)],
-        "seed": seed, "sink_cc": cc if cc in ECHOED else None,
-        "sysctls": _sysctls(experiment, cc, values),
-    }
-
-
-def _network(experiment, values):
-    """Keywords of the topology."""
-    return {"packet_bytes": values["packet_bytes"],
-            "rate_bps": round(values["rate_mbit"] * 1e6),
-            "edge_bps": round(values["edge_mbit"] * 1e6),
-            **experiment.shape(values)}
-
-
-def _words(aqm, values):
-    """tc words; codel and fq_codel have the room of the experiment."""
-    words = aqm_words(aqm, values).split()
-    if words[0] in ("codel", "fq_codel") and "limit" not in words:
-        words[1:1] = ["limit", str(values["buffer"])]
-    return " ".join(words)
-
-
-def _sysctls(experiment, cc, values):
-    """Timestamps would take 12 bytes of each packet."""
-    found = {**sysctls(cc, values, [values["wtp"]]),
-             "net.ipv4.tcp_timestamps": 0, **experiment.sysctls}
-    if cc in PACKET_PAIR:
-        found.update(packet_pair_sysctls(values))
-    return found
-
-
-def _case_job(experiment, case, cc, aqm, values, duration_s, seed):
-    mine = {**values, **case.values}
-    built, network = (_network(experiment, given) for given in (values, mine))
-    whole_s = round(min(case.duration_s, duration_s), 6)
-    flows = []
-    for number, flow in enumerate(case.flows, 1):
-        if flow["start_s"] >= whole_s:
-            continue
-        flows.append({
-            **{key: flow.get(key) for key in ("name", "path", "role",
-                                              "packets", "optimal_s")},
-            "id": number, "start_s": round(flow["start_s"], 6),
-            "stop_s": min(flow.get("stop_s") or whole_s, whole_s),
-            "cc": None if "udp" in flow else flow.get("cc") or cc,
-            "sysctls": flow.get("sysctls", {}),
-            "words": _flow_words(flow, mine, seed)})
-    known = _sysctls(experiment, cc, values)
-    changed = {key: value for key, value in
-               {**_sysctls(experiment, cc, mine), **case.sysctls}.items()
-               if known.get(key) != value}
-    return {"name": case.name, "point": case.point or case.name, "x": case.x,
-            "series": case.series, "rtt_s": case.rtt_s,
-            "aqm": _words(aqm, mine), "sysctls": changed,
-            "values": case.values, "duration_s": whole_s,
-            "sample_ms": case.sample_ms or values["flow_sample_ms"],
-            "queue_us": case.queue_us or values["queue_sample_us"],
-            "classes": case.classes, "wires": case.wires,
-            "network": None if network == built else network,
-            "cc_info": cc in PACKET_PAIR, "flows": flows}
-
 
 # Seeds of one source or user are this far apart from run to run.
 SEEDS_APART = 10**6
 
 
-def _flow_words(flow, values, seed):
+def flow_words(flow, values, seed):
     if "udp" in flow:
         packet_bytes = flow.get("udp_bytes", values["packet_bytes"])
         words = (f"proto=udp rate={int(flow['udp'])} "
@@ -221,3 +131,24 @@ def _flow_words(flow, values, seed):
         made = produced(values, rate_bps, seed * SEEDS_APART + number, on_s,
                          off_s, closed)
     return " ".join(words + ([made] if made else []))
+
+
+def user_words(values, seed):
+    """What a flow file says of a user of the HTTP model."""
+    return f"pages=http off=exp:{values['off_s']:g} seed={seed}"
+
+
+def periods(schedule, duration_s):
+    """[(start s, stop s)] in which one copy of the flows runs, by copies."""
+    edges = [edge for edge in schedule if edge[0] < duration_s]
+    edges.append((duration_s, 0))
+    found = []
+    for copy in range(max(factor for _, factor in edges)):
+        start_s = None
+        for t, factor in edges:
+            if start_s is None and factor > copy:
+                start_s = t
+            elif start_s is not None and factor <= copy:
+                found.append((start_s, t))
+                start_s = None
+    return found

@@ -5,8 +5,9 @@ They are the modules' defaults, and no paper has them. The bounds are what such 
 control should reach anywhere, and stand also where a case is known to miss one.
 """
 
-from .case_jobs import flow_of
-from .experiment import Case, CaseExperiment, Variant, case_bound, metric, panel
+from ..experiments.description import (Case, CaseExperiment, Variant,
+                                       case_bound, metric, panel)
+from ..experiments.workload import flow_of
 
 LINK = "R1"
 RATES_MBIT, RTT_MS, FLOWS = (1, 10, 100, 1000), 20, (1, 4)
