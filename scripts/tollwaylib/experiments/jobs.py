@@ -104,7 +104,7 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
     """
     if experiment.cases:
         return job_of_cases(experiment, cc, aqm, values, duration_s,
-                                      seed, variant)
+                            seed, variant)
     priced = cc in PRICED
     least = min(weight for _, weight in experiment.classes)
     wtp_of = {weight: round(values["wtp"] * weight / least)
