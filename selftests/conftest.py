@@ -23,7 +23,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
-from tollwaylib.programs import add_sbin  # noqa: E402
+from tollwaylib import add_sbin  # noqa: E402
 
 # What is collected after this finds tc, too.
 add_sbin()
@@ -86,24 +86,25 @@ def lab():
     flavour = os.environ.get("TOLLWAY_LAB_FLAVOUR", "plain")
     if flavour == "none":
         pytest.skip("TOLLWAY_LAB_FLAVOUR=none: nothing ran in the lab")
-    from tollwaylib.lab import Lab
-    from tollwaylib.labkernel import Progress
+    from tollwaylib.places.machine import Lab
+    from tollwaylib.progress import Progress
     return Lab(flavour, Progress())
 
 
 class Guest:
     """One boot of the lab that ran the checks of one script."""
 
-    def __init__(self, lab, script, names, out_dir, full=False, limits=None):
+    def __init__(self, lab, script, names, out_dir, full=False, limits=None,
+                 given=None):
         """limits: {"wall_s" or "virtual_s": seconds}, where those of all others
-        will not do."""
+        will not do. given: what the script needs of the host."""
         self.out_dir = out_dir
         self.names = names
         self.failure = None
         self.lines = []
         (out_dir / "checks.json").write_text(json.dumps(
             {"checks": [name for name in names if name not in LOG_CHECKS],
-             "flavour": lab.kernel.flavour, "full": full,
+             "flavour": lab.kernel.flavour, "full": full, "given": given,
              "seed": int(os.environ.get("TOLLWAY_SEED", "1"))}))
         started = time.monotonic()
         self.seconds = {}
@@ -193,7 +194,9 @@ def boot(lab, module, names, tmp_path_factory, full=False):
     """Run checks of a module's GUEST_SCRIPT in a kernel of their own.
 
     The module may have GUEST_LIMITS, {"virtual_s": seconds}, and FULL_LIMITS
-    for the long form.
+    for the long form; and given(), what the script finds in
+    guest_base.SETTINGS["given"], since in the lab there is nothing of the
+    host's part of tollwaylib.
     """
     script = module.GUEST_SCRIPT
     name = Path(script).stem + (f"-full-{names[0]}" if full else "")
@@ -207,7 +210,8 @@ def boot(lab, module, names, tmp_path_factory, full=False):
     for source in getattr(module, "GUEST_FILES", lambda lab: ())(lab):
         (out_dir / Path(source).name).write_bytes(Path(source).read_bytes())
     limits = getattr(module, "FULL_LIMITS" if full else "GUEST_LIMITS", {})
-    return Guest(lab, script, names, out_dir, full, limits)
+    given = getattr(module, "given", lambda: None)()
+    return Guest(lab, script, names, out_dir, full, limits, given)
 
 
 def run_check(guest, check):

@@ -13,8 +13,9 @@ from pathlib import Path
 import full
 import pytest
 
-from tollwaylib import VERSION as OUR_VERSION
-from tollwaylib import doctor, experiments, labkernel, programs
+from tollwaylib import VERSION as OUR_VERSION, papers, programs, progress
+from tollwaylib.doctor import local
+from tollwaylib.kernels import usermode
 
 TOP = Path(__file__).resolve().parents[1]
 MAKEFILE = (TOP / "Makefile").read_text()
@@ -131,10 +132,10 @@ def test_files_of_packages_are_left_alone(target, tmp_path):
 
 
 def test_install_modules_and_uninstall(tmp_path):
-    kernel = labkernel.kernel("plain", labkernel.Progress())
+    kernel = usermode.kernel("plain", progress.Progress())
     words = [f"O={tmp_path / 'out'}", f"DESTDIR={tmp_path / 'root'}",
              f"KDIR={kernel.build}",
-             f"KBUILD_ARGS={' '.join(labkernel.USER_MODE)}"]
+             f"KBUILD_ARGS={' '.join(usermode.USER_MODE)}"]
     done = sh("make", "install-modules", *words)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "root/lib/modules" / kernel.version / "updates"
@@ -236,15 +237,15 @@ def test_not_debian(bare):
 def test_what_the_doctor_says_installs_what_it_misses(bare, monkeypatch):
     """On a machine where nothing is installed: each package that the doctor
     names is one that its last line installs."""
-    monkeypatch.setattr(doctor.shutil, "which", lambda *_, **__: None)
-    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda _: None)
-    monkeypatch.setattr(labkernel.Path, "glob", lambda *_: iter(()))
-    named = {word for one in doctor.machine()
+    monkeypatch.setattr(local.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr(local.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(usermode.Path, "glob", lambda *_: iter(()))
+    named = {word for one in local.machine()
              for word in re.findall(r"package (\S+?)(?:,|$)", one.remedy)}
     assert {"gcc", "mininet", "python3-pytest", "linux-source"} <= named
     # What every Debian has, and what comes with another package.
     essential = {"tar", "mount", "dpkg", "apt", "coreutils"}
-    program, *words = doctor.INSTALL_ALL.split()
+    program, *words = local.INSTALL_ALL.split()
     assert Path(program).samefile(TOP / "scripts/install-dependencies")
     installed = sh(program, "--missing", *words,
                    env={"PATH": str(bare[0])}).stdout.split()
@@ -279,7 +280,7 @@ def test_every_option_and_parameter_is_in_the_manual():
             options = re.findall(r"(?<!\w)--[a-z][a-z-]+", done.stdout)
             for option in set(options) - {"--help"}:
                 assert option in manual, f"{command} {option}"
-    for experiment in experiments.EXPERIMENTS.values():
+    for experiment in papers.EXPERIMENTS.values():
         assert experiment.name in text
         for name, (default, *_) in experiment.parameters().items():
             assert re.search(rf"^\.BR? {name}\b", text, re.M), name

@@ -130,8 +130,8 @@ def test_programs_take_no_code_of_a_newer_processor():
 @pytest.fixture(scope="module")
 def elsewhere():
     """A copy of checkout and cache that anybody can read, in another place."""
-    from tollwaylib import build
-    from tollwaylib.labkernel import kernel
+    from tollwaylib.kernels import build
+    from tollwaylib.kernels.usermode import kernel
     from tollwaylib.paths import cache_dir
 
     built = kernel()
@@ -381,8 +381,10 @@ def test_host_says_what_is_missing(tmp_path):
     ({"traffic": "iperf3"}, "iperf3 (package iperf3)")])
 def test_missing_programs_are_named_before_the_run(options, program, tmp_path,
                                                    monkeypatch):
-    from tollwaylib import experiments, programs, runner
+    from tollwaylib import SBIN, add_sbin
+    from tollwaylib.papers import cp05 as experiments
     from tollwaylib.errors import TollwayError
+    from tollwaylib.runs import runner
 
     # None of the place is called: it has no such methods.
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -393,8 +395,8 @@ def test_missing_programs_are_named_before_the_run(options, program, tmp_path,
     assert "scripts/install-dependencies" in str(raised.value)
     assert ("tcpdump" in str(raised.value)) == ("trace" in options)
     assert not (tmp_path / "out").exists()
-    programs.add_sbin()
-    assert os.environ["PATH"].split(":") == [str(tmp_path), *programs.SBIN]
+    add_sbin()
+    assert os.environ["PATH"].split(":") == [str(tmp_path), *SBIN]
 
 
 @pytest.mark.parametrize("name", ["missing", "/etc/passwd", "/proc"])
@@ -486,12 +488,13 @@ def test_mount_is_told_to_use_the_old_interface(tmp_path, no_traces):
 
 
 def test_doctor_sees_a_lab_that_does_not_boot(monkeypatch, no_traces):
-    from tollwaylib import doctor, lab
+    from tollwaylib.doctor import local
+    from tollwaylib.places import machine
 
-    assert (doctor.boots().about, doctor.boots().verdict) == ("lab", "ok")
-    monkeypatch.setattr(lab, "MOUNT_2",
+    assert (local.boots().about, local.boots().verdict) == ("lab", "ok")
+    monkeypatch.setattr(machine, "MOUNT_2",
                         "A=1; echo mount: fsconfig failed >&2; exit 32")
-    found = doctor.boots()
+    found = local.boots()
     log = Path(re.search(r"see (\S+)", found.text)[1])
     try:
         assert found.verdict == "wrong" and "Kernel panic" in found.text
@@ -503,23 +506,27 @@ def test_doctor_sees_a_lab_that_does_not_boot(monkeypatch, no_traces):
 
 def test_doctor_and_info_see_a_lab_that_cannot_be_used(monkeypatch, capsys,
                                                        no_traces):
-    from tollwaylib import cli, doctor, lab
+    from tollwaylib import cli
+    from tollwaylib.commands.lab import command_lab
+    from tollwaylib.doctor import local
+    from tollwaylib.errors import TollwayError
+    from tollwaylib.places import machine
 
-    monkeypatch.setattr(lab, "TRIAL", "tc qdisc add dev lo root nosuch")
-    found = doctor.boots()
+    monkeypatch.setattr(machine, "TRIAL", "tc qdisc add dev lo root nosuch")
+    found = local.boots()
     assert found.verdict == "wrong" and "nosuch" in found.text
     shutil.rmtree(Path(re.search(r"see (\S+)", found.text)[1]).parent)
-    with pytest.raises(lab.TollwayError, match="command fails there: .*nosuch"):
-        cli.command_lab(cli.parser().parse_args(["lab", "info"]))
+    with pytest.raises(TollwayError, match="command fails there: .*nosuch"):
+        command_lab(cli.parser().parse_args(["lab", "info"]))
     said = capsys.readouterr().out
     assert "boots" not in said and "image" in said
 
 
 def test_doctor_says_that_the_lab_is_not_built(tmp_path, monkeypatch):
-    from tollwaylib import doctor
+    from tollwaylib.doctor import local
 
     monkeypatch.setenv("TOLLWAY_CACHE", str(tmp_path))
-    assert doctor.boots().verdict == "note"
+    assert local.boots().verdict == "note"
 
 
 def test_watchdog_of_real_time(tmp_path, no_traces):
@@ -548,7 +555,7 @@ def test_status_and_one_writable_directory(tmp_path, no_traces):
 
 
 def test_module_that_does_not_load(tmp_path, no_traces):
-    from tollwaylib.lab import Lab
+    from tollwaylib.places.machine import Lab
 
     lines = []
     status = Lab().run(["true"], tmp_path, modules=("tcp_sbrm/sbrm.o",),
@@ -605,7 +612,7 @@ def test_interrupted_at_any_moment(delay_s, tmp_path):
 
 def test_a_lab_that_was_stopped_starts_nothing(tmp_path):
     from tollwaylib.errors import TollwayError
-    from tollwaylib.lab import Lab
+    from tollwaylib.places.machine import Lab
 
     lab = Lab()
     lab.stop()

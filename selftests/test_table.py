@@ -13,8 +13,9 @@ HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 
 import synthetic  # noqa: E402
-from tollwaylib import cli, results, tidy  # noqa: E402
+from tollwaylib import cli, files  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.results import analysis, tidy  # noqa: E402
 
 CASES = [{"name": "burst, 3", "x": 3.0, "series": None, "runs": 1,
           "metrics": {"peak": 17.0, "late_s": None}},
@@ -34,11 +35,11 @@ def of_cases(result):
 def site(tmp_path_factory):
     """A directory with two results of flows and one of cases."""
     top = tmp_path_factory.mktemp("results")
-    made = [results.analyse(synthetic.steady(seed=seed)) for seed in (1, 2)]
+    made = [analysis.analyse(synthetic.steady(seed=seed)) for seed in (1, 2)]
     for place, result in (("a/seed-1", made[0]), ("a/seed-2", made[1]),
                           ("b", of_cases(made[0]))):
         (top / place).mkdir(parents=True)
-        results.write_json_atomic(top / place / "result.json", result)
+        files.write_json_atomic(top / place / "result.json", result)
     return top, made
 
 
