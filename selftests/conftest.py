@@ -95,9 +95,10 @@ class Guest:
     """One boot of the lab that ran the checks of one script."""
 
     def __init__(self, lab, script, names, out_dir, full=False, limits=None,
-                 given=None):
+                 given=None, shipped=False):
         """limits: {"wall_s" or "virtual_s": seconds}, where those of all others
-        will not do. given: what the script needs of the host."""
+        will not do. given: what the script needs of the host. shipped: with the
+        modules' defaults where the papers' law and source are used else."""
         self.out_dir = out_dir
         self.names = names
         self.failure = None
@@ -105,6 +106,7 @@ class Guest:
         (out_dir / "checks.json").write_text(json.dumps(
             {"checks": [name for name in names if name not in LOG_CHECKS],
              "flavour": lab.kernel.flavour, "full": full, "given": given,
+             "shipped": shipped,
              "seed": int(os.environ.get("TOLLWAY_SEED", "1"))}))
         started = time.monotonic()
         self.seconds = {}
@@ -177,10 +179,22 @@ def guest(lab, request, tmp_path_factory):
 
     Only those that are selected on pytest's command line are run.
     """
-    names = [item.callspec.params["check"] for item in request.session.items
-             if item.module is request.module and
-             "check" in getattr(getattr(item, "callspec", None), "params", {})]
-    return boot(lab, request.module, names, tmp_path_factory)
+    return boot(lab, request.module, selected(request), tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def shipped_guest(lab, request, tmp_path_factory):
+    """The same with law, source and w as the modules come."""
+    return boot(lab, request.module, selected(request), tmp_path_factory,
+                shipped=True)
+
+
+def selected(request):
+    """The checks of a module that want a fixture."""
+    return [item.callspec.params["check"] for item in request.session.items
+            if item.module is request.module and
+            request.fixturename in item.fixturenames and
+            "check" in getattr(getattr(item, "callspec", None), "params", {})]
 
 
 @pytest.fixture
@@ -190,7 +204,7 @@ def full_guest(lab, request, tmp_path_factory):
                 full=True)
 
 
-def boot(lab, module, names, tmp_path_factory, full=False):
+def boot(lab, module, names, tmp_path_factory, full=False, shipped=False):
     """Run checks of a module's GUEST_SCRIPT in a kernel of their own.
 
     The module may have GUEST_LIMITS, {"virtual_s": seconds}, and FULL_LIMITS
@@ -199,7 +213,8 @@ def boot(lab, module, names, tmp_path_factory, full=False):
     host's part of tollwaylib.
     """
     script = module.GUEST_SCRIPT
-    name = Path(script).stem + (f"-full-{names[0]}" if full else "")
+    name = Path(script).stem + (f"-full-{names[0]}" if full else "") + (
+        "-shipped" if shipped else "")
     kept = os.environ.get("TOLLWAY_LAB_OUT")
     if kept:
         out_dir = Path(kept).absolute() / name
@@ -211,7 +226,7 @@ def boot(lab, module, names, tmp_path_factory, full=False):
         (out_dir / Path(source).name).write_bytes(Path(source).read_bytes())
     limits = getattr(module, "FULL_LIMITS" if full else "GUEST_LIMITS", {})
     given = getattr(module, "given", lambda: None)()
-    return Guest(lab, script, names, out_dir, full, limits, given)
+    return Guest(lab, script, names, out_dir, full, limits, given, shipped)
 
 
 def run_check(guest, check):

@@ -35,7 +35,7 @@ _namespaces = []
 _children = []
 _connections = []
 SETTINGS = {"checks": [], "flavour": "plain", "full": False, "seed": 1,
-            "given": None}
+            "given": None, "shipped": False}
 
 
 class Skip(Exception):
