@@ -88,7 +88,7 @@ def callbacks(name):
 
 def ack_cycles(name):
     """What `name` costs for an ACK, on a path as it wants it."""
-    words = guest_base.SETTINGS["given"]["controls"][name]
+    words, name = guest_base.SETTINGS["given"]["controls"][name], name.split()[0]
     path = tcp_bench.Path(rate_bps=RATE_BPS, rtt_ms=20, quickack=True, **words)
     # An ACK for each segment, as each leaves by itself.
     path.s.run("ip link set dev right gso_max_segs 1")
