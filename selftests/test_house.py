@@ -260,7 +260,8 @@ def test_what_the_doctor_says_installs_what_it_misses(bare, monkeypatch):
 @pytest.mark.parametrize("module", ["sbrm", "pp"])
 def test_every_sysctl_is_in_the_manual(module):
     source = (TOP / f"tcp_{module}/{module}_net.c").read_text()
-    names = re.findall(r'\.procname\s*= "(\w+)"', source)
+    names = re.findall(r'(?:\.procname\s*= |TOLLWAY_SETTING\w*\()"(\w+)"',
+                       source)
     assert names
     text = page(f"tcp_{module}.7")
     for name in names:
