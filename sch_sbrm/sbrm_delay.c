@@ -80,6 +80,18 @@
 #define DELAY_STALE_NS		BIT_ULL(DELAY_STALE_NS_SHIFT)
 #define DELAY_STALE_SHIFT	4
 
+/* A link that sends more packets than this ahead of its rate is faster. */
+#define DELAY_AHEAD		4
+
+/*
+ * Of the time for which the link is taken for busy with what has left, this share
+ * counts as idle, in 2^-16: where it was ahead of its rate, a half; where that is
+ * out of date, a 2^5th.
+ */
+#define DELAY_DOUBT_SHIFT	16
+#define DELAY_DOUBT_FAST	BIT(DELAY_DOUBT_SHIFT - 1)
+#define DELAY_DOUBT_STALE_SHIFT	5
+
 /* Until the first packets have left a full one has so many bytes. */
 #define DELAY_SIZE_FIRST	1514
 
@@ -126,12 +138,15 @@ static u64 delay_exp(s64 u)
 /* Time has passed: was there something to send? */
 static void delay_account(struct sbrm_state *state, u64 passed, bool busy)
 {
-	u64 idle = 0;
+	u64 tail = min(passed, state->tail_ns), idle = 0;
 
-	/* The last packet is still on its way out for a while. */
-	if (!busy && passed > state->tail_ns)
-		idle = passed - state->tail_ns;
-	state->tail_ns -= min_t(u64, passed, state->tail_ns);
+	/*
+	 * What has left is still on its way out for a while, if the link is no
+	 * faster than it is taken for. Below 2^42 times 2^16.
+	 */
+	if (!busy)
+		idle = passed - tail + (tail * state->doubt >> DELAY_DOUBT_SHIFT);
+	state->tail_ns -= tail;
 	state->busy_ns += passed - idle;
 	state->idle_ns += idle;
 
@@ -320,6 +335,46 @@ void sbrm_delay_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 }
 
 /**
+ * delay_doubt() - may the link be faster than it is taken for?
+ * @state: what the law remembers; gap_ns is still the time since the last packet
+ * @takes: time for the packet that leaves, ns, at most 2^40
+ * @stale: the rate of the link is out of date when it is so old, ns
+ *
+ * Packets that a shaper lets go at once, as TCP sends them, keep the link busy for
+ * as long as all of them take. If only the last one counted, a link that is full to
+ * 94 % would be taken for one that rests for three quarters of the time: its price
+ * would fall until it is full, and jump then.
+ *
+ * More packets ahead of the rate than a shaper allows mean that the link is faster.
+ * Half of the time is idle then, for @stale. Where nothing has had to wait for long,
+ * it may be faster: a 32nd is idle there, so that prices fall and more is sent, until
+ * packets wait or are ahead of the rate.
+ */
+static void delay_doubt(struct sbrm_state *state, u64 takes, u64 stale)
+{
+	state->tail_ns += takes;
+	state->fast_ns -= min(state->fast_ns, state->gap_ns);
+	if (state->waited) {
+		state->tail_ns = min(state->tail_ns, 2 * takes);
+	} else if (state->tail_ns > DELAY_AHEAD * takes) {
+		state->tail_ns = DELAY_AHEAD * takes;
+		state->fast_ns = stale;
+	}
+
+	if (unlikely(state->fast_ns))
+		state->doubt = DELAY_DOUBT_FAST;
+	else if (likely(stale == DELAY_STALE_NS))
+		state->doubt = state->age_ns >> (DELAY_STALE_NS_SHIFT -
+						 DELAY_DOUBT_SHIFT +
+						 DELAY_DOUBT_STALE_SHIFT);
+	else
+		state->doubt = div64_u64(state->age_ns << (DELAY_DOUBT_SHIFT -
+							   DELAY_DOUBT_STALE_SHIFT),
+					 stale);
+	state->stale = state->age_ns == stale || state->fast_ns;
+}
+
+/**
  * sbrm_delay_departure() - a packet leaves
  * @state: what the law remembers
  * @bytes: of the packet
@@ -329,14 +384,14 @@ void sbrm_delay_departure(struct sbrm_state *state, u32 bytes)
 	u64 takes = delay_ns_of(state->service, bytes);
 	u64 stale = clamp(takes << DELAY_STALE_SHIFT, DELAY_STALE_NS,
 			  DELAY_STALE_NS << DELAY_STALE_SHIFT);
-	bool waited = state->wait_ns >= state->gap_ns ||
-		      4 * state->wait_ns >= takes;
+	bool waited = 4 * state->wait_ns >= takes ||
+		      (state->fast_ns && state->wait_ns >= state->gap_ns);
 
 	/*
 	 * A packet that waited for the one before, which had to wait itself, says
 	 * how long that one took. Others may be a burst that a shaper allows. To
-	 * wait for a quarter of what a packet takes is enough, or all of the time
-	 * since the last one left, in case that what it takes is wrong.
+	 * wait for a quarter of what a packet takes is enough, or, where the link is
+	 * faster, all of the time since the last one left.
 	 */
 	if (state->last && waited && state->waited) {
 		state->left += state->last;
@@ -344,23 +399,12 @@ void sbrm_delay_departure(struct sbrm_state *state, u32 bytes)
 		state->age_ns = 0;
 	}
 	state->age_ns = min(state->age_ns + state->gap_ns, stale);
-	state->stale = state->age_ns == stale;
-	state->passed += bytes;
 	state->waited = waited;
+	delay_doubt(state, takes, stale);
+	state->passed += bytes;
 	state->last = bytes;
 	state->gap_ns = 0;
 	state->wait_ns = 0;
-	/*
-	 * Where nothing has had to wait for long, the link may have become faster:
-	 * take it for busy for half of the time, so that some rest is seen.
-	 */
-	if (likely(stale == DELAY_STALE_NS))
-		/* takes is at most 2^24 here. */
-		state->tail_ns = takes - (takes * state->age_ns >>
-					  (DELAY_STALE_NS_SHIFT + 1));
-	else
-		state->tail_ns = takes - fixp_mul_div(takes / 2,
-						      state->age_ns, stale);
 	state->packets++;
 	/* The largest of the last hundreds. */
 	state->size = max(bytes, state->size - (state->size >> 8));

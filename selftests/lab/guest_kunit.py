@@ -29,7 +29,8 @@ PP_CASES = {"pp_fuzzy_test", "pp_estimator_test", "pp_estimator_range_test",
             "pp_stop_test", "pp_train_test"}
 
 DELAY_CASES = {"delay_rate_test", "delay_price_test", "delay_rest_test",
-               "delay_faster_test", "delay_start_test", "delay_range_test"}
+               "delay_faster_test", "delay_burst_test", "delay_ahead_test",
+               "delay_start_test", "delay_range_test"}
 
 STATES_CASES = {"cc_zero_test", "cc_leftover_test", "cc_after_init_test"}
 
