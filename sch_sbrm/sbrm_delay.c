@@ -79,6 +79,7 @@
 #define DELAY_STALE_NS_SHIFT	28
 #define DELAY_STALE_NS		BIT_ULL(DELAY_STALE_NS_SHIFT)
 #define DELAY_STALE_SHIFT	4
+#define DELAY_STALE_MAX_NS	(DELAY_STALE_NS << DELAY_STALE_SHIFT)
 
 /* A link that sends more packets than this ahead of its rate is faster. */
 #define DELAY_AHEAD		4
@@ -179,6 +180,33 @@ static void delay_pass(struct sbrm_state *state)
 	state->passed = 0;
 }
 
+/* When the rate of a link is out of date on which a packet takes so long, ns. */
+static u64 delay_stale_ns(u64 takes)
+{
+	return clamp(takes << DELAY_STALE_SHIFT, DELAY_STALE_NS,
+		     DELAY_STALE_MAX_NS);
+}
+
+/*
+ * May the link be faster than it is taken for? Half of the time is idle where it
+ * was ahead of its rate. Where nothing has had to wait for long, it may be faster: a
+ * 32nd is idle there, so that prices fall and more is sent, until packets wait or
+ * are ahead of the rate.
+ */
+static void delay_doubt(struct sbrm_state *state)
+{
+	u64 stale = delay_stale_ns(delay_ns_of(state->service, state->size));
+	u64 age = min(state->age_ns, stale);
+
+	state->stale = age == stale || state->fast_ns;
+	if (unlikely(state->fast_ns))
+		state->doubt = DELAY_DOUBT_FAST;
+	else
+		state->doubt = div64_u64(age << (DELAY_DOUBT_SHIFT -
+						 DELAY_DOUBT_STALE_SHIFT),
+					 stale);
+}
+
 /* Take what was served since the last update into the rate of the link. */
 static void delay_serve(struct sbrm_state *state)
 {
@@ -189,6 +217,7 @@ static void delay_serve(struct sbrm_state *state)
 		fixp_mul_div(state->served_ns, forget, DELAY_MEMORY_NS);
 	state->served += (state->left << DELAY_SERVED_SHIFT) -
 		fixp_mul_div(state->served, forget, DELAY_MEMORY_NS);
+	delay_doubt(state);
 	delay_pass(state);
 	if (state->served_ns && state->served)
 		WRITE_ONCE(state->service,
@@ -335,10 +364,9 @@ void sbrm_delay_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 }
 
 /**
- * delay_doubt() - may the link be faster than it is taken for?
+ * delay_busy() - for how long does what has left keep the link busy?
  * @state: what the law remembers; gap_ns is still the time since the last packet
  * @takes: time for the packet that leaves, ns, at most 2^40
- * @stale: the rate of the link is out of date when it is so old, ns
  *
  * Packets that a shaper lets go at once, as TCP sends them, keep the link busy for
  * as long as all of them take. If only the last one counted, a link that is full to
@@ -346,32 +374,19 @@ void sbrm_delay_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
  * would fall until it is full, and jump then.
  *
  * More packets ahead of the rate than a shaper allows mean that the link is faster.
- * Half of the time is idle then, for @stale. Where nothing has had to wait for long,
- * it may be faster: a 32nd is idle there, so that prices fall and more is sent, until
- * packets wait or are ahead of the rate.
  */
-static void delay_doubt(struct sbrm_state *state, u64 takes, u64 stale)
+static void delay_busy(struct sbrm_state *state, u64 takes)
 {
+	if (unlikely(state->fast_ns))
+		state->fast_ns -= min(state->fast_ns, state->gap_ns);
+
 	state->tail_ns += takes;
-	state->fast_ns -= min(state->fast_ns, state->gap_ns);
 	if (state->waited) {
 		state->tail_ns = min(state->tail_ns, 2 * takes);
-	} else if (state->tail_ns > DELAY_AHEAD * takes) {
+	} else if (unlikely(state->tail_ns > DELAY_AHEAD * takes)) {
 		state->tail_ns = DELAY_AHEAD * takes;
-		state->fast_ns = stale;
+		state->fast_ns = delay_stale_ns(takes);
 	}
-
-	if (unlikely(state->fast_ns))
-		state->doubt = DELAY_DOUBT_FAST;
-	else if (likely(stale == DELAY_STALE_NS))
-		state->doubt = state->age_ns >> (DELAY_STALE_NS_SHIFT -
-						 DELAY_DOUBT_SHIFT +
-						 DELAY_DOUBT_STALE_SHIFT);
-	else
-		state->doubt = div64_u64(state->age_ns << (DELAY_DOUBT_SHIFT -
-							   DELAY_DOUBT_STALE_SHIFT),
-					 stale);
-	state->stale = state->age_ns == stale || state->fast_ns;
 }
 
 /**
@@ -382,8 +397,6 @@ static void delay_doubt(struct sbrm_state *state, u64 takes, u64 stale)
 void sbrm_delay_departure(struct sbrm_state *state, u32 bytes)
 {
 	u64 takes = delay_ns_of(state->service, bytes);
-	u64 stale = clamp(takes << DELAY_STALE_SHIFT, DELAY_STALE_NS,
-			  DELAY_STALE_NS << DELAY_STALE_SHIFT);
 	bool waited = 4 * state->wait_ns >= takes ||
 		      (state->fast_ns && state->wait_ns >= state->gap_ns);
 
@@ -398,9 +411,10 @@ void sbrm_delay_departure(struct sbrm_state *state, u32 bytes)
 		state->left_ns += state->gap_ns;
 		state->age_ns = 0;
 	}
-	state->age_ns = min(state->age_ns + state->gap_ns, stale);
+	state->age_ns = min_t(u64, state->age_ns + state->gap_ns,
+			      DELAY_STALE_MAX_NS);
 	state->waited = waited;
-	delay_doubt(state, takes, stale);
+	delay_busy(state, takes);
 	state->passed += bytes;
 	state->last = bytes;
 	state->gap_ns = 0;

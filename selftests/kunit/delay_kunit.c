@@ -267,11 +267,9 @@ static void delay_range_test(struct kunit *test)
 			    link.state.log_price > DELAY_LOG_MAX ||
 			    link.state.price > 401 * FIXP_ONE ||
 			    link.state.marks > BIT_ULL(44) ||
-			    link.state.age_ns >
-			    DELAY_STALE_NS << DELAY_STALE_SHIFT ||
+			    link.state.age_ns > DELAY_STALE_MAX_NS ||
 			    link.state.tail_ns > DELAY_AHEAD * BIT_ULL(40) ||
-			    link.state.fast_ns >
-			    DELAY_STALE_NS << DELAY_STALE_SHIFT ||
+			    link.state.fast_ns > DELAY_STALE_MAX_NS ||
 			    link.state.doubt > DELAY_DOUBT_FAST)
 				break;
 		}
