@@ -38,11 +38,14 @@ TC_LIB_DIR ?= $(or $(shell $(sbin); \
 PAGES := $(notdir $(wildcard tools/man/*.[1-8]))
 DKMS = $(if $(DESTDIR),,$(shell $(sbin) command -v dkms))
 DKMS_SOURCE := /usr/src/tollway-$(VERSION)
-PROGRAMS := tollway tollway-traffic tollway-qsample
+PROGRAMS := tollway tollway-admit tollway-traffic tollway-qsample
+UNIT := tollway-admit@.service
+UNITDIR ?= $(PREFIX)/lib/systemd/system
 PLUGINS := $(patsubst tools/%.c,%.so,$(wildcard tools/q_*.c))
 TOOL_FILES = $(foreach page,$(PAGES),"$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(page)") \
 	$(foreach plugin,$(PLUGINS),"$(TC_LIB_DIR)/$(plugin)") \
 	$(foreach program,$(PROGRAMS),"$(PREFIX)/bin/$(program)") \
+	"$(UNITDIR)/$(UNIT)" \
 	"$(PREFIX)/lib/tollway"
 
 # The kernel's make takes O= and more for its own: hand nothing on.
@@ -80,7 +83,7 @@ help: ## this text (also what plain `make` does)
 # KERNELS=WORDS      kernels of make matrix and make smoke, such as "6.1 newest"
 # KERNEL_SRC=DIR     kernel source of the lab [package linux-source]
 
-demo: dependencies ## install what is missing, reproduce CP05 4.3.1, name the report
+demo: dependencies ## install missing packages, run the experiment of CP05 4.3.1, print the path of the report
 	$(plainly) scripts/tollway run double-bottleneck --cc sbrm --aqm sbrm \
 		--out "$(RESULTS)/double-bottleneck"
 
@@ -88,11 +91,11 @@ TESTS ?= selftests
 # One lab is one core's work: a file of tests for each core at a time.
 JOBS ?= $(shell nproc)
 PYTEST = $(PYTHON) -m pytest -n $(JOBS) --dist loadfile
-check: dependencies-check ## install what is missing, run every test but the long forms
+check: dependencies-check ## install missing packages, run all tests in their short forms
 	$(plainly) scripts/tollway lab build
 	$(plainly) $(PYTEST) $(TESTS)
 
-check-full: dependencies-check ## every test with its long form, then those in the lab on the debug kernel: hours
+check-full: dependencies-check ## all tests in their extended forms, then those of the lab on the debug kernel: some hours
 	$(plainly) $(PYTHON) selftests/full.py --jobs $(JOBS) $(TESTS)
 
 bench: dependencies ## cycles per packet and per ACK beside the kernel's own; wall time of the main experiment
@@ -163,6 +166,10 @@ install-tools: tools ## the tools, the plugin of tc, tollway and manual pages
 		LICENSE | \
 		tar -x --no-same-owner -C "$(DESTDIR)$(PREFIX)/lib/tollway"
 	ln -sf ../lib/tollway/scripts/tollway "$(DESTDIR)$(PREFIX)/bin/tollway"
+	ln -sf ../lib/tollway/tools/tollway-admit \
+		"$(DESTDIR)$(PREFIX)/bin/tollway-admit"
+	install -d "$(DESTDIR)$(UNITDIR)"
+	sed 's,@PREFIX@,$(PREFIX),' "tools/$(UNIT)" > "$(DESTDIR)$(UNITDIR)/$(UNIT)"
 
 uninstall: ## take away what make install put there
 	@$(call not_of_packages,$(TOOL_FILES) $(if $(DKMS),$(DKMS_SOURCE)))
@@ -173,6 +180,8 @@ uninstall: ## take away what make install put there
 	rmdir $(foreach section,$(sort $(suffix $(PAGES))),"$(DESTDIR)$(MANDIR)/man$(subst .,,$(section))") \
 		2> /dev/null || true
 	rm -f $(foreach plugin,$(PLUGINS),"$(DESTDIR)$(TC_LIB_DIR)/$(plugin)")
+	rm -f "$(DESTDIR)$(UNITDIR)/$(UNIT)"
+	rmdir "$(DESTDIR)$(UNITDIR)" 2> /dev/null || true
 ifneq ($(DKMS),)
 	-$(DKMS) remove tollway/$(VERSION) --all
 	rm -rf $(DKMS_SOURCE)

@@ -5,7 +5,7 @@
  * handler runs: two processes that write one setting are in it at the same time,
  * and others read the setting meanwhile. Each handler here writes one word, once,
  * with a value that is valid by itself, and so needs no lock. A setting of
- * several words needs one of its own for its writers.
+ * several words needs a lock for its writers: that of struct tollway_net.
  */
 #ifndef _TOLLWAY_SYSCTL_H
 #define _TOLLWAY_SYSCTL_H
@@ -141,5 +141,39 @@ static inline int tollway_proc_choice(COMPAT_CTL_CONST struct ctl_table *ctl,
 	}
 	return -EINVAL;
 }
+
+/*
+ * Entries of a table of settings, each a u32. @offset is that of the member in
+ * the structure of settings: see tollway_net.h.
+ */
+#define TOLLWAY_SETTING(_name, _offset, _handler, _extra1, _extra2)	\
+{									\
+	.procname	= _name,					\
+	.data		= (void *)(_offset),				\
+	.maxlen		= sizeof(u32),					\
+	.mode		= 0644,						\
+	.proc_handler	= _handler,					\
+	.extra1		= (void *)(_extra1),				\
+	.extra2		= (void *)(_extra2),				\
+}
+
+/* A whole number from @least to @most. */
+#define TOLLWAY_SETTING_NUMBER(_name, _offset, _least, _most)		\
+	TOLLWAY_SETTING(_name, _offset, proc_douintvec_minmax,		\
+			&((const unsigned int){ _least }),		\
+			&((const unsigned int){ _most }))
+
+/* A decimal number, by the members of struct tollway_fraction. */
+#define TOLLWAY_SETTING_FRACTION(_name, _offset, _min_ppm, _max_ppm, _one) \
+	TOLLWAY_SETTING(_name, _offset, tollway_proc_fraction,		\
+			&((const struct tollway_fraction){		\
+				.min_ppm = _min_ppm,			\
+				.max_ppm = _max_ppm,			\
+				.one = _one,				\
+			}), NULL)
+
+/* A word out of a list that ends with NULL. */
+#define TOLLWAY_SETTING_CHOICE(_name, _offset, _names)			\
+	TOLLWAY_SETTING(_name, _offset, tollway_proc_choice, _names, NULL)
 
 #endif /* _TOLLWAY_SYSCTL_H */

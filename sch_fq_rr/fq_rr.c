@@ -46,19 +46,16 @@
  * read single words; tables are replaced under RTNL and the root lock.
  */
 
-#include <linux/module.h>
-#include <linux/slab.h>
-#include <linux/types.h>
-#include <linux/kernel.h>
-#include <linux/errno.h>
+#include <linux/err.h>
 #include <linux/jiffies.h>
+#include <linux/kernel.h>
 #include <linux/list.h>
-#include <linux/mm.h>
+#include <linux/math64.h>
 #include <linux/random.h>
+#include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
 #include <linux/timer.h>
-#include <net/netlink.h>
-#include <net/pkt_cls.h>
+#include <linux/types.h>
 #include <net/pkt_sched.h>
 
 #include "compat.h"
@@ -67,8 +64,10 @@
 #include "pkt_fq_rr.h"
 
 /*
- * Virtual time is in 2^-16 bytes. Packets in the queues differ by at most one
- * of their length: below 2^37, so that times may wrap.
+ * Virtual time is in 2^-16 bytes: one byte over the greatest weight, 2^10, still
+ * has six places. No finish time is further ahead of the virtual time than one
+ * packet of at most 2^20 bytes (FQ_RR_QUANTUM_MAX) takes: 2^36. So the sign of a
+ * difference in 64 bits says which is earlier, and times may wrap.
  */
 #define FQ_RR_VTIME_SHIFT	16
 
@@ -642,8 +641,8 @@ static noinline int fq_rr_enqueue_slow(struct sk_buff *skb, struct Qdisc *sch,
 	return fq_rr_settle(sch, &tally, len);
 }
 
-static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
-			 struct sk_buff **to_free)
+int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
+		  struct sk_buff **to_free)
 {
 	struct fq_rr_sched_data *q = qdisc_priv(sch);
 	bool split;
@@ -669,7 +668,7 @@ static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	return NET_XMIT_SUCCESS;
 }
 
-static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
+struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 {
 	struct fq_rr_sched_data *q = qdisc_priv(sch);
 	struct fq_rr_flow *flow;
@@ -772,7 +771,7 @@ void fq_rr_perturb(struct timer_list *timer)
 		mod_timer(&q->perturb, jiffies + period * HZ);
 }
 
-static void fq_rr_reset(struct Qdisc *sch)
+void fq_rr_reset(struct Qdisc *sch)
 {
 	struct fq_rr_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *list, *tail;
@@ -786,36 +785,3 @@ static void fq_rr_reset(struct Qdisc *sch)
 		rtnl_kfree_skbs(list, tail);
 	q->vtime = 0;
 }
-
-static struct Qdisc_ops fq_rr_qdisc_ops __read_mostly = {
-	.cl_ops		= &fq_rr_class_ops,
-	.id		= "fq_rr",
-	.priv_size	= sizeof(struct fq_rr_sched_data),
-	.enqueue	= fq_rr_enqueue,
-	.dequeue	= fq_rr_dequeue,
-	.peek		= qdisc_peek_dequeued,
-	.init		= fq_rr_init,
-	.reset		= fq_rr_reset,
-	.destroy	= fq_rr_destroy,
-	.change		= fq_rr_change,
-	.dump		= fq_rr_dump,
-	.dump_stats	= fq_rr_dump_stats,
-	.owner		= THIS_MODULE,
-};
-
-static int __init fq_rr_module_init(void)
-{
-	return register_qdisc(&fq_rr_qdisc_ops);
-}
-
-static void __exit fq_rr_module_exit(void)
-{
-	unregister_qdisc(&fq_rr_qdisc_ops);
-}
-
-module_init(fq_rr_module_init)
-module_exit(fq_rr_module_exit)
-MODULE_ALIAS("net-sch-fq_rr");
-MODULE_DESCRIPTION("Per-flow round robin with drop-longest-queue queue discipline");
-MODULE_VERSION("0.1.0");
-MODULE_LICENSE("GPL");

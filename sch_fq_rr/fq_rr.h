@@ -197,20 +197,14 @@ u32 fq_rr_classify(struct sk_buff *skb, struct Qdisc *sch, int *err);
 u32 fq_rr_classify_again(struct fq_rr_sched_data *q, struct sk_buff *skb);
 
 /* fq_rr.c: packets */
+int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
+		  struct sk_buff **to_free);
+struct sk_buff *fq_rr_dequeue(struct Qdisc *sch);
+void fq_rr_reset(struct Qdisc *sch);
 struct sk_buff *fq_rr_take(struct fq_rr_sched_data *q, u32 *id);
 struct sk_buff *fq_rr_collect(struct fq_rr_sched_data *q,
 			      struct sk_buff **tail);
 void fq_rr_restore(struct fq_rr_sched_data *q, struct sk_buff *list);
 void fq_rr_perturb(struct timer_list *timer);
-
-/* fq_rr_config.c: options, dumps and classes */
-int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
-		 struct netlink_ext_ack *extack);
-int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
-	       struct netlink_ext_ack *extack);
-void fq_rr_destroy(struct Qdisc *sch);
-int fq_rr_dump(struct Qdisc *sch, struct sk_buff *skb);
-int fq_rr_dump_stats(struct Qdisc *sch, struct gnet_dump *d);
-extern const struct Qdisc_class_ops fq_rr_class_ops;
 
 #endif /* _FQ_RR_H */

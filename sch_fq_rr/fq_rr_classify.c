@@ -79,6 +79,7 @@ static u32 fq_rr_search(struct fq_rr_sched_data *q, u32 tag)
 	if (q->params.classify != FQ_RR_CLASSIFY_FLOW)
 		return tag % q->params.flows + 1;
 
+	/* The upper half of the product: all bits of the tag have a part in it. */
 	home = reciprocal_scale((tag * q->key.factor + q->key.offset) >> 32,
 				q->params.flows) + 1;
 	if (likely(q->t.flow[home].tag == tag))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Options, dumps and classes of the qdisc fq_rr. All of them hold RTNL; what a
- * packet sees is changed under the root lock of the qdisc.
+ * Options, dumps and classes of the qdisc fq_rr, and the module. All of it holds
+ * RTNL; what a packet sees is changed under the root lock of the qdisc. Packets
+ * are in fq_rr.c, which knows nothing of this file.
  */
 
 #include <linux/errno.h>
@@ -9,6 +10,7 @@
 #include <linux/kernel.h>
 #include <linux/list.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/random.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
@@ -288,8 +290,8 @@ static void fq_rr_flows_keep(struct fq_rr_sched_data *q,
 	fq_rr_count(&q->stats.rehashes, 1);
 }
 
-int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
-		 struct netlink_ext_ack *extack)
+static int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
+			struct netlink_ext_ack *extack)
 {
 	struct fq_rr_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *list, *tail;
@@ -326,8 +328,8 @@ int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
 	return 0;
 }
 
-int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
-	       struct netlink_ext_ack *extack)
+static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
+		      struct netlink_ext_ack *extack)
 {
 	struct fq_rr_sched_data *q = qdisc_priv(sch);
 	struct fq_rr_params params = {
@@ -373,7 +375,7 @@ int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 	return 0;
 }
 
-void fq_rr_destroy(struct Qdisc *sch)
+static void fq_rr_destroy(struct Qdisc *sch)
 {
 	struct fq_rr_sched_data *q = qdisc_priv(sch);
 
@@ -383,7 +385,7 @@ void fq_rr_destroy(struct Qdisc *sch)
 	fq_rr_tables_free(&q->t);
 }
 
-int fq_rr_dump(struct Qdisc *sch, struct sk_buff *skb)
+static int fq_rr_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct fq_rr_sched_data *q = qdisc_priv(sch);
 	const struct fq_rr_params *params = &q->params;
@@ -433,7 +435,7 @@ static u32 fq_rr_longest_now(const struct fq_rr_sched_data *q)
 	       READ_ONCE(q->t.by_len.node[FQ_RR_HEAP_TOP].key) : 0;
 }
 
-int fq_rr_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+static int fq_rr_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct fq_rr_sched_data *q = qdisc_priv(sch);
 	struct tc_fq_rr_xstats st = {
@@ -603,7 +605,7 @@ static void fq_rr_walk(struct Qdisc *sch, struct qdisc_walker *arg)
 	}
 }
 
-const struct Qdisc_class_ops fq_rr_class_ops = {
+static const struct Qdisc_class_ops fq_rr_class_ops = {
 	.leaf		= fq_rr_leaf,
 	.find		= fq_rr_find,
 	.tcf_block	= fq_rr_tcf_block,
@@ -614,3 +616,36 @@ const struct Qdisc_class_ops fq_rr_class_ops = {
 	.dump_stats	= fq_rr_dump_class_stats,
 	.walk		= fq_rr_walk,
 };
+
+static struct Qdisc_ops fq_rr_qdisc_ops __read_mostly = {
+	.cl_ops		= &fq_rr_class_ops,
+	.id		= "fq_rr",
+	.priv_size	= sizeof(struct fq_rr_sched_data),
+	.enqueue	= fq_rr_enqueue,
+	.dequeue	= fq_rr_dequeue,
+	.peek		= qdisc_peek_dequeued,
+	.init		= fq_rr_init,
+	.reset		= fq_rr_reset,
+	.destroy	= fq_rr_destroy,
+	.change		= fq_rr_change,
+	.dump		= fq_rr_dump,
+	.dump_stats	= fq_rr_dump_stats,
+	.owner		= THIS_MODULE,
+};
+
+static int __init fq_rr_module_init(void)
+{
+	return register_qdisc(&fq_rr_qdisc_ops);
+}
+
+static void __exit fq_rr_module_exit(void)
+{
+	unregister_qdisc(&fq_rr_qdisc_ops);
+}
+
+module_init(fq_rr_module_init)
+module_exit(fq_rr_module_exit)
+MODULE_ALIAS("net-sch-fq_rr");
+MODULE_DESCRIPTION("Per-flow round robin with drop-longest-queue queue discipline");
+MODULE_VERSION("0.1.0");
+MODULE_LICENSE("GPL");

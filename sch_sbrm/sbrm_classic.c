@@ -317,6 +317,7 @@ void sbrm_classic_set(struct sbrm_classic *classic, u32 coupling, u32 small)
 {
 	classic->small = small;
 	WRITE_ONCE(classic->coupling, coupling);
+	/* k has 20 places: 2^32 / k is 2^52 over the word. */
 	WRITE_ONCE(classic->inverse,
 		   div_u64(FIXP_ONE << SBRM_COUPLING_SHIFT, coupling));
 	classic->prob = sbrm_coupled(classic->mean, coupling, classic->inverse);

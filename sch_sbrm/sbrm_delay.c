@@ -79,6 +79,19 @@
 #define DELAY_STALE_NS_SHIFT	28
 #define DELAY_STALE_NS		BIT_ULL(DELAY_STALE_NS_SHIFT)
 #define DELAY_STALE_SHIFT	4
+#define DELAY_STALE_MAX_NS	(DELAY_STALE_NS << DELAY_STALE_SHIFT)
+
+/* A link that sends more packets than this ahead of its rate is faster. */
+#define DELAY_AHEAD		4
+
+/*
+ * Of the time for which the link is taken for busy with what has left, this share
+ * counts as idle, in 2^-16: where it was ahead of its rate, a half; where that is
+ * out of date, a 2^5th.
+ */
+#define DELAY_DOUBT_SHIFT	16
+#define DELAY_DOUBT_FAST	BIT(DELAY_DOUBT_SHIFT - 1)
+#define DELAY_DOUBT_STALE_SHIFT	5
 
 /* Until the first packets have left a full one has so many bytes. */
 #define DELAY_SIZE_FIRST	1514
@@ -126,12 +139,15 @@ static u64 delay_exp(s64 u)
 /* Time has passed: was there something to send? */
 static void delay_account(struct sbrm_state *state, u64 passed, bool busy)
 {
-	u64 idle = 0;
+	u64 tail = min(passed, state->tail_ns), idle = 0;
 
-	/* The last packet is still on its way out for a while. */
-	if (!busy && passed > state->tail_ns)
-		idle = passed - state->tail_ns;
-	state->tail_ns -= min_t(u64, passed, state->tail_ns);
+	/*
+	 * What has left is still on its way out for a while, if the link is no
+	 * faster than it is taken for. Below 2^42 times 2^16.
+	 */
+	if (!busy)
+		idle = passed - tail + (tail * state->doubt >> DELAY_DOUBT_SHIFT);
+	state->tail_ns -= tail;
 	state->busy_ns += passed - idle;
 	state->idle_ns += idle;
 
@@ -164,6 +180,33 @@ static void delay_pass(struct sbrm_state *state)
 	state->passed = 0;
 }
 
+/* When the rate of a link is out of date on which a packet takes so long, ns. */
+static u64 delay_stale_ns(u64 takes)
+{
+	return clamp(takes << DELAY_STALE_SHIFT, DELAY_STALE_NS,
+		     DELAY_STALE_MAX_NS);
+}
+
+/*
+ * May the link be faster than it is taken for? Half of the time is idle where it
+ * was ahead of its rate. Where nothing has had to wait for long, it may be faster: a
+ * 32nd is idle there, so that prices fall and more is sent, until packets wait or
+ * are ahead of the rate.
+ */
+static void delay_doubt(struct sbrm_state *state)
+{
+	u64 stale = delay_stale_ns(delay_ns_of(state->service, state->size));
+	u64 age = min(state->age_ns, stale);
+
+	state->stale = age == stale || state->fast_ns;
+	if (unlikely(state->fast_ns))
+		state->doubt = DELAY_DOUBT_FAST;
+	else
+		state->doubt = div64_u64(age << (DELAY_DOUBT_SHIFT -
+						 DELAY_DOUBT_STALE_SHIFT),
+					 stale);
+}
+
 /* Take what was served since the last update into the rate of the link. */
 static void delay_serve(struct sbrm_state *state)
 {
@@ -174,6 +217,7 @@ static void delay_serve(struct sbrm_state *state)
 		fixp_mul_div(state->served_ns, forget, DELAY_MEMORY_NS);
 	state->served += (state->left << DELAY_SERVED_SHIFT) -
 		fixp_mul_div(state->served, forget, DELAY_MEMORY_NS);
+	delay_doubt(state);
 	delay_pass(state);
 	if (state->served_ns && state->served)
 		WRITE_ONCE(state->service,
@@ -320,6 +364,32 @@ void sbrm_delay_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 }
 
 /**
+ * delay_busy() - for how long does what has left keep the link busy?
+ * @state: what the law remembers; gap_ns is still the time since the last packet
+ * @takes: time for the packet that leaves, ns, at most 2^40
+ *
+ * Packets that a shaper lets go at once, as TCP sends them, keep the link busy for
+ * as long as all of them take. If only the last one counted, a link that is full to
+ * 94 % would be taken for one that rests for three quarters of the time: its price
+ * would fall until it is full, and jump then.
+ *
+ * More packets ahead of the rate than a shaper allows mean that the link is faster.
+ */
+static void delay_busy(struct sbrm_state *state, u64 takes)
+{
+	if (unlikely(state->fast_ns))
+		state->fast_ns -= min(state->fast_ns, state->gap_ns);
+
+	state->tail_ns += takes;
+	if (state->waited) {
+		state->tail_ns = min(state->tail_ns, 2 * takes);
+	} else if (unlikely(state->tail_ns > DELAY_AHEAD * takes)) {
+		state->tail_ns = DELAY_AHEAD * takes;
+		state->fast_ns = delay_stale_ns(takes);
+	}
+}
+
+/**
  * sbrm_delay_departure() - a packet leaves
  * @state: what the law remembers
  * @bytes: of the packet
@@ -327,40 +397,28 @@ void sbrm_delay_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 void sbrm_delay_departure(struct sbrm_state *state, u32 bytes)
 {
 	u64 takes = delay_ns_of(state->service, bytes);
-	u64 stale = clamp(takes << DELAY_STALE_SHIFT, DELAY_STALE_NS,
-			  DELAY_STALE_NS << DELAY_STALE_SHIFT);
-	bool waited = state->wait_ns >= state->gap_ns ||
-		      4 * state->wait_ns >= takes;
+	bool waited = 4 * state->wait_ns >= takes ||
+		      (state->fast_ns && state->wait_ns >= state->gap_ns);
 
 	/*
 	 * A packet that waited for the one before, which had to wait itself, says
 	 * how long that one took. Others may be a burst that a shaper allows. To
-	 * wait for a quarter of what a packet takes is enough, or all of the time
-	 * since the last one left, in case that what it takes is wrong.
+	 * wait for a quarter of what a packet takes is enough, or, where the link is
+	 * faster, all of the time since the last one left.
 	 */
 	if (state->last && waited && state->waited) {
 		state->left += state->last;
 		state->left_ns += state->gap_ns;
 		state->age_ns = 0;
 	}
-	state->age_ns = min(state->age_ns + state->gap_ns, stale);
-	state->stale = state->age_ns == stale;
-	state->passed += bytes;
+	state->age_ns = min_t(u64, state->age_ns + state->gap_ns,
+			      DELAY_STALE_MAX_NS);
 	state->waited = waited;
+	delay_busy(state, takes);
+	state->passed += bytes;
 	state->last = bytes;
 	state->gap_ns = 0;
 	state->wait_ns = 0;
-	/*
-	 * Where nothing has had to wait for long, the link may have become faster:
-	 * take it for busy for half of the time, so that some rest is seen.
-	 */
-	if (likely(stale == DELAY_STALE_NS))
-		/* takes is at most 2^24 here. */
-		state->tail_ns = takes - (takes * state->age_ns >>
-					  (DELAY_STALE_NS_SHIFT + 1));
-	else
-		state->tail_ns = takes - fixp_mul_div(takes / 2,
-						      state->age_ns, stale);
 	state->packets++;
 	/* The largest of the last hundreds. */
 	state->size = max(bytes, state->size - (state->size >> 8));

@@ -120,6 +120,7 @@ enum sbrm_carry sbrm_feedback_price(struct sk_buff *skb, u64 price,
 	if (skb_is_gso(skb))
 		skb_shinfo(skb)->gso_type |= SKB_GSO_TCP_FIXEDID;
 
+	/* The last 20 bits of a Q32 price are against as many random ones. */
 	sum = min_t(u64, price >> SBRM_FRACTION_BITS, PKT_SBRM_PRICE_MAX + 1);
 	if (fraction &&
 	    tollway_random_u32(random) >> (32 - SBRM_FRACTION_BITS) < fraction)
@@ -170,7 +171,7 @@ enum sbrm_carry sbrm_feedback_four_bit(struct sk_buff *skb, u64 price,
 	/* -ln(u), u of 0 .. 1: k * price is above with 1 - exp(-k * price). */
 	drawn = -fixp_ln(tollway_random_u32(random));
 	drawn <<= PKT_SBRM_FOUR_BIT_SHIFT;
-	/* 2^44 and 20 bits */
+	/* Prices have 44 bits now, and exponents 20. */
 	for (i = 0; i < ARRAY_SIZE(k); i++)
 		bits |= (price * k[i] >= drawn) << i;
 	return sbrm_carrier_or(skb, bits);

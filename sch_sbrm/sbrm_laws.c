@@ -3,7 +3,7 @@
  * The price laws of sch_sbrm: SBRM, the three of REM, and VQM; for the laws delay
  * and alpha, see sbrm_delay.c and sbrm_alpha.c
  *
- * Sources: CP05 (see sbrm.c) 4.2.2, 5.1.1, 5.2.1 and 5.4.1; VQM is by
+ * Sources: CP05 (see sbrm_qdisc.c) 4.2.2, 5.1.1, 5.2.1 and 5.4.1; VQM is by
  * R. Gibbens and F. Kelly, REM by S. Athuraliya and S. Low.
  *
  * Notable differences from the papers:
@@ -27,18 +27,25 @@
 /* -ln(0.01) in Q48: the price at which 99 % are marked (CP05 5.4.2). */
 #define SBRM_PRICE_99_Q48	1296240170849605ULL
 
-/* Fractional bits of units of backlog, here. */
+/*
+ * Fractional bits of units of backlog, here: the 2^37 bytes that a second brings
+ * at most have 61 bits then, and two such sums still fit a signed word.
+ */
 #define REM_UNIT_SHIFT		24
 
+/* A price of 2^13, in Q48: 2^61, for the same reason. */
 #define REM_PRICE_MAX		BIT_ULL(SBRM_GAMMA_SHIFT + 13)
 /* No device has more in a second: the rate of SBRM_RATE_MAX. */
 #define REM_BYTES_MAX		SBRM_RATE_MAX
 
+/* The virtual backlog is ns in Q16: 2^62 are 19 hours. */
+#define VQM_TIME_SHIFT		16
 #define VQM_ROOM_MAX		BIT_ULL(62)
 
 /*
  * ln(phi) in Q48. Near 1 fixp_ln() has few digits left: there
- * ln(1 + t) = t (1 - t (1/2 - t (1/3 - t/4))), of which t^5 / 5 < 2^-32 is left.
+ * ln(1 + t) = t (1 - t (1/2 - t (1/3 - t/4))), of which t^5 / 5 is left: below
+ * 2^-32 where t is below 2^-6.
  */
 static u64 sbrm_ln_phi(u64 phi)
 {
@@ -78,7 +85,11 @@ u64 sbrm_gamma_auto(const struct sbrm_params *params)
 	u64 gamma;
 
 	if (sbrm_laws[params->law].options & BIT(TCA_SBRM_PHI)) {
-		/* price / room first: over a small ln(phi) it would not fit. */
+		/*
+		 * price / room first: over a small ln(phi) it would not fit. The
+		 * price has 51 bits in Q48: 13 more, all that there is room for,
+		 * save the digits that the quotient loses.
+		 */
 		gamma = div_u64(SBRM_PRICE_99_Q48 << 13, room);
 		gamma = fixp_mul_div(gamma, SBRM_GAMMA_ONE >> 13,
 				     sbrm_ln_phi(params->phi));
@@ -117,7 +128,8 @@ static u64 vqm_byte_ns(const struct sbrm_params *params)
 
 static u64 vqm_room(const struct sbrm_params *params, u32 unit, u64 byte_ns)
 {
-	u64 bytes = (u64)params->limit * unit << 16;	/* below 2^63 */
+	/* below 2^63 */
+	u64 bytes = (u64)params->limit * unit << VQM_TIME_SHIFT;
 
 	if (params->scale != U32_MAX)
 		bytes = fixp_mul(bytes, params->scale);
@@ -323,12 +335,13 @@ static void vqm_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 		return;
 
 	WRITE_ONCE(state->time, now);
-	if (passed >= state->pending >> 16) {
+	if (passed >= state->pending >> VQM_TIME_SHIFT) {
 		/* Less than a nanosecond of work is none. */
 		WRITE_ONCE(state->pending, 0);
 		WRITE_ONCE(state->price, 0);
 	} else {
-		WRITE_ONCE(state->pending, state->pending - (passed << 16));
+		WRITE_ONCE(state->pending, state->pending -
+					   (passed << VQM_TIME_SHIFT));
 	}
 }
 
@@ -336,7 +349,8 @@ static void vqm_arrival(const struct sbrm_coef *coef, struct sbrm_state *state,
 			u32 bytes)
 {
 	/* byte_ns <= 2^62: with less than 2^18 bytes below 2^64. */
-	u64 work = mul_u64_u32_shr(coef->byte_ns, bytes, FIXP_SHIFT - 16);
+	u64 work = mul_u64_u32_shr(coef->byte_ns, bytes,
+				   FIXP_SHIFT - VQM_TIME_SHIFT);
 
 	if (work > coef->room - state->pending)
 		WRITE_ONCE(state->price, 1);

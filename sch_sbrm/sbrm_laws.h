@@ -118,13 +118,14 @@ struct sbrm_coef {
  * @age_ns: delay: since the rate of the link could last be measured
  * @passed_ns: delay: a part of the time in which bytes are counted
  * @marks: delay: marks per second that the price asks for, Q32, at most 2^44
- * @tail_ns: delay: time for which the last packet keeps the link busy
+ * @tail_ns: delay: time for which what has left keeps the link busy
+ * @fast_ns: delay: so long the link is known to be faster than it is taken for
  * @idle: delay: share of idle time, Q32
  * @size: delay: bytes of a full packet: the largest of the last hundreds
  * @last: delay: bytes of the last packet that left, 0 if the link has rested since
  * @fresh: delay: the price is the first one, for a link of any rate
  * @waited: delay: the last packet had to wait for the one before
- * @stale: delay: @age_ns is so long that the rate may have changed
+ * @stale: delay: @age_ns is so long that the rate may have changed, or it has
  * @passed: delay: bytes that left in @passed_ns
  * @packets: delay: packets that left since the last update
  * @cycles: alpha: times that CN went
@@ -132,6 +133,7 @@ struct sbrm_coef {
  * @longest: alpha: with CN the largest backlog since it came
  * @cycle_max: alpha: the same of the last one that went
  * @bits: alpha: %PKT_SBRM_CN and %PKT_SBRM_BCN
+ * @doubt: delay: share of @tail_ns that counts as idle, Q16
  */
 struct sbrm_state {
 	u64	time;
@@ -157,10 +159,12 @@ struct sbrm_state {
 			u64	passed;
 			u64	marks;
 			u64	tail_ns;
+			u64	fast_ns;
 			u32	idle;
 			u32	size;
 			u32	last;
 			u32	packets;
+			u32	doubt;
 			bool	fresh;
 			bool	waited;
 			bool	stale;

@@ -23,7 +23,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
-from tollwaylib.programs import add_sbin  # noqa: E402
+from tollwaylib import add_sbin  # noqa: E402
 
 # What is collected after this finds tc, too.
 add_sbin()
@@ -86,24 +86,27 @@ def lab():
     flavour = os.environ.get("TOLLWAY_LAB_FLAVOUR", "plain")
     if flavour == "none":
         pytest.skip("TOLLWAY_LAB_FLAVOUR=none: nothing ran in the lab")
-    from tollwaylib.lab import Lab
-    from tollwaylib.labkernel import Progress
+    from tollwaylib.places.machine import Lab
+    from tollwaylib.progress import Progress
     return Lab(flavour, Progress())
 
 
 class Guest:
     """One boot of the lab that ran the checks of one script."""
 
-    def __init__(self, lab, script, names, out_dir, full=False, limits=None):
+    def __init__(self, lab, script, names, out_dir, full=False, limits=None,
+                 given=None, shipped=False):
         """limits: {"wall_s" or "virtual_s": seconds}, where those of all others
-        will not do."""
+        will not do. given: what the script needs of the host. shipped: with the
+        modules' defaults where the papers' law and source are used else."""
         self.out_dir = out_dir
         self.names = names
         self.failure = None
         self.lines = []
         (out_dir / "checks.json").write_text(json.dumps(
             {"checks": [name for name in names if name not in LOG_CHECKS],
-             "flavour": lab.kernel.flavour, "full": full,
+             "flavour": lab.kernel.flavour, "full": full, "given": given,
+             "shipped": shipped,
              "seed": int(os.environ.get("TOLLWAY_SEED", "1"))}))
         started = time.monotonic()
         self.seconds = {}
@@ -115,13 +118,15 @@ class Guest:
                 self.seconds[found[1]] = (time.monotonic() - started -
                                           sum(self.seconds.values()))
 
+        # The real time is in case it hangs: it is ten times as much where others
+        # use the machine as well.
         try:
             status = lab.run(["/usr/bin/python3", f"{SCRIPTS}/{script}"],
                              out_dir, on_line=on_line,
                              seed=int(os.environ.get("TOLLWAY_SEED", "1")),
                              **{"virtual_s": 10**6,
-                                "wall_s": 900 if lab.kernel.flavour == "plain"
-                                else 1800, **(limits or {})})
+                                "wall_s": 3600 if lab.kernel.flavour == "plain"
+                                else 7200, **(limits or {})})
             if status:
                 self.failure = f"the guest's script ended with {status}"
         except Exception as error:  # reported by every test of this boot
@@ -174,10 +179,22 @@ def guest(lab, request, tmp_path_factory):
 
     Only those that are selected on pytest's command line are run.
     """
-    names = [item.callspec.params["check"] for item in request.session.items
-             if item.module is request.module and
-             "check" in getattr(getattr(item, "callspec", None), "params", {})]
-    return boot(lab, request.module, names, tmp_path_factory)
+    return boot(lab, request.module, selected(request), tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def shipped_guest(lab, request, tmp_path_factory):
+    """The same with law, source and w as the modules come."""
+    return boot(lab, request.module, selected(request), tmp_path_factory,
+                shipped=True)
+
+
+def selected(request):
+    """The checks of a module that want a fixture."""
+    return [item.callspec.params["check"] for item in request.session.items
+            if item.module is request.module and
+            request.fixturename in item.fixturenames and
+            "check" in getattr(getattr(item, "callspec", None), "params", {})]
 
 
 @pytest.fixture
@@ -187,14 +204,17 @@ def full_guest(lab, request, tmp_path_factory):
                 full=True)
 
 
-def boot(lab, module, names, tmp_path_factory, full=False):
+def boot(lab, module, names, tmp_path_factory, full=False, shipped=False):
     """Run checks of a module's GUEST_SCRIPT in a kernel of their own.
 
     The module may have GUEST_LIMITS, {"virtual_s": seconds}, and FULL_LIMITS
-    for the long form.
+    for the long form; and given(), what the script finds in
+    guest_base.SETTINGS["given"], since in the lab there is nothing of the
+    host's part of tollwaylib.
     """
     script = module.GUEST_SCRIPT
-    name = Path(script).stem + (f"-full-{names[0]}" if full else "")
+    name = Path(script).stem + (f"-full-{names[0]}" if full else "") + (
+        "-shipped" if shipped else "")
     kept = os.environ.get("TOLLWAY_LAB_OUT")
     if kept:
         out_dir = Path(kept).absolute() / name
@@ -205,7 +225,8 @@ def boot(lab, module, names, tmp_path_factory, full=False):
     for source in getattr(module, "GUEST_FILES", lambda lab: ())(lab):
         (out_dir / Path(source).name).write_bytes(Path(source).read_bytes())
     limits = getattr(module, "FULL_LIMITS" if full else "GUEST_LIMITS", {})
-    return Guest(lab, script, names, out_dir, full, limits)
+    given = getattr(module, "given", lambda: None)()
+    return Guest(lab, script, names, out_dir, full, limits, given, shipped)
 
 
 def run_check(guest, check):

@@ -11,22 +11,28 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
-from tollwaylib import case_figures, case_jobs, cases  # noqa: E402
-from tollwaylib import experiments, experiments_any, network  # noqa: E402
-from tollwaylib import published, report, results, tables  # noqa: E402
-from tollwaylib import theory  # noqa: E402
+from tollwaylib import files, papers  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.experiments import jobs, plan, published  # noqa: E402
+from tollwaylib.experiments import workload  # noqa: E402
+from tollwaylib.guest import topologies  # noqa: E402
+from tollwaylib.papers.any_rate import JOIN, LEAVE, VARIANTS  # noqa: E402
+from tollwaylib.report import charts, rendering, tables  # noqa: E402
+from tollwaylib.report.page import write_report  # noqa: E402
+from tollwaylib.results import aggregate, analysis, metrics  # noqa: E402
+from tollwaylib.results import schema  # noqa: E402
+from tollwaylib.theory import fluid, measures  # noqa: E402
 
-NAMES = [name for name, experiment in experiments.EXPERIMENTS.items()
+NAMES = [name for name, experiment in papers.EXPERIMENTS.items()
          if experiment.cases]
 BENCHES = [f"pp-bench-{number}" for number in range(1, 10)]
 
 
 def job(name, cc="pp", aqm="fq_rr", words=(), duration_s=None, seed=1):
-    experiment = experiments.get(name)
-    values = experiments.parse_settings(experiment, words, cc, aqm)
-    return experiments.job(experiment, cc, aqm, values,
-                           duration_s or experiment.duration_s, seed)
+    experiment = papers.get(name)
+    values = plan.parse_settings(experiment, words, cc, aqm)
+    return jobs.job(experiment, cc, aqm, values,
+                    duration_s or experiment.duration_s, seed)
 
 
 def case_of(made, name):
@@ -41,14 +47,14 @@ def optima_ms(made, role):
 # --- theory ------------------------------------------------------------------
 
 def test_max_min_fills_what_others_leave():
-    rates = theory.max_min_rates({"a": 9.0, "b": 100.0}, [
+    rates = fluid.max_min_rates({"a": 9.0, "b": 100.0}, [
         (1, ["a"], None), (2, ["a"], 1.0), (3, ["a", "b"], None),
         (4, ["b"], None)])
     assert rates == {1: 4.0, 2: 1.0, 3: 4.0, 4: pytest.approx(96.0)}
 
 
 def test_fluid_transfers_end_when_their_data_has_passed():
-    ends = theory.fluid_completions({"a": 10.0}, [
+    ends = fluid.fluid_completions({"a": 10.0}, [
         (1, 0.0, 100, ["a"], None), (2, 5.0, 20, ["a"], None),
         ("udp", 100.0, None, ["a"], 1.0)])
     # Alone until 5, halves until the second is done, alone again.
@@ -57,16 +63,16 @@ def test_fluid_transfers_end_when_their_data_has_passed():
 
 def test_a_transfer_that_gets_nothing_never_ends():
     with pytest.raises(TollwayError, match="never ends"):
-        theory.fluid_completions({"a": 10.0}, [
+        fluid.fluid_completions({"a": 10.0}, [
             (1, 0.0, 5, ["a"], 0.0)])
 
 
 def test_loads_become_silences():
     # MK94 (6), for a load of one source of ten.
-    off_s = theory.off_for_load(0.05, 0.1, 0.05)
+    off_s = fluid.off_for_load(0.05, 0.1, 0.05)
     assert 0.1 / (0.1 + 0.05 + off_s) == pytest.approx(0.05)
     with pytest.raises(TollwayError, match="cannot offer"):
-        theory.off_for_load(0.9, 0.1, 0.05)
+        fluid.off_for_load(0.9, 0.1, 0.05)
 
 
 # --- scenarios against the papers --------------------------------------------
@@ -95,7 +101,7 @@ def test_optima_under_poisson_traffic_are_those_of_table_13():
 def test_the_torture_test_leaves_room_for_table_15():
     made = job("pp-bench-9")
     assert optima_ms(made, "near") == [pytest.approx(1163.8, abs=0.1)]
-    topo = network.topology("Confluence")(
+    topo = topologies.topology("Confluence")(
         aqm="fq_rr", **made["topology"][1])
     assert [path["rtt_ms"] for path in topo.paths.values()][:2] == [0.2, 20.2]
 
@@ -175,14 +181,14 @@ def test_every_metric_has_a_kind(name):
     made = job(name)
     keys = {spec["key"] for spec in made["metrics"]}
     assert len(keys) == len(made["metrics"])
-    assert {spec["kind"] for spec in made["metrics"]} <= set(cases.KINDS)
+    assert {spec["kind"] for spec in made["metrics"]} <= set(metrics.KINDS)
     there = {case["point"] for case in made["cases"]}
     for bound in made["bounds"]:
         assert bound["case"] in there and bound["metric"] in keys
         assert bound.get("of_case", bound["case"]) in there
     for kind, what in made["pictures"]:
         wanted = [panel["key"] for panel in what] if kind == "curves" else [what]
-        assert set(wanted) <= (keys if kind in case_figures.OF_METRICS else
+        assert set(wanted) <= (keys if kind in charts.OF_METRICS else
                                {case["name"] for case in made["cases"]})
     json.dumps(made)
 
@@ -202,13 +208,13 @@ def test_bounds_and_published_values_are_for_packet_pair_alone():
 
 @pytest.mark.parametrize("paper", ["pp94", "mk94"])
 def test_published_values_name_what_is_measured(paper):
-    data = results.load_json(HERE.parent / "scripts/tollwaylib/data" /
-                             f"published_{paper}.json")["experiments"]
+    data = files.load_json(HERE.parent / "scripts/tollwaylib/papers" /
+                           f"{paper}.json")["experiments"]
     for name, parts in data.items():
         made = job(name)
         keys = {spec["key"] for spec in made["metrics"]}
         there = {case["point"] for case in made["cases"]}
-        topo = network.topology(made["topology"][0])(
+        topo = topologies.topology(made["topology"][0])(
             aqm="fq_rr", **made["topology"][1])
         for part in parts:
             for link, rate in part["setup"]["capacity_bps"].items():
@@ -220,8 +226,8 @@ def test_published_values_name_what_is_measured(paper):
 
 
 def test_bounds_of_issue_4_are_in_the_data():
-    data = results.load_json(HERE.parent / "scripts/tollwaylib/data"
-                             / "published_pp94.json")["experiments"]
+    data = files.load_json(HERE.parent / "scripts/tollwaylib/papers"
+                           / "pp94.json")["experiments"]
 
     def values(number):
         return [entry["value"] for part in data[f"pp-bench-{number}"]
@@ -276,8 +282,8 @@ def test_variances_of_table_13():
     found = numbers_of("pp-bench-7")
     assert [one["value"] for one in found.values()
             if one["metric"] == "variance"] == [8.5, 7.9, 19.5, 26.8, 134]
-    assert case_jobs.BENCH_RTT_MS == 44 and \
-        experiments.get("pp-bench-7").defaults["repeats"] > 1
+    assert workload.BENCH_RTT_MS == 44 and \
+        papers.get("pp-bench-7").defaults["repeats"] > 1
 
 
 def test_bounds_of_laws_are_those_of_the_laws():
@@ -335,7 +341,7 @@ def any_rate(cc="sbrm", aqm="delay", **keywords):
 def link_of(made, case):
     """(bit/s, ms of the round trip) of the link in a case."""
     keywords = case["network"] or made["topology"][1]
-    built = network.topology("OneLink")(aqm="sbrm", **keywords)
+    built = topologies.topology("OneLink")(aqm="sbrm", **keywords)
     assert built.paths["1"]["rtt_ms"] \
         == 2 * built.links_described["R1"]["delay_ms"]
     return built.links_described["R1"]["capacity_bps"], \
@@ -369,7 +375,7 @@ def test_hosts_of_any_rate_are_as_they_are():
     made = any_rate()
     assert made["sysctls"]["net.ipv4.tcp_timestamps"] == 1
     assert made["parameters"]["initcwnd"] == 10
-    built = network.topology("OneLink")(aqm="sbrm", **made["topology"][1])
+    built = topologies.topology("OneLink")(aqm="sbrm", **made["topology"][1])
     assert built.mtu == 1500 and not built.pairs and not built.edge_bps
     for node, end in built.ends().values():
         if node in ("s1", "d1"):
@@ -410,7 +416,7 @@ def test_buffers_hold_what_is_in_flight():
 def test_changes_of_any_rate():
     made = any_rate()
     join, leave = (case_of(made, name)["flows"] for name in (
-        experiments_any.JOIN, experiments_any.LEAVE))
+        JOIN, LEAVE))
     assert [flow["start_s"] for flow in join] == [0] * 9 + [8]
     assert all(flow["stop_s"] == 30 for flow in join)
     assert [flow["stop_s"] for flow in leave] == [8] * 5 + [30] * 5
@@ -434,7 +440,7 @@ def test_bounds_of_any_rate_are_those_of_the_issue():
         **usual, "delay_mean_ms": ("<=", 4 + 0.24224),
         "delay_p99_ms": ("<=", 9), "start_ms": ("<=", 200)}
     assert found["100 Mb/s, 20 ms, 36 flows"]["start_ms"] == ("<=", 20)
-    for name in (experiments_any.JOIN, experiments_any.LEAVE):
+    for name in (JOIN, LEAVE):
         assert found[name] == {"settled_s": ("<=", 1.0)}
     # With another target, too.
     assert max(bound["value"] for bound in any_rate(
@@ -442,7 +448,7 @@ def test_bounds_of_any_rate_are_those_of_the_issue():
         == 90
 
 
-@pytest.mark.parametrize("variant", experiments_any.VARIANTS)
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_rivals_at_any_rate(variant):
     made = any_rate(variant.cc, variant.aqm)
     assert bool(made["bounds"]) == (variant.name == "sbrm-delay")
@@ -520,7 +526,7 @@ def raw(**changes):
 def measured(kind, **words):
     made = raw(metrics=[{"key": "m", "kind": kind, "title": "m", "digits": 1,
                          "words": words}])
-    return results.analyse(made)["cases"][0]["metrics"]["m"]
+    return analysis.analyse(made)["cases"][0]["metrics"]["m"]
 
 
 @pytest.mark.parametrize("kind, words, value", [
@@ -555,14 +561,14 @@ def measured(kind, **words):
     ("goodput_each", {"role": "one", "to_s": 2.0}, 0.5),
     ("advantage", {"role": "one", "to_s": 2.0},
      2 * 0.5 / (0.5 + 10000 / 460 / 100)),
-    ("jain", {"to_s": 2.0}, theory.jain_index([50, 10000 / 460])),
+    ("jain", {"to_s": 2.0}, measures.jain_index([50, 10000 / 460])),
     # The first is gone before the end of this window.
     ("jain", {"to_s": 3.0}, 1.0),
     ("share_error", {"to_s": 2.0}, 1 - 2 / (1 + 2300 / 1000)),
     # The second has all of what is left when the first is gone.
     ("share_error", {"to_s": 3.0}, 0),
     ("class_mean", {"from_s": 2.5}, 5.5), ("class_peak", {"role": "two"}, 14),
-    ("class_jain", {"from_s": 2.5}, theory.jain_index([2, 9])),
+    ("class_jain", {"from_s": 2.5}, measures.jain_index([2, 9])),
     ("estimate_error", {"from_s": 2.5}, 7),
     # Windows that the run did not reach.
     ("estimate_error", {"from_s": 4.0}, None),
@@ -590,7 +596,7 @@ def settled(first, second, changes=(), **words):
             for second, rate in enumerate(rates)) for t in range(41)]
     for flow, change in zip(flows, changes):
         flow.update(change)
-    return results.analyse(made)["cases"][0]["metrics"]["m"]
+    return analysis.analyse(made)["cases"][0]["metrics"]["m"]
 
 
 def test_when_shares_are_settled():
@@ -628,10 +634,10 @@ def test_links_are_those_of_the_case():
         {"key": kind, "kind": kind, "title": kind, "digits": 1,
          "words": {"link": "R1", "to_s": 1.9, "role": "one"}} for kind in
         ("utilization", "delay_max_ms", "goodput_share")])
-    found = [results.analyse(made)["cases"][0]["metrics"]]
+    found = [analysis.analyse(made)["cases"][0]["metrics"]]
     made["cases"][0]["links"] = {"R1": {"capacity_bps": 800000,
                                         "bottleneck": True}}
-    found.append(results.analyse(made)["cases"][0]["metrics"])
+    found.append(analysis.analyse(made)["cases"][0]["metrics"])
     for key in found[0]:
         assert found[1][key] == pytest.approx(found[0][key] / 2), key
 
@@ -648,7 +654,7 @@ def test_a_queue_without_classes_has_no_class_metrics():
         ("class_mean", "class_peak", "losses_each", "estimate_error")])
     del made["cases"][0]["queues"]["R1"]["classes"]
     made["cases"][0]["queues"]["R1"]["class_peaks"] = {}
-    assert set(results.analyse(made)["cases"][0]["metrics"].values()) \
+    assert set(analysis.analyse(made)["cases"][0]["metrics"].values()) \
         == {None}
 
 
@@ -672,7 +678,7 @@ def repeated():
 
 
 def test_repeats_are_one_case_with_their_mean():
-    first, second = results.analyse(repeated())["cases"]
+    first, second = analysis.analyse(repeated())["cases"]
     assert (first["runs"], second["runs"]) == (2, 1)
     assert first["metrics"]["completion_ms"] == pytest.approx(2050)
     assert first["metrics"]["v"] == pytest.approx(5000)
@@ -683,7 +689,7 @@ def bounded(operator, value, case="a", **more):
     made = repeated()
     made["bounds"] = [{"name": "n", "case": case, "metric": "completion_ms",
                        "op": operator, "value": value, **more}]
-    return results.analyse(made)["bounds"][0]
+    return analysis.analyse(made)["bounds"][0]
 
 
 def test_bounds_of_cases():
@@ -700,7 +706,7 @@ def test_a_case_that_did_not_end_fails_its_bound():
     made = raw(metrics=[dict(_MS, words={"role": "two"})], bounds=[
         {"name": "n", "case": "a", "metric": "completion_ms", "op": "<=",
          "value": 1e9}])
-    assert results.analyse(made)["bounds"][0]["verdict"] == "fails"
+    assert analysis.analyse(made)["bounds"][0]["verdict"] == "fails"
 
 
 def against_table_7(slowdown_s):
@@ -713,7 +719,7 @@ def against_table_7(slowdown_s):
     made["parameters"].update(row["setup"])
     made["cases"][0]["point"] = "transfer"
     made["cases"][0]["flows"][0]["final"]["transfers"][0]["end_s"] = slowdown_s
-    return [entry for entry in results.analyse(made)["published"]
+    return [entry for entry in analysis.analyse(made)["published"]
             if entry["unit"] == "%"]
 
 
@@ -729,7 +735,7 @@ def test_verdicts_on_published_values():
 def test_benchmarks_have_a_variant_that_begins_with_a_pair():
     """PP94 sends two packets at first, and Linux ten."""
     for number in range(1, 10):
-        experiment = experiments.get(f"pp-bench-{number}")
+        experiment = papers.get(f"pp-bench-{number}")
         (paper,) = [variant for variant in experiment.variants
                     if variant.settings.get("setup") == "paper"]
         ours, theirs = (job(experiment.name, words=words)["parameters"]
@@ -737,20 +743,20 @@ def test_benchmarks_have_a_variant_that_begins_with_a_pair():
         assert (paper.cc, paper.aqm) == ("pp", "fq_rr")
         assert (ours["initial"], theirs["initial"]) == (0, 2)
         # Asked for the paper's alone, rivals and our own are left out.
-        values = experiments.parse_settings(experiment, ["setup=paper"],
-                                            "pp", "fq_rr")
-        assert [variant.name for variant in experiments.variants(
+        values = plan.parse_settings(experiment, ["setup=paper"],
+                                     "pp", "fq_rr")
+        assert [variant.name for variant in plan.variants(
             experiment, values)] == ["pp-fq_rr"]
 
 
 def test_a_failed_flow_is_no_measurement():
     made = raw(metrics=[_MS])
     made["cases"][0]["flows"][1]["final"]["error"] = "connect to x: refused"
-    assert results.analyse(made)
+    assert analysis.analyse(made)
     made["metrics"] = [{"key": "r", "kind": "retransmits", "title": "r",
                         "digits": 0, "words": {}}]
     with pytest.raises(TollwayError, match="flow 2 failed"):
-        results.analyse(made)
+        analysis.analyse(made)
 
 
 def test_seeds_are_put_together():
@@ -760,32 +766,32 @@ def test_seeds_are_put_together():
     two["bounds"] = one["bounds"] = [
         {"name": "n", "case": "b", "metric": "completion_ms", "op": "<=",
          "value": 1100}]
-    whole = results.aggregate([results.analyse(one), results.analyse(two)])
+    whole = aggregate.aggregate([analysis.analyse(one), analysis.analyse(two)])
     assert whole["cases"][1]["metrics"]["completion_ms"]["mean"] \
         == pytest.approx(1100)
     assert whole["bounds"][0]["verdict"] == "fails"
     assert whole["bounds"][0]["measured"] == pytest.approx(1200)
-    text = tables.render_text(tables.cases_tables(whole)[0])
+    text = rendering.render_text(tables.cases_tables(whole)[0])
     assert "1100.0 ±" in text
 
 
 def test_a_result_of_cases_is_checked():
-    result = results.analyse(repeated())
-    results.validate(result)
+    result = analysis.analyse(repeated())
+    schema.validate(result)
     for path, value in ((("cases",), []), (("columns",), None),
                         (("capacity_bps",), 3)):
         broken = copy.deepcopy(result)
         broken[path[0]] = value
         with pytest.raises(TollwayError):
-            results.validate(broken)
+            schema.validate(broken)
     broken = copy.deepcopy(result)
     broken["cases"][0]["metrics"]["completion_ms"] = "fast"
     with pytest.raises(TollwayError):
-        results.validate(broken)
+        schema.validate(broken)
 
 
 def test_tables_of_variants_stand_side_by_side():
-    one, two = results.analyse(repeated()), results.analyse(repeated())
+    one, two = analysis.analyse(repeated()), analysis.analyse(repeated())
     two["parameters"] = dict(two["parameters"], cc="cubic")
     shown = tables.case_variants_tables([one, two])
     assert [table.title for table in shown] == ["ms", "v"]
@@ -794,7 +800,7 @@ def test_tables_of_variants_stand_side_by_side():
 
 
 def test_a_variant_may_leave_cases_out():
-    whole, part = results.analyse(repeated()), results.analyse(repeated())
+    whole, part = analysis.analyse(repeated()), analysis.analyse(repeated())
     part["parameters"] = dict(part["parameters"], cc="cubic")
     names = [point["name"] for point in whole["cases"]]
     del part["cases"][0]
@@ -818,10 +824,10 @@ def test_a_report_of_cases(tmp_path):
         folder = tmp_path / cc / "seed-1"
         folder.mkdir(parents=True)
         made["trace_sha256"] = str(number) * 64
-        results.write_json_atomic(folder / "raw.json", made)
-        results.write_json_atomic(folder / "result.json",
-                                  results.analyse(made))
-    page = report.write_report(tmp_path).read_text()
+        files.write_json_atomic(folder / "raw.json", made)
+        files.write_json_atomic(folder / "result.json",
+                                analysis.analyse(made))
+    page = write_report(tmp_path).read_text()
     # Seven of each, and two of both.
     assert page.count("<figure>") == 16
     assert "completion_ms, v of each source and queue" in page
@@ -840,10 +846,10 @@ def drawn(monkeypatch, tmp_path, values, log=True):
                       for name, points in series.items()
                       for x, value in points]})
     figures = []
-    monkeypatch.setattr(case_figures, "save",
+    monkeypatch.setattr(charts, "save",
                         lambda figure, out: figures.append(figure) or [out])
-    if not case_figures.curves(wholes, [{"key": "k", "log": log}],
-                               tmp_path / "x"):
+    if not charts.curves(wholes, [{"key": "k", "log": log}],
+                         tmp_path / "x"):
         return None
     return {axes.get_title("left"): axes for axes in figures[0].axes
             if axes.lines}
@@ -884,9 +890,9 @@ def test_curves_of_one_result_are_its_series(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("name", BENCHES)
 def test_rivals_run_the_same_scenario(name):
-    experiment = experiments.get(name)
+    experiment = papers.get(name)
     names = [(variant.cc, variant.aqm) for variant in
-             experiments.variants(experiment, experiments.parse_settings(
+             plan.variants(experiment, plan.parse_settings(
                  experiment, [])) if not variant.settings]
     assert names == [("pp", "fq_rr"), ("cubic", "fq_rr"), ("bbr", "fq_rr"),
                      ("reno", "fq_rr"), ("cubic", "fq_codel"),

@@ -3,7 +3,9 @@
 long forms, as each makes a system and builds the lab in it."""
 
 import os
+import re
 import shutil
+import sys
 
 import pytest
 from test_house import TOP, sh
@@ -11,14 +13,24 @@ from test_house import TOP, sh
 SUITES = ("bookworm", "trixie")
 
 
-def why(log):
-    """The end of a log, and before it what pytest said was wrong: the log itself
-    goes with the system."""
-    if not log.exists():
-        return ""
-    text = log.read_text(errors="replace")
-    wrong = [line for line in text.splitlines() if line.startswith("E  ")]
-    return "\n".join([*wrong[:200], text[-6000:]])
+# Where the log of a part that failed is kept: pytest removes its directories.
+KEPT = TOP / "build/clean-system"
+# What pytest puts above each failure, but not between the frames of one.
+HEADING = re.compile(r"^_+ (?!_ )(.*) _+$", re.M)
+
+
+def why(text):
+    """What pytest said of each test that failed, and the end of a log."""
+    words = []
+    parts = HEADING.split(text)[1:]
+    for name, body in zip(parts[::2], parts[1::2]):
+        # What comes after it is of another part, or what the test printed.
+        lines = re.split(r"^(?:=+|-+) .* (?:=+|-+)$", body,
+                         flags=re.M)[0].splitlines()
+        said = [line for line in lines if line.startswith("E  ")]
+        # pytest.fail(pytrace=False) has no such lines, nor has a timeout.
+        words += [f"{name}:", *(line[:300] for line in (said or lines)[:25])]
+    return "\n".join([*words[:1000], text[-6000:]])
 
 
 def in_clean_system(tmp_path, what, suite, *words):
@@ -32,8 +44,12 @@ def in_clean_system(tmp_path, what, suite, *words):
     print(done.stdout)
     if done.returncode == 4:
         pytest.skip(done.stdout.strip().rpartition("# SKIP ")[2])
-    log = folder / "log"
-    assert done.returncode == 0, done.stdout + done.stderr + why(log)
+    if done.returncode:
+        KEPT.mkdir(parents=True, exist_ok=True)
+        kept = shutil.copy(folder / "log", KEPT / f"{what}-{suite}.log")
+        text = kept.read_text(encoding="utf-8", errors="replace")
+        pytest.fail(f"{done.stdout}{done.stderr}{why(text)}\nall of it: {kept}",
+                    pytrace=False)
     assert "fail:0" in done.stdout
     plan = done.stdout.splitlines()[1]
     assert f"pass:{plan.partition('..')[2]} " in done.stdout
@@ -54,6 +70,46 @@ def test_make_demo(suite, tmp_path):
 def test_make_check(suite, tmp_path):
     """By a user."""
     in_clean_system(tmp_path, "check", suite)
+
+
+def test_why(tmp_path):
+    """Whatever way a test fails, its name and what it said are there."""
+    (tmp_path / "test_it.py").write_text("""
+import pytest
+
+@pytest.fixture
+def torn():
+    yield
+    raise OSError("torn down")
+
+def deeper():
+    raise ValueError("two frames")
+
+def test_assert():
+    assert 1 == 2, "one is not two"
+
+def test_fail():
+    print("much more")
+    pytest.fail("no traceback\\nof this", pytrace=False)
+
+def test_frames():
+    deeper()
+
+def test_torn(torn):
+    pass
+
+def test_fine():
+    print("fine")
+""")
+    done = sh(sys.executable, "-m", "pytest", "-c", "/dev/null", "-q", "-p",
+              "no:cacheprovider", tmp_path)
+    said = why(done.stdout + "x" * 6000)
+    for words in ("test_assert:", "one is not two", "test_fail:", "no traceback",
+                  "of this", "test_frames:", "two frames",
+                  "ERROR at teardown of test_torn:", "torn down"):
+        assert words in said, words
+    for words in ("much more", "test_fine", "_ _ _"):
+        assert words not in said, words
 
 
 @pytest.mark.parametrize("words", [

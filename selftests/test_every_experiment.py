@@ -7,17 +7,17 @@ import subprocess
 
 import pytest
 
-from tollwaylib import experiments
+from tollwaylib import papers
 from tollwaylib.paths import TOP
 
 # price-laws has the network of parking-lot and no run of its own.
-NAMES = [name for name, experiment in experiments.EXPERIMENTS.items()
+NAMES = [name for name, experiment in papers.EXPERIMENTS.items()
          if not experiment.only_compares]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_moment_of(name, tmp_path):
-    experiment = experiments.EXPERIMENTS[name]
+    experiment = papers.EXPERIMENTS[name]
     words = ["--cc", experiment.cc, "--aqm", experiment.aqm, "--set",
              "warmup_s=0.5", "--duration", "3"]
     if experiment.cases:

@@ -11,22 +11,27 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
-from tollwaylib import experiments, network, published  # noqa: E402
-from tollwaylib import results, settings, theory, topo  # noqa: E402
+from tollwaylib import components, files, papers  # noqa: E402
+from tollwaylib.components import sbrm  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.experiments import jobs, plan, published  # noqa: E402
+from tollwaylib.experiments import workload  # noqa: E402
+from tollwaylib.experiments.parameters import deciding  # noqa: E402
+from tollwaylib.guest import links, topologies  # noqa: E402
+from tollwaylib.theory import pricing  # noqa: E402
 
 
 def job(name, cc="sbrm", aqm="sbrm", words=(), duration_s=None):
-    experiment = experiments.get(name)
-    values = experiments.parse_settings(experiment, words, cc, aqm)
-    return experiments.job(experiment, cc, aqm, values,
-                           duration_s or experiment.duration_s, 1)
+    experiment = papers.get(name)
+    values = plan.parse_settings(experiment, words, cc, aqm)
+    return jobs.job(experiment, cc, aqm, values,
+                    duration_s or experiment.duration_s, 1)
 
 
 def built(name, **keywords):
     """The topology of an experiment, as its job asks for it."""
     kind, parameters = job(name, **keywords)["topology"]
-    return network.topology(kind)(aqm="sbrm", **parameters)
+    return topologies.topology(kind)(aqm="sbrm", **parameters)
 
 
 def active(flows, time):
@@ -53,7 +58,7 @@ def test_parking_lot_is_that_of_table_441():
         == ["S1", "S4", "S6", "S7"]
 
 
-@pytest.mark.parametrize("name", list(experiments.EXPERIMENTS))
+@pytest.mark.parametrize("name", list(papers.EXPERIMENTS))
 def test_every_link_can_be_calibrated(name):
     network = built(name)
     for link in network.priced:
@@ -82,8 +87,8 @@ def test_many_flows_have_a_hundred_times_the_links():
 def test_all_pay_the_same_in_the_parking_lot():
     """20 packets/ms in base 1.007 are the 140 packets/s of base e."""
     for cc, aqm in (("rem", "rem"), ("sbrm", "sbrm"), ("cp", "price")):
-        value = experiments.parse_settings(experiments.get("parking-lot"), [],
-                                           cc, aqm)
+        value = plan.parse_settings(papers.get("parking-lot"), [],
+                                    cc, aqm)
         paid = value["wtp"] * (math.log(value["phi"]) if value["phi"] > 1
                                else 1)
         assert paid == pytest.approx(140, rel=0.005)
@@ -108,15 +113,15 @@ def test_young_bounds_need_the_young_gain():
 
 
 def test_bursts_are_a_packet_but_at_several_gbits():
-    assert topo.burst_bytes(96_000_000, 1000) == 1000
-    assert topo.burst_bytes(400_000_000, 1000) == 1000
-    assert topo.burst_bytes(4_800_000_000, 1000) == 12000
+    assert links.burst_bytes(96_000_000, 1000) == 1000
+    assert links.burst_bytes(400_000_000, 1000) == 1000
+    assert links.burst_bytes(4_800_000_000, 1000) == 12000
 
 
 def test_periods_of_a_schedule_that_returns():
-    assert experiments.periods(((0, 1), (10, 3), (20, 2), (30, 3)), 40) == [
+    assert workload.periods(((0, 1), (10, 3), (20, 2), (30, 3)), 40) == [
         (0, 40), (10, 40), (10, 20), (30, 40)]
-    assert experiments.periods(((0, 1), (10, 3)), 10) == [(0, 10)]
+    assert workload.periods(((0, 1), (10, 3)), 10) == [(0, 10)]
 
 
 # --- presets ---------------------------------------------------------------
@@ -133,30 +138,30 @@ def test_rem_of_the_double_bottleneck_is_that_of_522():
 
 
 def test_a_setting_wins_over_a_preset():
-    values = experiments.parse_settings(
-        experiments.get("double-bottleneck"), ["target=7"], "rem", "rem")
+    values = plan.parse_settings(
+        papers.get("double-bottleneck"), ["target=7"], "rem", "rem")
     assert (values["target"], values["phi"]) == (7, 1.06)
 
 
 # any-rate has what the queue does without being told.
-@pytest.mark.parametrize("name", [name for name in experiments.EXPERIMENTS
+@pytest.mark.parametrize("name", [name for name in papers.EXPERIMENTS
                                   if name != "any-rate"])
 def test_the_price_of_packets_without_ecn_is_that_of_the_published_runs(name):
     for aqm in ("sbrm", "rem", "rem4", "vqm", "price", "price-sbrm"):
-        values = experiments.parse_settings(experiments.get(name), [], "sbrm",
-                                            aqm)
-        words = settings.aqm_words(aqm, values).split()
+        values = plan.parse_settings(papers.get(name), [], "sbrm",
+                                     aqm)
+        words = components.aqm_words(aqm, values).split()
         assert ("price-drop" in words) != ("nodrop" in words)
         assert "coupling" not in words
 
 
 def test_packets_without_ecn_can_be_coupled():
-    values = experiments.parse_settings(
-        experiments.get("double-bottleneck"), ["coupling=2.5"])
-    assert settings.aqm_words("sbrm", values).endswith(" coupling 2.5")
+    values = plan.parse_settings(
+        papers.get("double-bottleneck"), ["coupling=2.5"])
+    assert components.aqm_words("sbrm", values).endswith(" coupling 2.5")
     values["nodrop"] = 1
-    assert settings.aqm_words("sbrm", values).endswith(" nodrop")
-    assert "price-drop" not in settings.aqm_words("red", values)
+    assert components.aqm_words("sbrm", values).endswith(" nodrop")
+    assert "price-drop" not in components.aqm_words("red", values)
 
 
 def test_sbrm_is_untouched_by_other_laws():
@@ -166,12 +171,12 @@ def test_sbrm_is_untouched_by_other_laws():
                    for name in made["sysctls"])
 
 
-@pytest.mark.parametrize("aqm", list(settings.AQMS))
-@pytest.mark.parametrize("name", list(experiments.EXPERIMENTS))
+@pytest.mark.parametrize("aqm", list(components.AQMS))
+@pytest.mark.parametrize("name", list(papers.EXPERIMENTS))
 def test_every_named_queue_has_all_its_parameters(name, aqm):
-    experiment = experiments.get(name)
-    values = experiments.parse_settings(experiment, [], "sbrm", aqm)
-    words = settings.aqm_words(aqm, values)
+    experiment = papers.get(name)
+    values = plan.parse_settings(experiment, [], "sbrm", aqm)
+    words = components.aqm_words(aqm, values)
     assert "{" not in words
     if "mark rem-pc" in words:
         assert float(words.split("phi ")[1].split()[0]) > 1
@@ -220,9 +225,9 @@ def test_users_are_as_many_as_table_563_has():
 
 
 def test_a_seed_changes_the_users():
-    experiment = experiments.get("single-bottleneck")
-    values = experiments.parse_settings(experiment, ["model=http", "off_s=7"])
-    first, second = ([user["words"] for user in experiments.job(
+    experiment = papers.get("single-bottleneck")
+    values = plan.parse_settings(experiment, ["model=http", "off_s=7"])
+    first, second = ([user["words"] for user in jobs.job(
         experiment, "sbrm", "sbrm", values, 60, seed)["flows"]]
         for seed in (1, 2))
     assert not set(first) & set(second)
@@ -241,14 +246,14 @@ def test_steady_state_varies_one_thing_at_a_time():
     for other in points.values():
         assert sum((other[0] != count, other[1] != wtp, other[2] != rate)) \
             in (1, 2)
-        load = theory.steady_state(other[2] / 8000, [other[1]] * other[0], 10,
-                                   0.015)
+        load = pricing.steady_state(other[2] / 8000, [other[1]] * other[0], 10,
+                                    0.015)
         # ALGORITHMS.md 2: where the signal is neither weak nor saturated.
         assert 0.1 <= load["price"] <= 0.8
 
 
 def test_price_laws_are_those_of_table_542():
-    variants = experiments.get("price-laws").variants
+    variants = papers.get("price-laws").variants
     assert [variant.name for variant in variants] == [
         f"{number:02d}" for number in range(1, 28)]
     table = {variant.name: variant for variant in variants}
@@ -275,12 +280,12 @@ def test_price_laws_are_those_of_table_542():
 
 
 def test_variants_of_two_models():
-    experiment = experiments.get("single-bottleneck")
+    experiment = papers.get("single-bottleneck")
 
     def variants(*words):
-        values = experiments.parse_settings(experiment, words)
+        values = plan.parse_settings(experiment, words)
         return {variant.name: variant for variant in
-                experiments.variants(experiment, values)}
+                plan.variants(experiment, values)}
     assert list(variants()) == ["reno-sbrm", "rm-sbrm", "reno-red", "rm-red"]
     users = variants("model=http")
     assert {variant.model for variant in users.values()} == {"http"}
@@ -291,8 +296,8 @@ def test_variants_of_two_models():
                 # The same workload on the same links.
                 assert rival.settings.get("off_s") \
                     == variant.settings.get("off_s"), name
-    made = experiments.job(
-        experiment, "rm", "red", experiments.parse_settings(
+    made = jobs.job(
+        experiment, "rm", "red", plan.parse_settings(
             experiment, [], "rm", "red"), 60, 1, variants()["rm-red"])
     assert made["parameters"]["variant"] == "rm-red"
     assert {bound["than"] for bound in made["bounds"]} == {"reno-red"}
@@ -302,7 +307,7 @@ def test_red_is_asked_for_what_table_562_says():
     """Over RED TCP/RM uses more of the link with more backlog, 35.8 packets
     for 28.8; over the queue sbrm with less, 27.7 for 30.0."""
     variants = {variant.name: variant for variant in
-                experiments.get("single-bottleneck").variants}
+                papers.get("single-bottleneck").variants}
     for aqm, more in (("sbrm", False), ("red", True)):
         rows = {name: {number["metric"]: number["value"]
                        for number in published.rows(
@@ -319,7 +324,7 @@ def test_red_is_asked_for_what_table_562_says():
 def test_simulations_have_bounds():
     """SBRM's and those of the explicit price itself (CP05 5.4.4)."""
     bounds = {variant.name: {bound["metric"] for bound in variant.bounds}
-              for variant in experiments.get("price-laws").variants}
+              for variant in papers.get("price-laws").variants}
     assert [name for name, found in bounds.items()
             if "links.R3.utilization" in found] == [
                 "07", "14", "21", "24", "25", "26"]
@@ -337,11 +342,11 @@ def test_sources_have_bounds(name, cc, aqm, words):
 
 
 def test_some_simulations_can_be_chosen():
-    experiment = experiments.get("price-laws")
+    experiment = papers.get("price-laws")
 
     def chosen(text):
-        return [variant.name for variant in experiments.variants(
-            experiment, experiments.parse_settings(
+        return [variant.name for variant in plan.variants(
+            experiment, plan.parse_settings(
                 experiment, [f"simulations={text}"]))]
     assert chosen("all") == [f"{n:02d}" for n in range(1, 28)]
     assert chosen("27,1,1") == ["27", "01"]
@@ -354,8 +359,8 @@ def test_some_simulations_can_be_chosen():
 
 def test_published_setups_are_those_of_the_experiments():
     """Each setup is what some run of its experiment has."""
-    data = results.load_json(HERE.parent / "scripts/tollwaylib/data"
-                             / "published_cp05.json")["experiments"]
+    data = files.load_json(HERE.parent / "scripts/tollwaylib/papers"
+                           / "cp05.json")["experiments"]
     for name, parts in data.items():
         for part in parts:
             setup = part["setup"]
@@ -375,11 +380,11 @@ def test_published_setups_are_those_of_the_experiments():
             assert any(fits), setup
             for row in part["rows"]:
                 for cc, aqm in row["pairs"]:
-                    assert settings.known_aqm(aqm) == aqm in settings.AQMS
-                    assert cc in (*settings.PRICED, "reno")
+                    assert components.known_aqm(aqm) == aqm in components.AQMS
+                    assert cc in (*sbrm.PRICED, "reno")
 
 
-ROWS = [(name, part, row) for name in experiments.EXPERIMENTS
+ROWS = [(name, part, row) for name in papers.EXPERIMENTS
         for part in published.parts(name) for row in part["rows"]]
 
 
@@ -389,20 +394,20 @@ ROWS = [(name, part, row) for name in experiments.EXPERIMENTS
 def test_every_published_row_states_its_setup(name, part, row):
     """All that its source and its queue depend on, and there is a run of it:
     that of setup=paper."""
-    experiment = experiments.get(name)
+    experiment = papers.get(name)
     words = [f"{key}={value}" for key, value in
              part["setup"].get("parameters", {}).items()]
     for cc, aqm in row["pairs"]:
-        values = experiments.parse_settings(
+        values = plan.parse_settings(
             experiment, [*words, "setup=paper"], cc, aqm)
-        needed = settings.deciding(cc, aqm, values)
+        needed = deciding(cc, aqm, values)
         if not experiment.cases:
             needed.add("duration_s")
         if "recovery" in values:
             needed.add("recovery")
         assert set(row["setup"]) == needed
-        made = experiments.job(experiment, cc, aqm, values,
-                               experiment.duration_s, 1)
+        made = jobs.job(experiment, cc, aqm, values,
+                        experiment.duration_s, 1)
         for key, value in row["setup"].items():
             assert made["parameters"][key] == value, key
 
@@ -413,14 +418,14 @@ def test_every_published_row_states_its_setup(name, part, row):
 def test_what_decides_is_all_that_reaches_source_and_queue(cc, aqm):
     """Whatever else is changed, neither tc nor a sysctl that this source reads
     gets other words: deciding() leaves nothing out."""
-    experiment = experiments.get("pp-base" if cc == "pp" else
-                                 "double-bottleneck")
+    experiment = papers.get("pp-base" if cc == "pp" else
+                            "double-bottleneck")
     experiment = dataclasses.replace(experiment, presets=(), variants=())
-    base = experiments.parse_settings(experiment, [], cc, aqm)
-    stated = settings.deciding(cc, aqm, base)
+    base = plan.parse_settings(experiment, [], cc, aqm)
+    stated = deciding(cc, aqm, base)
 
     def words(values):
-        made = experiments.job(experiment, cc, aqm, values, 60, 1)
+        made = jobs.job(experiment, cc, aqm, values, 60, 1)
         return made["aqm"], made["sysctls"]
     before = words(base)
     # Sysctls are written for all sources of the module.
@@ -465,21 +470,21 @@ def test_the_papers_setups_are_other_than_ours():
 
 def test_a_papers_table_is_run_as_a_whole():
     for name, pairs in (("double-bottleneck", 6), ("parking-lot", 3)):
-        experiment = experiments.get(name)
-        assert experiments.variants(
-            experiment, experiments.parse_settings(experiment, [])) == ()
-        found = experiments.variants(experiment, experiments.parse_settings(
+        experiment = papers.get(name)
+        assert plan.variants(
+            experiment, plan.parse_settings(experiment, [])) == ()
+        found = plan.variants(experiment, plan.parse_settings(
             experiment, ["setup=paper"], with_setup=False))
         rows = {tuple(row["pairs"][0]) for part in published.parts(name)
                 for row in part["rows"]}
-        assert {(variant.cc, settings.known_aqm(variant.aqm))
+        assert {(variant.cc, components.known_aqm(variant.aqm))
                 for variant in found} == rows and len(found) == pairs
 
 
 def test_table_522_and_443_are_in_the_data():
     """The mean backlogs by which the issue's bounds are set."""
-    data = results.load_json(HERE.parent / "scripts/tollwaylib/data"
-                             / "published_cp05.json")["experiments"]
+    data = files.load_json(HERE.parent / "scripts/tollwaylib/papers"
+                           / "cp05.json")["experiments"]
     few, many = data["parking-lot"]
 
     def backlog(part, row):

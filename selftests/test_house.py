@@ -13,8 +13,9 @@ from pathlib import Path
 import full
 import pytest
 
-from tollwaylib import VERSION as OUR_VERSION
-from tollwaylib import doctor, experiments, labkernel, programs
+from tollwaylib import VERSION as OUR_VERSION, papers, programs, progress
+from tollwaylib.doctor import local
+from tollwaylib.kernels import usermode
 
 TOP = Path(__file__).resolve().parents[1]
 MAKEFILE = (TOP / "Makefile").read_text()
@@ -54,6 +55,10 @@ def test_one_version():
     for source in TOP.glob("*_*/*.c"):
         found = re.search(r'MODULE_VERSION\("(.*)"\)', source.read_text())
         assert not found or found.group(1) == VERSION, source
+    assert re.search(rf"^version: {re.escape(VERSION)}$",
+                     (TOP / "CITATION.cff").read_text(), re.M)
+    assert re.search(rf"^## {re.escape(VERSION)}\b",
+                     (TOP / "CHANGELOG.md").read_text(), re.M)
 
 
 @pytest.mark.parametrize("words, sentence", [
@@ -79,7 +84,9 @@ def test_install_tools_and_uninstall(tmp_path):
     assert done.returncode == 0, done.stderr
     root = tmp_path / "root/opt"
     assert {path.name for path in (root / "t/bin").iterdir()} == {
-        "tollway", "tollway-traffic", "tollway-qsample"}
+        "tollway", "tollway-admit", "tollway-traffic", "tollway-qsample"}
+    unit = root / "t/lib/systemd/system/tollway-admit@.service"
+    assert "\nExecStart=/opt/t/bin/tollway-admit run " in unit.read_text()
     assert (root / "tc/q_sbrm.so").exists()
     assert (root / "tc/q_fq_rr.so").exists()
     for source in (TOP / "tools/man").glob("*.[1-8]"):
@@ -89,6 +96,8 @@ def test_install_tools_and_uninstall(tmp_path):
     done = sh(root / "t/bin/tollway", "list")
     assert done.returncode == 0, done.stderr
     assert "double-bottleneck" in done.stdout
+    done = sh(root / "t/bin/tollway-admit", "--help")
+    assert done.returncode == 0, done.stderr
     shutil.rmtree(root / "t/lib/tollway/scripts/tollwaylib/__pycache__",
                   ignore_errors=True)
     assert sh("make", "uninstall", *words).returncode == 0
@@ -123,10 +132,10 @@ def test_files_of_packages_are_left_alone(target, tmp_path):
 
 
 def test_install_modules_and_uninstall(tmp_path):
-    kernel = labkernel.kernel("plain", labkernel.Progress())
+    kernel = usermode.kernel("plain", progress.Progress())
     words = [f"O={tmp_path / 'out'}", f"DESTDIR={tmp_path / 'root'}",
              f"KDIR={kernel.build}",
-             f"KBUILD_ARGS={' '.join(labkernel.USER_MODE)}"]
+             f"KBUILD_ARGS={' '.join(usermode.USER_MODE)}"]
     done = sh("make", "install-modules", *words)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "root/lib/modules" / kernel.version / "updates"
@@ -229,15 +238,15 @@ def test_not_debian(bare):
 def test_what_the_doctor_says_installs_what_it_misses(bare, monkeypatch):
     """On a machine where nothing is installed: each package that the doctor
     names is one that its last line installs."""
-    monkeypatch.setattr(doctor.shutil, "which", lambda *_, **__: None)
-    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda _: None)
-    monkeypatch.setattr(labkernel.Path, "glob", lambda *_: iter(()))
-    named = {word for one in doctor.machine()
+    monkeypatch.setattr(local.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr(local.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(usermode.Path, "glob", lambda *_: iter(()))
+    named = {word for one in local.machine()
              for word in re.findall(r"package (\S+?)(?:,|$)", one.remedy)}
     assert {"gcc", "mininet", "python3-pytest", "linux-source"} <= named
     # What every Debian has, and what comes with another package.
     essential = {"tar", "mount", "dpkg", "apt", "coreutils"}
-    program, *words = doctor.INSTALL_ALL.split()
+    program, *words = local.INSTALL_ALL.split()
     assert Path(program).samefile(TOP / "scripts/install-dependencies")
     installed = sh(program, "--missing", *words,
                    env={"PATH": str(bare[0])}).stdout.split()
@@ -252,7 +261,8 @@ def test_what_the_doctor_says_installs_what_it_misses(bare, monkeypatch):
 @pytest.mark.parametrize("module", ["sbrm", "pp"])
 def test_every_sysctl_is_in_the_manual(module):
     source = (TOP / f"tcp_{module}/{module}_net.c").read_text()
-    names = re.findall(r'\.procname\s*= "(\w+)"', source)
+    names = re.findall(r'(?:\.procname\s*= |TOLLWAY_SETTING\w*\()"(\w+)"',
+                       source)
     assert names
     text = page(f"tcp_{module}.7")
     for name in names:
@@ -261,13 +271,18 @@ def test_every_sysctl_is_in_the_manual(module):
 
 def test_every_option_and_parameter_is_in_the_manual():
     text = page("tollway.1")
-    for command in ("run", "report", "lab", "doctor"):
-        done = sh("scripts/tollway", command, "--help")
-        assert done.returncode == 0
-        options = re.findall(r"(?<!\w)--[a-z][a-z-]+", done.stdout)
-        for option in set(options) - {"--help"}:
-            assert option in text, f"{command} {option}"
-    for experiment in experiments.EXPERIMENTS.values():
+    for program, manual, commands in (
+            ("scripts/tollway", text, ("run", "report", "table", "lab",
+                                       "doctor")),
+            ("tools/tollway-admit", page("tollway-admit.8"),
+             ("run", "status", "key"))):
+        for command in commands:
+            done = sh(program, command, "--help")
+            assert done.returncode == 0
+            options = re.findall(r"(?<!\w)--[a-z][a-z-]+", done.stdout)
+            for option in set(options) - {"--help"}:
+                assert option in manual, f"{command} {option}"
+    for experiment in papers.EXPERIMENTS.values():
         assert experiment.name in text
         for name, (default, *_) in experiment.parameters().items():
             assert re.search(rf"^\.BR? {name}\b", text, re.M), name

@@ -9,7 +9,7 @@ import socket
 import pytest
 from test_house import sh
 
-from tollwaylib import live, stability
+from tollwaylib.doctor import diagnose, finding, observe, stability
 from tollwaylib.errors import TollwayError
 
 # One connection over two lines, and one in one line, as ss -tinoH prints them.
@@ -23,7 +23,7 @@ ESTAB 0 0 [fd00::1]:5000 [fd00::2]:4444 ts sack rm dctcp:fallback_mode rto:2
 
 
 def test_words_of_ss():
-    first, second = live.parse_ss(SS, ["reno", "sbrm", "rm"])
+    first, second = observe.parse_ss(SS, ["reno", "sbrm", "rm"])
     assert (first.local, first.remote) == ("10.0.0.1:42078", "10.0.2.2:5000")
     assert first.cc == "sbrm" and "ecn" in first.flags and not first.fallback
     assert first.dctcp == {"ce_state": 0, "alpha": 95, "ab_ecn": 94,
@@ -37,12 +37,12 @@ def test_words_of_ss():
 
 def test_counters_wrap():
     """ab_ecn and ab_tot count to 2^32."""
-    before = live.parse_ss(SS, ["sbrm"])[:1]
+    before = observe.parse_ss(SS, ["sbrm"])[:1]
     before[0].dctcp.update(ab_ecn=2**32 - 6, ab_tot=2**32 - 1)
-    after = live.parse_ss(SS, ["sbrm"])[:1]
+    after = observe.parse_ss(SS, ["sbrm"])[:1]
     empty = {"counters": {}, "module_counters": {}, "queues": {}}
-    one, = live.changes(dict(empty, connections=before),
-                        dict(empty, connections=after))["connections"]
+    one, = observe.changes(dict(empty, connections=before),
+                           dict(empty, connections=after))["connections"]
     assert one["dctcp"]["marked"] == 100 and one["dctcp"]["acked"] == 760
 
 
@@ -50,19 +50,19 @@ def test_counters_wrap():
     ("127.0.0.1", "127.0.0.1", None), ("127.0.0.1:80", "127.0.0.1", 80),
     ("::1", "::1", None), ("[::1]", "::1", None), ("[::1]:80", "::1", 80)])
 def test_names_of_a_peer(peer, address, port):
-    assert live.resolve(peer)[1:] == (address, port)
+    assert observe.resolve(peer)[1:] == (address, port)
 
 
 @pytest.mark.parametrize("peer", ["127.0.0.1:65536", "127.0.0.1:0",
                                   "nosuch.invalid"])
 def test_no_such_peer(peer):
     with pytest.raises(TollwayError):
-        live.resolve(peer)
+        observe.resolve(peer)
 
 
 def test_quotes_in_icmp():
     """ECN bits and port of a quoted probe; other ICMP is nobody's answer."""
-    icmp = live.Icmp.__new__(live.Icmp)
+    icmp = observe.Icmp.__new__(observe.Icmp)
     quoted = bytes([0x45, 0x03]) + bytes(7) + bytes([17]) + bytes(10) + \
         bytes([0x12, 0x34, 0x82, 0x9F])
     outer = bytes([0x45]) + bytes(19)
@@ -98,9 +98,9 @@ def judged(**changed):
     seen = copy.deepcopy(HEALTHY)
     seen["connections"][0].update(changed.pop("connection", {}))
     seen.update(changed)
-    found = live.judge(seen)
-    live.text_of(found)
-    json.loads(live.json_of(seen, found))
+    found = diagnose.judge(seen)
+    finding.text_of(found)
+    json.loads(finding.json_of(seen, found))
     return {one.about: one.verdict for one in found}
 
 
@@ -140,15 +140,15 @@ CLASSES = ("class htb 1:1 root leaf 8001: prio 0 rate {} ceil {} burst 1600b "
 def loop_of(rate, packet=1500, unit="packets", gamma=0.015, kappa=None,
             above=None):
     """A Loop of a router that sent 1000 packets."""
-    before = live.parse_queues(TC)
+    before = observe.parse_queues(TC)
     if above:
         before["eth0 1:"].update(above)
     after = copy.deepcopy(before)
     after["eth0 8001:"]["numbers"].update(packets=1000, bytes=1000 * packet)
     after["eth0 8001:"]["options"].update(unit=unit, gamma=gamma)
     empty = {"connections": [], "counters": {}, "module_counters": {}}
-    queues = live.changes(dict(empty, queues=before),
-                          dict(empty, queues=after))["queues"]
+    queues = observe.changes(dict(empty, queues=before),
+                             dict(empty, queues=after))["queues"]
     classes = {"eth0": stability.class_rates(CLASSES.format(rate, rate))} \
         if rate else {}
     rates = {"eth0 8001:": stability.rate_of("eth0 8001:", after, classes, {})}
@@ -222,16 +222,38 @@ def test_doctor_looks_at_stability():
     assert "stability" not in judged(queues=queues, rates=rates, source="relative")
 
 
+@pytest.mark.parametrize("source, law, noted", [
+    ("relative", "delay", False), ("relative", "sbrm", True),
+    ("relative", "rem-pc3", True), ("direct", "sbrm", False),
+    ("aimd", "rem-pc1", False), ("direct", "delay", True),
+    ("vegas", "delay", True), ("", "delay", False)])
+def test_source_and_law_that_do_not_go_together(source, law, noted):
+    queues = {"eth0 8001:": {
+        "kind": "sbrm", "root": False, "marks": 10, "now": {"price": 0.2},
+        "options": {"law": law, "unit": "packets"},
+        "grown": {"packets": 1000, "bytes": 10**6}}}
+    assert judged(queues=queues, source=source).get("match") == (
+        "note" if noted else None)
+    # Nothing is known of those that send from elsewhere, or without a price.
+    for changed in ({"cc": "rm"}, {"fallback": True},
+                    {"grown": {"bytes_received": 9.0}}):
+        assert "match" not in judged(queues=queues, source=source,
+                                     connection=changed)
+    # Nobody uses it.
+    queues["eth0 8001:"]["grown"]["packets"] = 0
+    assert "match" not in judged(queues=queues, source=source)
+
+
 def test_all_well():
     assert set(judged().values()) == {"ok"}
-    assert live.well(live.judge(HEALTHY))
+    assert finding.well(diagnose.judge(HEALTHY))
 
 
 def test_many_connections_take_few_lines():
     seen = copy.deepcopy(HEALTHY)
     seen["connections"] = [dict(HEALTHY["connections"][0], local=f"a:{port}")
                            for port in range(100)]
-    text = live.text_of(live.judge(seen))
+    text = finding.text_of(diagnose.judge(seen))
     assert len(text.splitlines()) < 8 and "(and 99 more)" in text
 
 
@@ -252,5 +274,5 @@ def test_machine_as_json():
 
 
 def test_address_families():
-    assert live.resolve("127.0.0.1")[0] == socket.AF_INET
-    assert live.resolve("::1")[0] == socket.AF_INET6
+    assert observe.resolve("127.0.0.1")[0] == socket.AF_INET
+    assert observe.resolve("::1")[0] == socket.AF_INET6

@@ -12,20 +12,21 @@ from pathlib import Path
 
 import pytest
 
-from tollwaylib import labkernel, matrix, suites
 from tollwaylib.errors import TollwayError
+from tollwaylib.kernels import compatibility, suites
+from tollwaylib.progress import Progress
 
-OUT = matrix.OUT
+OUT = compatibility.OUT
 
 
 @pytest.mark.parametrize("compiler, line, ours", [
     ("gcc", f"{OUT}/tcp_pp/pp.c:3:1: warning: unused variable", True),
     ("gcc", f"{OUT}/tcp_pp/pp.c:3:1: error: no", True),
     ("gcc", f"{OUT}/tcp_pp/pp.c:3:1: fatal error: pp_fuzzy.h: no", True),
-    ("gcc", "sch_sbrm/sbrm.c:3:1: warning: symbol 'x' was not declared", True),
+    ("gcc", "sch_sbrm/sbrm_qdisc.c:3:1: warning: symbol 'x' was not declared", True),
     ("gcc", f"{OUT}/include/compat/compat.h:9: warning: x", True),
-    ("gcc", f"{OUT}/sch_sbrm/sbrm.o: warning: objtool: f+0x1: x", True),
-    ("clang", f"{OUT}/sch_sbrm/sbrm.o: warning: objtool: f+0x1: x", False),
+    ("gcc", f"{OUT}/sch_sbrm/sbrm_qdisc.o: warning: objtool: f+0x1: x", True),
+    ("clang", f"{OUT}/sch_sbrm/sbrm_qdisc.o: warning: objtool: f+0x1: x", False),
     ("gcc", "WARNING: modpost: missing MODULE_DESCRIPTION() in x.o", True),
     ("gcc", 'ERROR: modpost: "f" [x.ko] undefined!', True),
     ("gcc", "/usr/src/linux-headers-6.1/include/net/tcp.h:1:2: warning: x",
@@ -38,8 +39,8 @@ OUT = matrix.OUT
     ("gcc", f"  CHECK   {OUT}/tcp_pp/pp.c", False),
 ])
 def test_findings(compiler, line, ours):
-    assert bool(matrix.findings(f"make: x\n{line}\n{line}\n", compiler)) == ours
-    assert len(matrix.findings(f"{line}\n{line}\n", compiler)) == ours
+    assert bool(compatibility.findings(f"make: x\n{line}\n{line}\n", compiler)) == ours
+    assert len(compatibility.findings(f"{line}\n{line}\n", compiler)) == ours
 
 
 def judged(tmp_path, text, status=0, modules=4, compiler="gcc"):
@@ -48,7 +49,7 @@ def judged(tmp_path, text, status=0, modules=4, compiler="gcc"):
         folder.mkdir(exist_ok=True)
         (folder / f"sch_{number}.ko").touch()
     (tmp_path / "build.log").write_text(text)
-    return matrix.judge("6.1", compiler, tmp_path / "build.log", status)
+    return compatibility.judge("6.1", compiler, tmp_path / "build.log", status)
 
 
 CHECKED = "  CHECK   x.c\n"
@@ -84,8 +85,8 @@ def use_headers(name, folder):
         def tree(self, packages, progress=None):
             return folder, ["a.deb"]
 
-    matrix.suite_of = lambda kernel: (Tree(), "6.1.", 1)
-    with matrix.headers("6.1", labkernel.Progress()):
+    compatibility.suite_of = lambda kernel: (Tree(), "6.1.", 1)
+    with compatibility.headers("6.1", Progress()):
         for _ in range(5):
             with open(folder / "said", "a", encoding="ascii") as said:
                 said.write(f"{name}\n")
@@ -161,16 +162,17 @@ def test_no_mirror_is_one_sentence(monkeypatch):
 def test_what_cannot_be_had_is_a_row(monkeypatch):
     def none(*_):
         raise TollwayError("no network")
-    monkeypatch.setattr(matrix, "headers", none)
-    rows = list(matrix.rows(["5.10"], labkernel.Progress()))
+    monkeypatch.setattr(compatibility, "headers", none)
+    rows = list(compatibility.rows(["5.10"], Progress()))
     assert [row.state for row in rows] == ["missing"]
     assert "no network" in rows[0].result
 
 
-@pytest.mark.parametrize("kernel", [name for name, *_ in matrix.KERNELS])
+@pytest.mark.parametrize("kernel",
+                         [name for name, *_ in compatibility.KERNELS])
 def test_build(kernel):
     """As make matrix does, with each suite's own gcc, sparse and clang."""
-    rows = list(matrix.rows([kernel], labkernel.Progress()))
+    rows = list(compatibility.rows([kernel], Progress()))
     assert not [row for row in rows if row.state == "failed"]
     for row in rows:
         if row.state == "missing":

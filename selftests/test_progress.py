@@ -12,8 +12,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 
-from tollwaylib import labkernel  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.kernels import usermode  # noqa: E402
+from tollwaylib.progress import Progress  # noqa: E402
 
 # As Kbuild behaves: what prepare makes is needed before anything else can even
 # be planned, and under -n the commands are printed, each with its echo.
@@ -40,7 +41,7 @@ def compile_in(tmp_path, monkeypatch):
     tree, build = tmp_path / "tree", tmp_path / "build"
     tree.mkdir()
     (tree / "patched").touch()
-    monkeypatch.setattr(labkernel, "KINDS", {"plain": ((), (), "linux")})
+    monkeypatch.setattr(usermode, "KINDS", {"plain": ((), (), "linux")})
 
     class Terminal(io.StringIO):
         def isatty(self):
@@ -50,8 +51,8 @@ def compile_in(tmp_path, monkeypatch):
         (tree / "Makefile").write_text(
             MAKEFILE.replace("{tree}", str(tree)).replace("{more}", more))
         said = Terminal()
-        progress = labkernel.Progress(said)
-        labkernel.compile_kernel(tree, build, "plain", progress)
+        progress = Progress(said)
+        usermode.compile_kernel(tree, build, "plain", progress)
         return said.getvalue(), build
     return compile_it
 
@@ -82,8 +83,8 @@ def test_make_ends_with_an_interrupt(tmp_path):
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt), \
             open(tmp_path / "log", "w", encoding="ascii") as log:
-        labkernel.compiled(["make", "-s", "-C", str(tmp_path)], None, log,
-                           interrupt)
+        usermode.compiled(["make", "-s", "-C", str(tmp_path)], None, log,
+                          interrupt)
     assert time.monotonic() - started < 30
     left = subprocess.run(["pgrep", "-f", f"make -s -C {tmp_path}"],
                           stdout=subprocess.PIPE, text=True, check=False).stdout

@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 from conftest import Guest, checks_of, run_check
 
-from tollwaylib import labkernel, matrix, place_qemu, smoke
+from tollwaylib import progress
 from tollwaylib.errors import TollwayError
-from tollwaylib.suites import run_in
+from tollwaylib.guest import smoke
+from tollwaylib.kernels import compatibility
+from tollwaylib.kernels.suites import run_in
+from tollwaylib.places import qemu
 
 TOP = Path(__file__).resolve().parents[1]
 TOLLWAY = TOP / "scripts/tollway"
@@ -23,8 +26,8 @@ STOCK_SCRIPT = "guest_stock.py"
 def smoke_on(kernel, folder):
     """{check: result} of the smoke set on a kernel."""
     try:
-        if kernel != place_qemu.DEBUG:
-            place_qemu.stock_kernel(kernel, labkernel.Progress())
+        if kernel != qemu.DEBUG:
+            qemu.stock_kernel(kernel, progress.Progress())
     except TollwayError as error:
         pytest.skip(f"not run on {kernel}: {error}")
     done = subprocess.run(
@@ -51,7 +54,7 @@ def on_newest(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def with_lockdep(tmp_path_factory):
-    return smoke_on(place_qemu.DEBUG, tmp_path_factory.mktemp("smoke"))
+    return smoke_on(qemu.DEBUG, tmp_path_factory.mktemp("smoke"))
 
 
 def verify(results, check):
@@ -84,17 +87,17 @@ def test_smoke_with_lockdep(with_lockdep, check):
 def installed(kernel, out_dir):
     """Let make install, of modules and tools, fill out_dir/installed for a word
     of the matrix."""
-    stock = place_qemu.stock_kernel(kernel)
+    stock = qemu.stock_kernel(kernel)
     target = out_dir / "installed"
     modules = target / "usr/lib/modules" / stock.version
     modules.mkdir(parents=True)
     kdir = f"/usr/src/linux-headers-{stock.version}"
-    with matrix.headers(kernel, labkernel.Progress()) as (_, root, _, releases):
+    with compatibility.headers(kernel, progress.Progress()) as (_, root, _, releases):
         assert stock.version in releases
-        done = run_in(root, {TOP: matrix.SRC, out_dir: matrix.OUT}, [
-            "make", "-C", matrix.SRC, "install-modules", f"KDIR={kdir}",
-            f"CC={matrix.kernel_gcc(root, kdir)}", f"O={matrix.OUT}/build",
-            f"DESTDIR={matrix.OUT}/installed",
+        done = run_in(root, {TOP: compatibility.SRC, out_dir: compatibility.OUT}, [
+            "make", "-C", compatibility.SRC, "install-modules", f"KDIR={kdir}",
+            f"CC={compatibility.kernel_gcc(root, kdir)}", f"O={compatibility.OUT}/build",
+            f"DESTDIR={compatibility.OUT}/installed",
             f"MODDIR=/usr/lib/modules/{stock.version}/updates"],
             text=True, capture_output=True)
     assert not done.returncode, done.stdout + done.stderr
@@ -126,7 +129,7 @@ def stock_host(request, tmp_path_factory):
              item.originalname == "test_host_on_a_stock_kernel"]
     out_dir = tmp_path_factory.mktemp("host")
     try:
-        machine = place_qemu.Qemu("6.1", labkernel.Progress())
+        machine = qemu.Qemu("6.1", progress.Progress())
     except TollwayError as error:
         pytest.skip(f"not run on 6.1: {error}")
     installed("6.1", out_dir)
@@ -160,15 +163,15 @@ def test_modules_of_the_initramfs(tmp_path):
     (tmp_path / "modules.dep").write_text(
         "kernel/a.ko.xz: kernel/b-c.ko.xz kernel/d.ko.xz\n"
         "kernel/b-c.ko.xz: kernel/d.ko.xz\nkernel/d.ko.xz:\nkernel/e.ko:\n")
-    names = [path.name for path in place_qemu.in_order(
+    names = [path.name for path in qemu.in_order(
         tmp_path, ("b_c", "a", "built_in"))]
     assert names == ["d.ko.xz", "b-c.ko.xz", "a.ko.xz"]
     (tmp_path / "x.ko.xz").write_bytes(lzma.compress(b"module"))
-    assert place_qemu.module_bytes(tmp_path / "x.ko.xz") == b"module"
+    assert qemu.module_bytes(tmp_path / "x.ko.xz") == b"module"
 
 
 def test_cpio():
-    data = place_qemu.cpio({"dev": None, "init": b"12345"})
+    data = qemu.cpio({"dev": None, "init": b"12345"})
     assert data.startswith(b"070701") and len(data) % 4 == 0
     at = data.index(b"init\0") - 110
     assert at % 4 == 0 and int(data[at + 54:at + 62], 16) == 5

@@ -17,8 +17,12 @@ HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 
 import synthetic  # noqa: E402
-from tollwaylib import figures, report, results, tables  # noqa: E402
+from tollwaylib import files  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.report import charts, figures, rendering, tables  # noqa: E402
+from tollwaylib.report.page import write_report  # noqa: E402
+from tollwaylib.results import aggregate, analysis, schema  # noqa: E402
+from tollwaylib.results import verdicts  # noqa: E402
 
 BOUNDS = [{"name": "class error", "metric": "classes.max_abs_error",
            "op": "<=", "value": 0.015}]
@@ -40,8 +44,8 @@ def unfair(seed):
 
 def save(place, raw):
     place.mkdir(parents=True)
-    results.write_json_atomic(place / "raw.json", raw, indent=None)
-    results.write_json_atomic(place / "result.json", results.analyse(raw))
+    files.write_json_atomic(place / "raw.json", raw, indent=None)
+    files.write_json_atomic(place / "result.json", analysis.analyse(raw))
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +57,7 @@ def raws():
 
 @pytest.fixture(scope="module")
 def analysed(raws):
-    return {name: results.analyse(raw) for name, raw in raws.items()}
+    return {name: analysis.analyse(raw) for name, raw in raws.items()}
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +65,7 @@ def site(raws, tmp_path_factory):
     place = tmp_path_factory.mktemp("site")
     for name, raw in raws.items():
         save(place / "runs" / name, raw)
-    assert report.write_report(place) == place / "index.html"
+    assert write_report(place) == place / "index.html"
     return place
 
 
@@ -73,25 +77,25 @@ def page(site):
 # --- tables ------------------------------------------------------------------
 
 def test_text_table_is_aligned():
-    table = tables.Table("Title", ["name", "x [pkts]"],
-                         [["a", "1.0"], ["longer", "1000.0"]], notes=["why"])
-    assert tables.render_text(table) == (
+    table = rendering.Table("Title", ["name", "x [pkts]"],
+                            [["a", "1.0"], ["longer", "1000.0"]], notes=["why"])
+    assert rendering.render_text(table) == (
         "Title\n\nname    x [pkts]\n------  --------\n"
         "a            1.0\nlonger    1000.0\n(why)\n")
 
 
 def test_html_table_is_escaped():
-    table = tables.Table("<a & b>", ["<h>"], [["<script>"]], notes=["\"<n>"])
-    text = tables.render_html(table)
+    table = rendering.Table("<a & b>", ["<h>"], [["<script>"]], notes=["\"<n>"])
+    text = rendering.render_html(table)
     for raw in ("<a &", "<h>", "<script>", "<n>"):
         assert raw not in text
     assert "&lt;script&gt;" in text and "&lt;a &amp; b&gt;" in text
 
 
 def test_verdicts_are_coloured():
-    table = tables.Table("t", ["a", "b"], [["x", "fails"], ["y", "agrees"]],
-                         left=2)
-    text = tables.render_html(table)
+    table = rendering.Table("t", ["a", "b"], [["x", "fails"], ["y", "agrees"]],
+                            left=2)
+    text = rendering.render_html(table)
     assert '<td class="left bad">fails</td>' in text
     assert '<td class="left good">agrees</td>' in text
 
@@ -110,7 +114,7 @@ def test_classes_table(analysed):
 
 
 def test_aggregated_tables_show_the_interval(analysed):
-    whole = results.aggregate([analysed["sbrm-1"], analysed["sbrm-2"]])
+    whole = aggregate.aggregate([analysed["sbrm-1"], analysed["sbrm-2"]])
     row = cells(tables.classes_table(whole), 0)
     assert re.fullmatch(r"\d+\.\d ± \d+\.\d", row["rate [pkts/s]"])
     assert re.fullmatch(r"[+-]\d\.\d\d ± \d+\.\d\d", row["error [%]"])
@@ -159,7 +163,7 @@ def compared(with_pages=False):
 
 
 def test_variants_are_shown_with_what_is_judged():
-    wholes = results.compare([results.analyse(raw) for raw in compared()])
+    wholes = verdicts.compare([analysis.analyse(raw) for raw in compared()])
     rivals, bounds = tables.variants_tables(wholes)
     assert [row[:2] for row in rivals.rows] == [
         ["mine", "mine + sbrm"], ["theirs", "theirs + sbrm"]]
@@ -173,13 +177,13 @@ def test_variants_are_shown_with_what_is_judged():
 def test_variants_of_users_are_shown(tmp_path):
     for raw in compared(with_pages=True):
         save(tmp_path / raw["parameters"]["variant"] / "seed-1", raw)
-    page = report.write_report(tmp_path).read_text()
+    page = write_report(tmp_path).read_text()
     assert "Variants compared" in page and "Congestion windows" not in page
     # Half of the pages were never there: no percentile beyond the median.
     assert "never" in page and "needs runs" in page
     assert page.count(">1.050<") >= 2
-    wholes = results.compare([results.analyse(raw)
-                              for raw in compared(with_pages=True)])
+    wholes = verdicts.compare([analysis.analyse(raw)
+                               for raw in compared(with_pages=True)])
     rivals, bounds = tables.variants_tables(wholes)
     assert dict(zip(rivals.heads, rivals.rows[0]))["unfinished"] == "36"
     assert bounds.rows[-1][2:] == ["fails", "never", "<= never of theirs"]
@@ -213,8 +217,8 @@ def test_intervals_table(analysed):
 
 def draw(raws, analysed, place):
     place.mkdir()
-    return [*figures.rate_allocation([analysed["sbrm-1"], analysed["sbrm-2"]],
-                                     place / "rates"),
+    return [*charts.rate_allocation([analysed["sbrm-1"], analysed["sbrm-2"]],
+                                    place / "rates"),
             *figures.windows(raws["dynamics-1"], place / "windows"),
             *figures.queues(raws["dynamics-1"], place / "queues")]
 
@@ -298,14 +302,14 @@ def test_page_counts_the_verdicts(page):
 
 
 def test_page_is_the_same_every_time(site, page):
-    assert report.write_report(site).read_text(encoding="utf-8") == page
+    assert write_report(site).read_text(encoding="utf-8") == page
 
 
 def test_names_from_a_run_are_escaped(tmp_path):
     raw = priced(1, experiment="<b>bold</b>")
     raw["provenance"]["command"] = "tollway run '<img src=x>'"
     save(tmp_path / "run", raw)
-    text = report.write_report(tmp_path).read_text(encoding="utf-8")
+    text = write_report(tmp_path).read_text(encoding="utf-8")
     assert "<b>" not in text and "<img src=x>" not in text
     assert "&lt;b&gt;bold" in text
     assert "There are no verdicts" in text
@@ -318,7 +322,7 @@ def test_page_has_nothing_that_html_forbids(tmp_path):
         "r1": ["qdisc \x1b[1;36mhtb\x1b[0m 1:", "bell \x07 nul \x00 c1 \x9b"]}
     raw["provenance"]["command"] = "tollway run --out l\udcfct \ud800"
     save(tmp_path / "run", raw)
-    text = report.write_report(tmp_path).read_text(encoding="utf-8")
+    text = write_report(tmp_path).read_text(encoding="utf-8")
     assert "qdisc htb 1:" in text and "--out l\\xfct" in text
     assert not [character for character in text
                 if unicodedata.category(character) in ("Cc", "Cs")
@@ -338,7 +342,7 @@ def test_page_says_where_it_ran(place, words, tmp_path):
     raw["provenance"] = {key: value for key, value in raw["provenance"].items()
                          if key not in ("place", "flavour")} | place
     save(tmp_path / "run", raw)
-    text = report.write_report(tmp_path).read_text(encoding="utf-8")
+    text = write_report(tmp_path).read_text(encoding="utf-8")
     assert f"1 run of 1 setting, {words}" in html.unescape(text)
     assert "unknown" not in text
 
@@ -347,14 +351,14 @@ def test_provenance_is_shown_by_indentation(tmp_path):
     raw = priced(1)
     raw["provenance"]["qdiscs"] = {"r1": ["qdisc htb 1:", "qdisc sbrm 10:"]}
     save(tmp_path / "run", raw)
-    text = report.write_report(tmp_path).read_text(encoding="utf-8")
+    text = write_report(tmp_path).read_text(encoding="utf-8")
     assert "\nqdiscs:\n  r1:\n    qdisc htb 1:\n    qdisc sbrm 10:\n" in text
     assert "\npatches:\n  0001-um-run-at-HZ-1000.patch\nhz: 1000\n" in text
 
 
 def test_all_verdicts_hold(tmp_path):
     save(tmp_path / "run", priced(1, synthetic.as_published, bounds=BOUNDS))
-    assert "4 of 4 verdicts hold." in report.write_report(
+    assert "4 of 4 verdicts hold." in write_report(
         tmp_path).read_text(encoding="utf-8")
 
 
@@ -363,7 +367,7 @@ def test_settings_with_different_parameters_stay_apart(tmp_path):
     other = priced(2)
     other["parameters"]["kappa"] = 0.2
     save(tmp_path / "b", other)
-    text = report.write_report(tmp_path).read_text(encoding="utf-8")
+    text = write_report(tmp_path).read_text(encoding="utf-8")
     assert "2 runs of 2 settings" in text
     assert (tmp_path / "figures" /
             "double-bottleneck-sbrm-sbrm-2-rates.svg").is_file()
@@ -391,18 +395,18 @@ def cut_raw(run):
 
 
 def other_result(run):
-    results.write_json_atomic(run / "result.json",
-                              results.analyse(priced(5)))
+    files.write_json_atomic(run / "result.json",
+                            analysis.analyse(priced(5)))
 
 
 def bad_result(run):
-    results.write_json_atomic(run / "result.json", {"schema": 1})
+    files.write_json_atomic(run / "result.json", {"schema": 1})
 
 
 def bad_calibration(run):
-    raw = results.load_raw(run)
+    raw = schema.load_raw(run)
     raw["calibration"]["core1"]["ok"] = False
-    results.write_json_atomic(run / "raw.json", raw)
+    files.write_json_atomic(run / "raw.json", raw)
 
 
 def same_twice(run):
@@ -417,16 +421,16 @@ def same_twice(run):
 def test_incomplete_results_make_no_page(one, harm, words):
     harm(one / "run")
     with pytest.raises(TollwayError, match=words) as error:
-        report.write_report(one)
+        write_report(one)
     assert "\n" not in str(error.value)
     assert not (one / "index.html").exists()
 
 
 def test_no_results_make_no_page(tmp_path):
     with pytest.raises(TollwayError, match="holds no results"):
-        report.write_report(tmp_path)
+        write_report(tmp_path)
     with pytest.raises(TollwayError, match="not a directory"):
-        report.write_report(tmp_path / "none")
+        write_report(tmp_path / "none")
 
 
 # --- figures of one experiment alone ------------------------------------------
@@ -452,10 +456,10 @@ def test_acknowledgements_wrap(raws, tmp_path):
 
 
 def test_histograms(raws, tmp_path):
-    for draw in (figures.window_histograms, figures.queue_histograms):
+    for draw in (charts.window_histograms, charts.queue_histograms):
         for path in draw(raws["sbrm-1"], tmp_path / draw.__name__):
             assert path.is_file()
     late = dict(raws["sbrm-1"],
                 parameters=dict(raws["sbrm-1"]["parameters"], warmup_s=1e6))
     with pytest.raises(TollwayError, match="nothing was sampled"):
-        figures.queue_histograms(late, tmp_path / "late")
+        charts.queue_histograms(late, tmp_path / "late")

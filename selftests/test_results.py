@@ -10,13 +10,20 @@ import sys
 import pytest
 
 HERE = pathlib.Path(__file__).parent
-PUBLISHED = HERE.parent / "scripts/tollwaylib/data/published_cp05.json"
+PUBLISHED = HERE.parent / "scripts/tollwaylib/papers/cp05.json"
 sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 
 import synthetic  # noqa: E402
-from tollwaylib import experiments, published, results  # noqa: E402
-from tollwaylib import tables, theory  # noqa: E402
+from tollwaylib import files, papers  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.experiments import published  # noqa: E402
+from tollwaylib.report import tables  # noqa: E402
+from tollwaylib.results import aggregate, analysis, schema  # noqa: E402
+from tollwaylib.results import verdicts  # noqa: E402
+from tollwaylib.results.published import _compare  # noqa: E402
+from tollwaylib.results.published import compare_published  # noqa: E402
+from tollwaylib.results.published import reasons  # noqa: E402
+from tollwaylib.theory import pricing  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -26,12 +33,12 @@ def steady_raw():
 
 @pytest.fixture(scope="module")
 def steady(steady_raw):
-    return results.analyse(steady_raw)
+    return analysis.analyse(steady_raw)
 
 
 @pytest.fixture(scope="module")
 def dynamics():
-    return results.analyse(synthetic.dynamics(lag_s=1.52))
+    return analysis.analyse(synthetic.dynamics(lag_s=1.52))
 
 
 @pytest.fixture
@@ -45,7 +52,7 @@ def bound(metric, op, value):
 
 def judged(raw, metric, op="<=", value=0.0):
     raw = dict(raw, bounds=[bound(metric, op, value)])
-    return results.analyse(raw)["bounds"][0]
+    return analysis.analyse(raw)["bounds"][0]
 
 
 # --- one run ---------------------------------------------------------------
@@ -55,12 +62,12 @@ def test_result_has_the_documented_fields(steady):
         "schema", "experiment", "parameters", "seed", "links", "flows",
         "classes", "published", "bounds", "provenance", "digest"]
     assert json.loads(json.dumps(steady, allow_nan=False)) == steady
-    results.validate(steady)
+    schema.validate(steady)
 
 
 def test_golden_result(steady):
     """The whole object, number by number, against a stored one."""
-    golden = results.load_json(HERE / "golden" / "double-bottleneck.json")
+    golden = files.load_json(HERE / "golden" / "double-bottleneck.json")
 
     def compare(one, other, where):
         assert type(one) is type(other) or {type(one), type(other)} == {
@@ -95,7 +102,7 @@ def test_warm_up_is_left_out(raw):
     wild = synthetic.flow(1, "I", 100,
                           [(0.01, 5.0, 5000.0), (5.0, 20.0, 200.0)])
     raw["flows"][0] = wild
-    flow = results.analyse(raw)["flows"][0]
+    flow = analysis.analyse(raw)["flows"][0]
     # The sample before and after 5 s are 0.1 s apart, a little leaks in.
     assert flow["rate_pps"] == pytest.approx(200, abs=0.1 * 4800 / 15)
     assert flow["retransmits"] == 15
@@ -104,7 +111,7 @@ def test_warm_up_is_left_out(raw):
 def test_samples_are_interpolated(raw):
     steps = synthetic.flow(1, "I", 100, [(0.0, 20.0, 285.0)], step=0.7)
     raw["flows"][0] = steps
-    assert results.analyse(raw)["flows"][0]["rate_pps"] == pytest.approx(
+    assert analysis.analyse(raw)["flows"][0]["rate_pps"] == pytest.approx(
         285, rel=1e-6)
 
 
@@ -117,9 +124,9 @@ def test_a_late_connection_is_no_hole(raw):
     for key, values in flow["samples"].items():
         flow["samples"][key] = values[late:]
     with pytest.raises(TollwayError, match="was not sampled all the way"):
-        results.analyse(raw)
+        analysis.analyse(raw)
     flow["final"]["connected_s"] = 1.28
-    rate = results.analyse(raw)["flows"][0]["rate_pps"]
+    rate = analysis.analyse(raw)["flows"][0]["rate_pps"]
     # Of the whole time, the handshake included.
     samples = flow["samples"]
     assert rate == pytest.approx(samples["bytes_acked"][-1] / flow["mss_bytes"]
@@ -130,7 +137,7 @@ def test_unmeasured_is_null_not_zero(raw):
     del raw["flows"][0]["samples"]["retransmits"]
     raw["flows"][1]["samples"]["srtt_us"] = [0] * len(
         raw["flows"][1]["samples"]["t_s"])
-    flows = results.analyse(raw)["flows"]
+    flows = analysis.analyse(raw)["flows"]
     assert flows[0]["retransmits"] is None
     assert flows[1]["rtt_mean_ms"] is None
 
@@ -150,7 +157,7 @@ def test_queue_percentile_and_warm_up(raw):
     queue = raw["queues"]["core1"]
     # 301 samples from 5 to 20 s: 0, 1, ... 300; before that a start-up peak.
     queue["backlog_pkts"] = [5000] * 100 + list(range(301))
-    link = results.analyse(raw)["links"]["core1"]
+    link = analysis.analyse(raw)["links"]["core1"]
     assert link["queue_mean_pkts"] == pytest.approx(150)
     assert link["queue_p99_pkts"] == pytest.approx(297)
 
@@ -169,14 +176,14 @@ def test_error_and_spread():
     def scale(number, path, wtp):
         return {1: 1.1, 2: 1.0, 3: 1.0, 4: 0.94}.get(number, 1.0)
 
-    group = results.analyse(synthetic.steady(scale))["classes"][0]
+    group = analysis.analyse(synthetic.steady(scale))["classes"][0]
     assert group["error"] == pytest.approx(0.01, abs=1e-5)
     assert group["spread"] == pytest.approx(0.16 / 1.01, abs=1e-5)
 
 
 def test_without_wtp_all_weights_are_one():
-    result = results.analyse(synthetic.steady(wtps=None, cc="reno",
-                                              aqm="pfifo"))
+    result = analysis.analyse(synthetic.steady(wtps=None, cc="reno",
+                                               aqm="pfifo"))
     assert [group["path"] for group in result["classes"]] == ["I", "II", "III"]
     assert [group["expected_pps"] for group in result["classes"]] == \
         pytest.approx([8000 / 12, 8000 / 12, 4000 / 12])
@@ -186,11 +193,11 @@ def test_flows_that_stop_are_measured_while_they_run(raw):
     raw["flows"] = [
         synthetic.flow(1, "I", 100, [(0, 10, 8000.0)]),
         synthetic.flow(2, "I", 100, [(0, 10, 4000.0), (10, 20, 12000.0)])]
-    one, two = results.analyse(raw)["flows"]
+    one, two = analysis.analyse(raw)["flows"]
     assert one["rate_pps"] == pytest.approx(8000, rel=1e-4)
     assert two["rate_pps"] == pytest.approx((5 * 4000 + 10 * 12000) / 15,
                                             rel=1e-4)
-    group = results.analyse(raw)["classes"][0]
+    group = analysis.analyse(raw)["classes"][0]
     # Half the link for each until 10 s, all of it for flow 2 after.
     assert group["expected_pps"] == pytest.approx((6000 + 10000) / 2)
 
@@ -288,19 +295,19 @@ def test_untrustworthy_input_is_refused(raw, name):
     change, words = BROKEN[name]
     change(raw)
     with pytest.raises(TollwayError, match=words):
-        results.analyse(raw)
+        analysis.analyse(raw)
 
 
 def test_analysis_leaves_its_input_alone(raw, steady_raw):
-    results.analyse(raw)
+    analysis.analyse(raw)
     assert raw == steady_raw
 
 
 def test_what_is_read_late_is_no_rate(raw):
-    links = results.analyse(raw)["links"]
+    links = analysis.analyse(raw)["links"]
     for queue in raw["queues"].values():
         queue["stats_at_end"]["bytes"] *= 1.05
-    assert results.analyse(raw)["links"] == links
+    assert analysis.analyse(raw)["links"] == links
 
 
 # --- bounds and published values ---------------------------------------------
@@ -330,7 +337,7 @@ def test_a_mean_queue_is_held_against_the_law():
     """At the fair shares of CP05 4.3.1 each link has the price 0.35: 2800 packets/s
     of w from its own path, and as much from path III at twice the price."""
     raw = synthetic.steady()
-    backlog = results.analyse(raw)["links"]["core1"]["queue_mean_pkts"]
+    backlog = analysis.analyse(raw)["links"]["core1"]["queue_mean_pkts"]
     expected = 10 + 0.35 / 0.015
     assert judged(raw, "links.max_queue_error")["measured"] == pytest.approx(
         abs(backlog / expected - 1), rel=1e-6)
@@ -339,13 +346,13 @@ def test_a_mean_queue_is_held_against_the_law():
     expected = 10 + 0.35 * 290 / math.log(100)
     assert judged(raw, "links.max_queue_error")["measured"] == pytest.approx(
         abs(backlog / expected - 1), rel=1e-6)
-    assert theory.mark_probability(
-        theory.gamma_auto(300, 10) * 290) == pytest.approx(0.99)
+    assert pricing.mark_probability(
+        pricing.gamma_auto(300, 10) * 290) == pytest.approx(0.99)
 
 
 def test_every_bound_has_a_measure_of_its_own():
     """Of two functions with one name, one hides the other."""
-    measures = list(results.METRICS.values())
+    measures = list(verdicts.METRICS.values())
     assert len(set(measures)) == len(measures)
 
 
@@ -353,7 +360,7 @@ def test_a_mean_queue_is_held_against_pc3():
     """12 packets come in an interval of 1 ms."""
     raw = synthetic.steady(utilization=(0.99, 0.97))
     raw["parameters"].update(alpha=0.1, interval_us=1000, target=2)
-    backlog = results.analyse(raw)["links"]["core1"]["queue_mean_pkts"]
+    backlog = analysis.analyse(raw)["links"]["core1"]["queue_mean_pkts"]
     errors = [abs(backlog / (2 + (1 - used) * 12 / 0.1) - 1)
               for used in (0.99, 0.97)]
     assert judged(raw, "links.max_pc3_error")["measured"] == pytest.approx(
@@ -409,7 +416,7 @@ def test_aimd_bound_without_any_mark_fails():
 
 @pytest.fixture(scope="module")
 def as_published():
-    return results.analyse(synthetic.as_published())
+    return analysis.analyse(synthetic.as_published())
 
 
 def test_published_values_of_table_541(as_published):
@@ -422,8 +429,8 @@ def test_published_values_of_table_541(as_published):
     assert found["SBRM: utilisation of core link 2"]["verdict"] == "better"
     mean = found["SBRM: mean core link utilisation"]
     assert mean["measured"] == pytest.approx(0.98)
-    assert results.all_hold(as_published)
-    assert len(results.verdicts(as_published)) == 3
+    assert verdicts.all_hold(as_published)
+    assert len(verdicts.verdicts(as_published)) == 3
     assert tables.published_table(as_published).notes == []
 
 
@@ -434,13 +441,13 @@ def test_another_source_than_the_papers_is_not_judged(as_published):
         other = dict(as_published, parameters={
             **as_published["parameters"],
             name: "other" if isinstance(value, str) else 12345})
-        other["published"] = results.compare_published(other)
+        other["published"] = compare_published(other)
         assert [entry["verdict"] for entry in other["published"]] \
             == ["other setup"] * 3
         (difference,) = other["published"][0]["differences"]
         assert difference.startswith(f"{name} ")
-        assert results.verdicts(other) == [] and results.all_hold(other)
-        results.validate(other)
+        assert verdicts.verdicts(other) == [] and verdicts.all_hold(other)
+        schema.validate(other)
         (note,) = tables.published_table(other).notes
         assert "no verdict" in note and difference in note
 
@@ -453,13 +460,13 @@ def test_a_rival_that_does_better_differs(as_published, utilization, own,
     """SBRM's first number, were it that of a rival."""
     row = published.rows("double-bottleneck", "sbrm", "sbrm", {})[0]
     for given, verdict in ((row, own), (dict(row, rival=True), rival)):
-        entry = results._compare(given, row["numbers"][0], utilization, [])
+        entry = _compare(given, row["numbers"][0], utilization, [])
         assert entry["verdict"] == verdict
 
 
 def test_rivals_are_those_of_the_papers():
     """What a paper compares its own proposals with, and nothing else."""
-    rivals = {tuple(row["pairs"][0]) for name in experiments.EXPERIMENTS
+    rivals = {tuple(row["pairs"][0]) for name in papers.EXPERIMENTS
               for part in published.parts(name) for row in part["rows"]
               if row.get("rival")}
     assert rivals == {("reno", "pfifo"), ("reno", "red"), ("reno", "sbrm"),
@@ -471,21 +478,21 @@ def test_rivals_are_those_of_the_papers():
 
 
 def test_reasons_are_given_for_what_does_not_hold():
-    vqm = results.analyse(synthetic.as_published(
+    vqm = analysis.analyse(synthetic.as_published(
         aqm="vqm", utilization=(0.75, 0.77)))
     assert {entry["verdict"] for entry in vqm["published"]} == {"differs"}
-    (reason,) = results.reasons(vqm, "published")
+    (reason,) = reasons(vqm, "published")
     assert reason.startswith("VQM: ")
     assert reason in tables.published_table(vqm).notes
-    assert results.reasons(vqm, "bounds") == []
+    assert reasons(vqm, "bounds") == []
     agrees = [dict(entry, verdict="agrees") for entry in vqm["published"]]
-    assert results.reasons(dict(vqm, published=agrees), "published") == []
+    assert reasons(dict(vqm, published=agrees), "published") == []
 
 
 def test_every_reason_is_about_something():
     data = json.loads(PUBLISHED.read_text())
     for reason in data["reasons"]:
-        experiment = experiments.get(reason["experiment"])
+        experiment = papers.get(reason["experiment"])
         names = [bound["name"] for _, group in experiment.bounds
                  for bound in group]
         names += [bound["name"] for variant in experiment.variants
@@ -498,10 +505,10 @@ def test_every_reason_is_about_something():
 
 
 def test_worse_than_published_differs():
-    result = results.analyse(synthetic.as_published(
+    result = analysis.analyse(synthetic.as_published(
         utilization=(0.95, 0.97)))
     assert result["published"][0]["verdict"] == "differs"
-    assert not results.all_hold(result)
+    assert not verdicts.all_hold(result)
 
 
 @pytest.mark.parametrize("cc, aqm, values", [
@@ -514,7 +521,7 @@ def test_worse_than_published_differs():
 ])
 def test_published_rows(steady, cc, aqm, values):
     result = dict(steady, parameters={"cc": cc, "aqm": aqm})
-    found = results.compare_published(result)
+    found = compare_published(result)
     assert [entry["value"] for entry in found] == values
     for entry in found:
         assert entry["paper"].startswith("CP05 Table ")
@@ -522,13 +529,13 @@ def test_published_rows(steady, cc, aqm, values):
 
 def test_another_setup_is_not_compared_with_the_paper(steady):
     other = dict(steady, flows=steady["flows"][:12])
-    assert results.compare_published(other) == []
+    assert compare_published(other) == []
     slow = copy.deepcopy(steady)
     slow["links"]["core1"]["capacity_bps"] = 48e6
-    assert results.compare_published(slow) == []
+    assert compare_published(slow) == []
     unknown = dict(steady, parameters={"cc": "cubic", "aqm": "pfifo"})
-    assert results.compare_published(unknown) == []
-    assert results.compare_published(dict(steady, experiment="x")) == []
+    assert compare_published(unknown) == []
+    assert compare_published(dict(steady, experiment="x")) == []
 
 
 # --- schedules ---------------------------------------------------------------
@@ -551,14 +558,14 @@ def test_convergence_is_the_first_second_near_the_share(dynamics):
     # half the share: at most a fifth from t = 1.32. Steps are 0.05 s.
     assert [step["max_convergence_s"] for step in dynamics["intervals"]] == \
         pytest.approx([0, 1.45, 1.35], abs=0.051)
-    results.validate(dynamics)
+    schema.validate(dynamics)
 
 
 def test_no_convergence_is_null_and_fails_its_bound():
     raw = synthetic.dynamics(lag_s=9.9)
     outcome = judged(raw, "intervals.max_convergence_s", "<=", 1e9)
     assert outcome["measured"] is None and outcome["verdict"] == "fails"
-    steps = results.analyse(raw)["intervals"]
+    steps = analysis.analyse(raw)["intervals"]
     assert steps[0]["max_convergence_s"] == 0
     assert steps[1]["max_convergence_s"] is None
 
@@ -588,19 +595,19 @@ def test_an_interval_too_short_to_measure_is_refused():
     raw = synthetic.dynamics()
     raw["schedule"].append({"t_s": 28, "factor": 1})
     with pytest.raises(TollwayError, match="too short"):
-        results.analyse(raw)
+        analysis.analyse(raw)
 
 
 # --- over seeds --------------------------------------------------------------
 
 def seeds(*scales, **more):
-    return [results.analyse(synthetic.steady(
+    return [analysis.analyse(synthetic.steady(
         lambda number, path, wtp, scale=scale: scale, seed=seed, **more))
         for seed, scale in enumerate(scales, 1)]
 
 
 def test_aggregate_mean_spread_and_student_interval():
-    whole = results.aggregate(seeds(0.98, 0.99, 1.03))
+    whole = aggregate.aggregate(seeds(0.98, 0.99, 1.03))
     group = whole["classes"][0]
     share = synthetic.fair_pps("I", 100)
     assert whole["seeds"] == [1, 2, 3] and len(whole["digests"]) == 3
@@ -622,7 +629,7 @@ def test_aggregate_mean_spread_and_student_interval():
 
 
 def test_aggregate_of_one_seed_has_no_spread():
-    group = results.aggregate(seeds(1.0))["classes"][0]
+    group = aggregate.aggregate(seeds(1.0))["classes"][0]
     assert group["rate_pps"]["sd"] is None and group["error_ci95"] is None
 
 
@@ -630,7 +637,7 @@ def test_aggregate_bounds():
     limits = [bound("classes.max_abs_error_over_seeds", "<=", 0.01),
               bound("classes.max_abs_error", "<=", 0.01),
               bound("links.min_utilization", ">=", 0.98)]
-    some = [*seeds(0.97, bounds=limits), results.analyse(synthetic.steady(
+    some = [*seeds(0.97, bounds=limits), analysis.analyse(synthetic.steady(
         lambda number, path, wtp: 1.03, seed=2, bounds=limits,
         utilization=(0.99, 0.985)))]
     for result in some:
@@ -638,7 +645,7 @@ def test_aggregate_bounds():
         assert (over["verdict"], over["measured"]) == ("needs seeds", None)
         assert single["verdict"] == "fails"
     assert some[1]["bounds"][2]["verdict"] == "holds"
-    means, single, worst = results.aggregate(some)["bounds"]
+    means, single, worst = aggregate.aggregate(some)["bounds"]
     assert means["verdict"] == "holds" and means["measured"] < 1e-4
     assert single["verdict"] == "fails"
     assert single["measured"] == pytest.approx(0.03, rel=1e-3)
@@ -647,28 +654,28 @@ def test_aggregate_bounds():
 
 
 def test_aggregate_of_schedules_keeps_the_worst_convergence():
-    some = [results.analyse(synthetic.dynamics(lag_s=lag, seed=seed))
+    some = [analysis.analyse(synthetic.dynamics(lag_s=lag, seed=seed))
             for seed, lag in enumerate((0.52, 1.52))]
-    whole = results.aggregate(some)
+    whole = aggregate.aggregate(some)
     assert whole["intervals"][1]["max_convergence_s"] == \
         some[1]["intervals"][1]["max_convergence_s"]
     some[0]["intervals"][1]["max_convergence_s"] = None
-    assert results.aggregate(some)["intervals"][1]["max_convergence_s"] is None
+    assert aggregate.aggregate(some)["intervals"][1]["max_convergence_s"] is None
 
 
 def test_aggregate_refuses_what_has_no_mean():
     one, two = seeds(1.0, 0.99)
     with pytest.raises(TollwayError, match="no results"):
-        results.aggregate([])
+        aggregate.aggregate([])
     with pytest.raises(TollwayError, match="same seed"):
-        results.aggregate([one, one])
+        aggregate.aggregate([one, one])
     with pytest.raises(TollwayError, match="same trace"):
-        results.aggregate([one, dict(two, digest=one["digest"])])
+        aggregate.aggregate([one, dict(two, digest=one["digest"])])
     with pytest.raises(TollwayError, match="different"):
-        results.aggregate([one, dict(two, parameters=dict(
+        aggregate.aggregate([one, dict(two, parameters=dict(
             two["parameters"], kappa=0.2))])
     with pytest.raises(TollwayError, match="different"):
-        results.aggregate([one, dict(two, experiment="parking-lot")])
+        aggregate.aggregate([one, dict(two, experiment="parking-lot")])
 
 
 # --- schema and files --------------------------------------------------------
@@ -696,49 +703,49 @@ def test_validate_names_the_field(steady, change, words):
     result = copy.deepcopy(steady)
     change(result)
     with pytest.raises(TollwayError, match=words):
-        results.validate(result)
+        schema.validate(result)
 
 
 def test_validate_looks_into_intervals(dynamics):
     result = copy.deepcopy(dynamics)
     del result["intervals"][1]["classes"][0]["convergence_s"]
     with pytest.raises(TollwayError, match=r"intervals\[1\].*convergence_s"):
-        results.validate(result)
+        schema.validate(result)
 
 
 @pytest.mark.parametrize("value", [None, [], "x", {}])
 def test_validate_refuses_other_things(value):
     with pytest.raises(TollwayError):
-        results.validate(value)
+        schema.validate(value)
 
 
 def test_raw_files(tmp_path, steady_raw):
     with pytest.raises(TollwayError, match="cannot read"):
-        results.load_raw(tmp_path)
+        schema.load_raw(tmp_path)
     path = tmp_path / "raw.json"
-    results.write_json_atomic(path, steady_raw, indent=None)
-    assert results.load_raw(tmp_path) == steady_raw
+    files.write_json_atomic(path, steady_raw, indent=None)
+    assert schema.load_raw(tmp_path) == steady_raw
     path.write_text(path.read_text()[:1000])
     with pytest.raises(TollwayError, match="not valid JSON"):
-        results.load_raw(tmp_path)
+        schema.load_raw(tmp_path)
     path.write_text('{"schema": 1, "seed": NaN}')
     with pytest.raises(TollwayError, match="NaN"):
-        results.load_raw(tmp_path)
+        schema.load_raw(tmp_path)
     path.write_text('{"schema": 7}')
     with pytest.raises(TollwayError, match="schema"):
-        results.load_raw(tmp_path)
+        schema.load_raw(tmp_path)
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path):
     path = tmp_path / "result.json"
-    results.write_json_atomic(path, {"good": 1})
+    files.write_json_atomic(path, {"good": 1})
     for bad in ({"x": math.nan}, {"x": object()}):
         with pytest.raises(TollwayError, match="cannot write"):
-            results.write_json_atomic(path, bad)
+            files.write_json_atomic(path, bad)
     assert json.loads(path.read_text()) == {"good": 1}
     assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
     with pytest.raises(TollwayError, match="cannot write"):
-        results.write_json_atomic(tmp_path / "none" / "x.json", {})
+        files.write_json_atomic(tmp_path / "none" / "x.json", {})
 
 
 # --- what only some experiments have -----------------------------------------
@@ -746,7 +753,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
 def test_jain_and_near_of_an_interval():
     """Of two flows a class, one at half of the rate of the other: 0.9."""
     raw = synthetic.dynamics(lag_s=1.52)
-    result = results.analyse(raw)
+    result = analysis.analyse(raw)
     for step in result["intervals"]:
         assert step["min_jain"] == pytest.approx(1, abs=1e-6)
         assert step["max_abs_error"] == max(
@@ -759,7 +766,7 @@ def test_jain_and_near_of_an_interval():
         samples = flow["samples"]
         samples["bytes_acked"] = [value / 2 for value in
                                   samples["bytes_acked"]]
-    unequal = results.analyse(raw)["intervals"][1]
+    unequal = analysis.analyse(raw)["intervals"][1]
     assert unequal["min_jain"] == pytest.approx(1.5 ** 2 / (2 * 1.25),
                                                 rel=1e-3)
 
@@ -769,11 +776,11 @@ def test_a_bound_on_a_field_of_an_interval():
     raw["bounds"] = [
         bound("intervals.1.links.core1.queue_mean_pkts", "<=", 24.0),
         bound("intervals.1.links.core1.queue_mean_pkts", "<=", 25.0)]
-    outcome = [entry["verdict"] for entry in results.analyse(raw)["bounds"]]
+    outcome = [entry["verdict"] for entry in analysis.analyse(raw)["bounds"]]
     assert outcome == ["fails", "holds"]
     raw["bounds"] = [bound("intervals.7.max_abs_error", "<=", 1)]
     with pytest.raises(TollwayError, match="has no intervals.7"):
-        results.analyse(raw)
+        analysis.analyse(raw)
 
 
 @pytest.fixture
@@ -789,7 +796,7 @@ def one_link_each():
 
 
 def test_steady_state_beside_the_model(one_link_each):
-    result = results.analyse(one_link_each)
+    result = analysis.analyse(one_link_each)
     first = result["steady_state"][0]
     load = 700 / synthetic.CAPACITY_PPS
     assert first["expected_queue_pkts"] == pytest.approx(10 + load / 0.015)
@@ -799,13 +806,13 @@ def test_steady_state_beside_the_model(one_link_each):
     assert first["queue_pkts"] == pytest.approx(24.5, abs=0.1)
     assert first["max_rate_error"] < 1e-4
     one_link_each["parameters"]["estimator"] = "raw"
-    raw_form = results.analyse(one_link_each)["steady_state"][0]
+    raw_form = analysis.analyse(one_link_each)["steady_state"][0]
     assert raw_form["expected_mark_probability"] == pytest.approx(load)
     one_link_each["bounds"] = [
         bound("steady_state.max_rate_error", "<=", 0.02),
         bound("steady_state.max_queue_error", "<=", 0.05)]
     assert [entry["verdict"] for entry in
-            results.analyse(one_link_each)["bounds"]] == ["holds", "fails"]
+            analysis.analyse(one_link_each)["bounds"]] == ["holds", "fails"]
 
 
 def test_pages_and_recovery(one_link_each):
@@ -820,7 +827,7 @@ def test_pages_and_recovery(one_link_each):
     one_link_each["network"] = {
         "s1": {"fast_retransmits": 3, "timeouts": 1, "retransmits": 9},
         "s2": {"fast_retransmits": 2, "timeouts": None, "retransmits": 1}}
-    result = results.analyse(one_link_each)
+    result = analysis.analyse(one_link_each)
     every = result["pages"][0]
     # The first began in the warm-up, the last did not end.
     assert (every["path"], every["pages"], every["unfinished"]) \
@@ -837,7 +844,7 @@ def test_pages_and_recovery(one_link_each):
                                   "retransmits": 10}
     second = copy.deepcopy(one_link_each)
     second.update(seed=2, trace_sha256="ab" * 32)
-    whole = results.aggregate([result, results.analyse(second)])
+    whole = aggregate.aggregate([result, analysis.analyse(second)])
     assert whole["pages"][0]["mean_s"]["mean"] == pytest.approx(0.3)
 
 
@@ -851,13 +858,13 @@ def test_a_user_may_be_silent(one_link_each):
     other["wtp"] = silent["wtp"]
     silent["pages"] = {"start_s": [], "duration_s": [], "bytes": [],
                        "objects": []}
-    result = results.analyse(one_link_each)
+    result = analysis.analyse(one_link_each)
     assert result["flows"][0]["rate_pps"] == 0
     assert result["classes"][0]["spread"] == pytest.approx(2)
     silent["pages"] = {"start_s": [1.0, 2.0], "duration_s": [None, 1.0],
                        "bytes": [1, 1], "objects": [1, 1]}
     with pytest.raises(TollwayError, match="never finished"):
-        results.analyse(one_link_each)
+        analysis.analyse(one_link_each)
 
 
 def rivals(*utilizations, op=">="):
@@ -870,7 +877,7 @@ def rivals(*utilizations, op=">="):
     found[0]["bounds"] = [{"name": "u", "metric": "links.core1.utilization",
                            "op": op, "than": "theirs"},
                           bound("links.min_utilization", ">=", 0.5)]
-    return [results.analyse(raw) for raw in found]
+    return [analysis.analyse(raw) for raw in found]
 
 
 @pytest.mark.parametrize("mine, theirs, op, verdict", [
@@ -880,21 +887,21 @@ def rivals(*utilizations, op=">="):
 def test_variants_are_judged_against_one_another(mine, theirs, op, verdict):
     before = rivals(mine, theirs, op=op)
     assert before[0]["bounds"][0]["verdict"] == "needs runs"
-    assert results.all_hold(before[0])
-    judged = results.compare(before)
+    assert verdicts.all_hold(before[0])
+    judged = verdicts.compare(before)
     first, second = judged[0]["bounds"]
     assert first["measured"] == pytest.approx(mine)
     assert first["bound"] == pytest.approx(theirs)
     assert (first["verdict"], second["verdict"]) == (verdict, "holds")
-    assert results.all_hold(judged[0]) == (verdict == "holds")
+    assert verdicts.all_hold(judged[0]) == (verdict == "holds")
     for result in judged:
-        results.validate(result)
+        schema.validate(result)
     assert before[0]["bounds"][0]["bound"] is None
     # Without the other, and with another seed of it, nothing is judged.
-    alone = results.compare(before[:1])
+    alone = verdicts.compare(before[:1])
     assert alone[0]["bounds"][0]["verdict"] == "needs runs"
     before[1]["seed"] = 2
-    assert results.compare(before)[0]["bounds"][0]["verdict"] == "needs runs"
+    assert verdicts.compare(before)[0]["bounds"][0]["verdict"] == "needs runs"
 
 
 def test_variants_are_judged_by_their_means():
@@ -902,8 +909,8 @@ def test_variants_are_judged_by_their_means():
     second = rivals(0.90, 0.93)[0]
     second.update(seed=2, digest="ab" * 32)
     other = dict(rival, seed=2, digest="cd" * 32)
-    judged = results.compare([results.aggregate([first, second]),
-                              results.aggregate([rival, other])])
+    judged = verdicts.compare([aggregate.aggregate([first, second]),
+                               aggregate.aggregate([rival, other])])
     entry = judged[0]["bounds"][0]
     assert entry["measured"] == pytest.approx(0.925)
     assert (entry["bound"], entry["verdict"]) == (pytest.approx(0.93), "fails")
@@ -917,14 +924,14 @@ def test_what_never_ended_is_no_match(one_link_each):
                                         (None, None, "fails")):
         theirs["links"]["core1"]["utilization"] = bound_value
         entry.update(measured=value, op="<=")
-        assert results.compare([mine, theirs])[0]["bounds"][0]["verdict"] \
+        assert verdicts.compare([mine, theirs])[0]["bounds"][0]["verdict"] \
             == verdict
 
 
 def test_published_backlogs_have_units():
     raw = synthetic.steady()
     raw["experiment"] = "single-bottleneck"
-    result = results.analyse(raw)
+    result = analysis.analyse(raw)
     result["links"] = {"R1": result["links"]["core1"],
                        "R2": result["links"]["core2"]}
     for link in result["links"].values():
@@ -935,8 +942,8 @@ def test_published_backlogs_have_units():
                             {"model": "greedy"})
     result["parameters"].update(row["setup"])
     found = {entry["name"].partition(": ")[2]: entry for entry in
-             results.compare_published(result)}
+             compare_published(result)}
     assert {entry["unit"] for entry in found.values()} == {"%", "pkts", "ms"}
     assert found["mean buffer occupancy"]["verdict"] == "better"
     result["parameters"]["model"] = "http"
-    assert results.compare_published(result) == []
+    assert compare_published(result) == []

@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from tollwaylib import smoke
+from tollwaylib.guest import smoke
 
 RATE_BPS = 1e6
 SHOWN = "ESTAB 0 0 10.0.0.1:1 10.0.0.2:5201 pp wscale:6,7 bbr:(bw:1Mbps)"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tollwaylib import labkernel
+from tollwaylib import progress
+from tollwaylib.kernels import usermode
 
 TOP = Path(__file__).resolve().parents[1]
 
@@ -15,7 +16,7 @@ TOP = Path(__file__).resolve().parents[1]
 @pytest.fixture(scope="module")
 def kernel():
     """Directory of the lab's kernel, built if need be."""
-    return labkernel.kernel("plain", labkernel.Progress()).build
+    return usermode.kernel("plain", progress.Progress()).build
 
 
 def findings(*words):

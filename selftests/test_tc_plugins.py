@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from tc_stub import TC, TOOLS, Tc
 
-from tollwaylib import build
+from tollwaylib.kernels import build
 
 pytestmark = pytest.mark.skipif(not TC or not shutil.which("cc"),
                                 reason="needs tc (iproute2) and cc")

@@ -12,8 +12,8 @@ from scipy.optimize import minimize
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "scripts"))
 
-from tollwaylib import theory  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.theory import fairness, measures, pricing  # noqa: E402
 
 DOUBLE = {"core1": 12000.0, "core2": 12000.0}
 PATHS = {"I": ["core1"], "II": ["core2"], "III": ["core1", "core2"]}
@@ -32,8 +32,8 @@ def random_network(seed, links=6, flows=12, spread=2.0):
 
 
 def test_two_equal_links_give_two_thirds_and_one_third():
-    rates = theory.wpf_allocation(DOUBLE, [(name, 1, links) for name, links
-                                           in PATHS.items()])
+    rates = fairness.wpf_allocation(DOUBLE, [(name, 1, links) for name, links
+                                             in PATHS.items()])
     assert rates == pytest.approx({"I": 8000, "II": 8000, "III": 4000},
                                   rel=1e-9)
 
@@ -41,9 +41,9 @@ def test_two_equal_links_give_two_thirds_and_one_third():
 @pytest.mark.parametrize("w1, w2, w3", [(1, 1, 4), (100, 30, 7), (5, 5, 1e-3)])
 def test_two_equal_links_with_weights(w1, w2, w3):
     # With x1 = x2 = c - x3, w1/p1 = w2/p2 and w3 = x3 (p1 + p2).
-    rates = theory.wpf_allocation(DOUBLE, [(1, w1, PATHS["I"]),
-                                           (2, w2, PATHS["II"]),
-                                           (3, w3, PATHS["III"])])
+    rates = fairness.wpf_allocation(DOUBLE, [(1, w1, PATHS["I"]),
+                                             (2, w2, PATHS["II"]),
+                                             (3, w3, PATHS["III"])])
     third = 12000 * w3 / (w1 + w2 + w3)
     assert rates == pytest.approx(
         {1: 12000 - third, 2: 12000 - third, 3: third}, rel=1e-9)
@@ -52,7 +52,7 @@ def test_two_equal_links_with_weights(w1, w2, w3):
 def test_cp05_table_432_shares():
     flows = [((path, wtp, n), wtp, links) for path, links in PATHS.items()
              for wtp in (100, 200, 400) for n in range(4)]
-    rates, prices = theory.wpf_solution(DOUBLE, flows)
+    rates, prices = fairness.wpf_solution(DOUBLE, flows)
     for (path, wtp, _), rate in rates.items():
         part = 1 / 3 if path == "III" else 2 / 3
         assert rate == pytest.approx(12000 * part * wtp / 2800, rel=1e-9)
@@ -60,14 +60,14 @@ def test_cp05_table_432_shares():
 
 
 def test_one_link_shares_by_weight():
-    rates, prices = theory.wpf_solution(
+    rates, prices = fairness.wpf_solution(
         {"link": 1000}, [(n, n, ["link"]) for n in range(1, 5)])
     assert rates == pytest.approx({1: 100, 2: 200, 3: 300, 4: 400}, rel=1e-9)
     assert prices["link"] == pytest.approx(10 / 1000, rel=1e-9)
 
 
 def test_links_with_room_or_without_flows_are_free():
-    _, prices = theory.wpf_solution(
+    _, prices = fairness.wpf_solution(
         {"narrow": 10, "wide": 1000, "empty": 1},
         [(1, 1, ["narrow", "wide"]), (2, 1, ["narrow"])])
     assert prices["wide"] == 0 and prices["empty"] == 0
@@ -75,13 +75,13 @@ def test_links_with_room_or_without_flows_are_free():
 
 
 def test_a_link_filled_exactly_at_price_zero():
-    rates = theory.wpf_allocation({"a": 2, "b": 1},
-                                  [(1, 1, ["a"]), (2, 1, ["a", "b"])])
+    rates = fairness.wpf_allocation({"a": 2, "b": 1},
+                                    [(1, 1, ["a"]), (2, 1, ["a", "b"])])
     assert rates == pytest.approx({1: 1, 2: 1}, rel=1e-9)
 
 
 def test_duplicate_bottlenecks_leave_rates_unique():
-    rates = theory.wpf_allocation(
+    rates = fairness.wpf_allocation(
         {"a": 6, "b": 6}, [(1, 1, ["a", "b"]), (2, 2, ["a", "b"])])
     assert rates == pytest.approx({1: 2, 2: 4}, rel=1e-9)
 
@@ -89,7 +89,7 @@ def test_duplicate_bottlenecks_leave_rates_unique():
 @pytest.mark.parametrize("seed", range(40))
 def test_random_networks_meet_the_optimality_conditions(seed):
     capacity, flows = random_network(seed, flows=40, spread=5)
-    rates, prices = theory.wpf_solution(capacity, flows)
+    rates, prices = fairness.wpf_solution(capacity, flows)
     load = dict.fromkeys(capacity, 0.0)
     revenue = 0.0
     for flow, weight, links in flows:
@@ -109,7 +109,7 @@ def test_random_networks_meet_the_optimality_conditions(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_random_networks_against_slsqp_on_the_primal(seed):
     capacity, flows = random_network(seed, links=4, flows=6, spread=1)
-    ours = theory.wpf_allocation(capacity, flows)
+    ours = fairness.wpf_allocation(capacity, flows)
     names = list(capacity)
     uses = np.array([[link in links for _, _, links in flows]
                      for link in names], dtype=float)
@@ -132,8 +132,8 @@ def test_random_networks_against_slsqp_on_the_primal(seed):
 
 def test_units_do_not_matter():
     capacity, flows = random_network(3)
-    one = theory.wpf_allocation(capacity, flows)
-    other = theory.wpf_allocation(
+    one = fairness.wpf_allocation(capacity, flows)
+    other = fairness.wpf_allocation(
         {link: 1e6 * value for link, value in capacity.items()},
         [(flow, 1e-4 * weight, links) for flow, weight, links in flows])
     assert other == pytest.approx({flow: 1e6 * rate for flow, rate
@@ -152,104 +152,104 @@ def test_units_do_not_matter():
 ])
 def test_nonsense_is_refused(capacity, flows, word):
     with pytest.raises(TollwayError, match=word):
-        theory.wpf_allocation(capacity, flows)
+        fairness.wpf_allocation(capacity, flows)
 
 
 def test_residual_sees_every_kind_of_error():
     flows = [(1, 1.0, ["a"]), (2, 1.0, ["a"])]
     right = {1: 5.0, 2: 5.0}
-    assert theory.kkt_residual({"a": 10}, flows, right, {"a": 0.2}) < 1e-15
-    assert theory.kkt_residual({"a": 9}, flows, right, {"a": 0.2}) > 0.1
-    assert theory.kkt_residual({"a": 20}, flows, right, {"a": 0.2}) > 0.1
-    assert theory.kkt_residual({"a": 10}, flows, {1: 4, 2: 6},
-                               {"a": 0.2}) > 0.1
+    assert fairness.kkt_residual({"a": 10}, flows, right, {"a": 0.2}) < 1e-15
+    assert fairness.kkt_residual({"a": 9}, flows, right, {"a": 0.2}) > 0.1
+    assert fairness.kkt_residual({"a": 20}, flows, right, {"a": 0.2}) > 0.1
+    assert fairness.kkt_residual({"a": 10}, flows, {1: 4, 2: 6},
+                                 {"a": 0.2}) > 0.1
 
 
 def test_marks_and_prices_are_inverse():
-    assert theory.mark_probability(0) == 0
-    assert theory.mark_probability(math.log(2)) == pytest.approx(0.5)
-    assert theory.mark_probability(3, phi=2) == pytest.approx(7 / 8)
-    assert theory.mark_probability(1e-12) == pytest.approx(1e-12, rel=1e-9)
-    assert list(theory.mark_probability([0, math.log(4)])) == \
+    assert pricing.mark_probability(0) == 0
+    assert pricing.mark_probability(math.log(2)) == pytest.approx(0.5)
+    assert pricing.mark_probability(3, phi=2) == pytest.approx(7 / 8)
+    assert pricing.mark_probability(1e-12) == pytest.approx(1e-12, rel=1e-9)
+    assert list(pricing.mark_probability([0, math.log(4)])) == \
         pytest.approx([0, 0.75])
     for bad in ({"price": -1}, {"price": 1, "phi": 1}):
         with pytest.raises(TollwayError):
-            theory.mark_probability(**bad)
+            pricing.mark_probability(**bad)
 
 
 def test_path_marks_add_up_as_prices():
-    marks = [theory.mark_probability(price) for price in (0.1, 0.4)]
-    assert theory.path_mark_probability(marks) == pytest.approx(
-        theory.mark_probability(0.5))
-    assert theory.path_mark_probability([]) == 0
+    marks = [pricing.mark_probability(price) for price in (0.1, 0.4)]
+    assert pricing.path_mark_probability(marks) == pytest.approx(
+        pricing.mark_probability(0.5))
+    assert pricing.path_mark_probability([]) == 0
     with pytest.raises(TollwayError, match="probability"):
-        theory.path_mark_probability([1.5])
+        pricing.path_mark_probability([1.5])
 
 
 def test_expected_backlog_inverts_the_marking_law():
     # CP05 5.5.7 in marks: b = b0 - ln(1 - m)/gamma.
-    mark = theory.mark_probability(0.35)
-    assert theory.expected_backlog(10, 0.015, 0.35) == pytest.approx(
+    mark = pricing.mark_probability(0.35)
+    assert pricing.expected_backlog(10, 0.015, 0.35) == pytest.approx(
         10 - math.log(1 - mark) / 0.015)
-    assert theory.expected_backlog(10, 0.015, 0) == 10
+    assert pricing.expected_backlog(10, 0.015, 0) == 10
     for bad in ((-1, 1, 1), (1, 0, 1), (1, 1, -1)):
         with pytest.raises(TollwayError):
-            theory.expected_backlog(*bad)
+            pricing.expected_backlog(*bad)
 
 
 def test_aimd_rate_balances_its_steps():
     w, m, kappa, rtt = 100.0, 0.25, 0.1, 0.05
-    rate = theory.aimd_rate(w, m)
+    rate = pricing.aimd_rate(w, m)
     cwnd = rate * rtt
     assert (1 - m) * kappa * w * rtt / cwnd == pytest.approx(m * kappa)
     assert rate == pytest.approx(300)
     for bad in ((0, 0.5), (1, 0), (1, 1.1)):
         with pytest.raises(TollwayError):
-            theory.aimd_rate(*bad)
+            pricing.aimd_rate(*bad)
 
 
 # --- the steady state (CP05 5.5) ---------------------------------------------
 
 def test_steady_state_of_table_551():
-    state = theory.steady_state(6000, [100, 200, 300], 30, 0.02, "raw")
+    state = pricing.steady_state(6000, [100, 200, 300], 30, 0.02, "raw")
     assert state["rates_pps"] == pytest.approx([1000, 2000, 3000])
     assert state["mark_probability"] == pytest.approx(0.1)
     assert state["queue_pkts"] == pytest.approx(30 - math.log(0.9) / 0.02)
 
 
 def test_steady_state_of_the_default_source():
-    state = theory.steady_state(6000, [100] * 12, 10, 0.015)
+    state = pricing.steady_state(6000, [100] * 12, 10, 0.015)
     assert state["queue_pkts"] == pytest.approx(10 + 0.2 / 0.015)
     assert state["mark_probability"] == pytest.approx(1 - math.exp(-0.2))
 
 
 def test_steady_state_of_the_aimd_form():
-    state = theory.steady_state(6000, [1500] * 2, 0, 1.0, "aimd")
+    state = pricing.steady_state(6000, [1500] * 2, 0, 1.0, "aimd")
     m = state["mark_probability"]
     for rate in state["rates_pps"]:
-        assert theory.aimd_rate(1500, m) == pytest.approx(rate)
+        assert pricing.aimd_rate(1500, m) == pytest.approx(rate)
 
 
 def test_steady_state_refuses_what_has_none():
     for arguments in ((6000, [6000], 10, 0.1, "raw"), (6000, [], 10, 0.1),
                       (6000, [-1], 10, 0.1), (6000, [1], 10, 0.1, "x")):
         with pytest.raises(TollwayError):
-            theory.steady_state(*arguments)
+            pricing.steady_state(*arguments)
 
 
 def test_jain_index():
-    assert theory.jain_index([3, 3, 3]) == pytest.approx(1)
-    assert theory.jain_index([1, 0, 0, 0]) == pytest.approx(0.25)
+    assert measures.jain_index([3, 3, 3]) == pytest.approx(1)
+    assert measures.jain_index([1, 0, 0, 0]) == pytest.approx(0.25)
     for bad in ([], [0, 0], [1, -1]):
         with pytest.raises(TollwayError):
-            theory.jain_index(bad)
+            measures.jain_index(bad)
 
 
 def test_quantiles_of_what_was_watched_to_the_end():
     done = [(float(second), True) for second in range(100, 0, -1)]
-    assert theory.survival_quantile(done, 0.5) == 50
-    assert theory.survival_quantile(done, 0.99) == 99
-    assert theory.survival_quantile([(3.0, True)], 0.99) == 3
+    assert measures.survival_quantile(done, 0.5) == 50
+    assert measures.survival_quantile(done, 0.99) == 99
+    assert measures.survival_quantile([(3.0, True)], 0.99) == 3
 
 
 def test_quantiles_of_what_was_not():
@@ -260,5 +260,5 @@ def test_quantiles_of_what_was_not():
     # What is left: 7/8, 7/8 4/5, 7/8 3/5, and half of that.
     for part, time in ((0.125, 0.8), (0.3, 3.1), (0.475, 5.4), (0.7, 9.2),
                        (0.7375, 9.2), (0.8, None)):
-        assert theory.survival_quantile(watched, part) == time
-    assert theory.survival_quantile([(1.0, False)], 0.5) is None
+        assert measures.survival_quantile(watched, part) == time
+    assert measures.survival_quantile([(1.0, False)], 0.5) is None

@@ -10,15 +10,18 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
-from tollwaylib import experiments, network, network_cases, topo  # noqa: E402
+from tollwaylib import papers  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.experiments import jobs, plan  # noqa: E402
+from tollwaylib.guest import links, run, topologies  # noqa: E402
+from tollwaylib.guest.run import CaseRun, Run  # noqa: E402
 
 
 @pytest.fixture
 def ran(monkeypatch):
     """Commands that interfaces give."""
     commands = []
-    monkeypatch.setattr(topo, "shell",
+    monkeypatch.setattr(links, "shell",
                         lambda node, *given: commands.extend(given))
     return commands
 
@@ -33,16 +36,16 @@ class FakeNode:
 def built_run(name, *words, cc=None):
     """A CaseRun of an experiment with a network whose interfaces know what they
     are, and nothing else."""
-    experiment = experiments.get(name)
+    experiment = papers.get(name)
     cc, aqm = cc or experiment.cc, experiment.aqm
-    values = experiments.parse_settings(experiment, words, cc, aqm)
-    job = experiments.job(experiment, cc, aqm, values, experiment.duration_s, 1)
-    made = network_cases.CaseRun(dict(job, out_dir="/x", bin_dir="/x"))
+    values = plan.parse_settings(experiment, words, cc, aqm)
+    job = jobs.job(experiment, cc, aqm, values, experiment.duration_s, 1)
+    made = CaseRun(dict(job, out_dir="/x", bin_dir="/x"))
     kind, parameters = made.job["topology"]
-    made.topo = network.topology(kind)(aqm=made.job["aqm"], **parameters)
+    made.topo = topologies.topology(kind)(aqm=made.job["aqm"], **parameters)
     made.net = {node: FakeNode(node) for node in made.topo.nodes()}
     for device, (node, end) in made.topo.ends().items():
-        interface = object.__new__(topo.TollwayIntf)
+        interface = object.__new__(links.TollwayIntf)
         interface.name, interface.node = device, made.net[node]
         interface.params = {}
         interface.config(**{key: value for key, value in end.items()
@@ -94,7 +97,7 @@ def test_only_rates_and_delays_can_be_changed(ran):
 def test_all_networks_of_cases_are_calibrated(monkeypatch, ran):
     made = built_run("any-rate", "only=20 ms, 4 flows")
     seen = []
-    monkeypatch.setattr(network.Run, "calibrate", lambda run: seen.append(
+    monkeypatch.setattr(Run, "calibrate", lambda run: seen.append(
         run.topo.links_described["R1"]["capacity_bps"]) or len(seen))
     # The result is of the network as it was built.
     assert made.calibrate() == 1
@@ -110,7 +113,7 @@ def test_sinks_of_cases_echo_marks(cc, sink, monkeypatch, ran):
     started = []
     monkeypatch.setattr(made, "sink", lambda *words: started.append(words))
     monkeypatch.setattr(made, "stop_sinks", lambda sinks: None)
-    monkeypatch.setattr(network_cases, "shell", lambda *words: "")
+    monkeypatch.setattr(run, "shell", lambda *words: "")
     made.measure({})
     assert [(host, echo) for host, _, echo in started] == [("d1", sink)]
 

@@ -14,6 +14,7 @@ import shutil
 import signal
 import statistics
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -609,6 +610,37 @@ def test_udp_on_off(namespace, tools, sink):
     assert sent["flows"][0]["packets"] == 30
 
 
+# For each of three datagrams to port 5001: its port, and the two bits of ECN.
+READ_ECN = """
+import socket
+one = socket.socket(socket.FAMILY, socket.SOCK_DGRAM)
+one.setsockopt(LEVEL, 1)
+one.bind(("", 5001))
+print("ready", flush=True)
+for _ in range(3):
+    _, fields, _, peer = one.recvmsg(2000, 100)
+    print(peer[1], fields[0][2][0] & 3, flush=True)
+"""
+
+
+@pytest.mark.parametrize("family, level, address", [
+    ("AF_INET", "socket.IPPROTO_IP, 13", "127.0.0.1"),
+    ("AF_INET6", "socket.IPPROTO_IPV6, socket.IPV6_RECVTCLASS", "::1")])
+def test_udp_with_ecn(namespace, tools, family, level, address):
+    reader = namespace.start(sys.executable, "-c", READ_ECN.replace(
+        "FAMILY", family).replace("LEVEL", level))
+    assert reader.stdout.readline() == "ready\n", reader.stderr.read()
+    # Each of them sends one packet.
+    sent, _ = send(namespace, tools, "".join(
+        f"id={number} dst={address} port=5001 proto=udp rate=8k {word}\n"
+        for number, word in ((1, ""), (2, "ecn=0"), (3, "ecn=1"))),
+                   "--duration", "0.1")
+    said, _ = reader.communicate(timeout=TIMEOUT_S)
+    found = dict(map(int, line.split()) for line in said.splitlines())
+    # ECT(0) is 2, and ECT(1) is 1.
+    assert [found[flow["local_port"]] for flow in sent["flows"]] == [0, 2, 1]
+
+
 # What goes wrong
 
 
@@ -667,6 +699,8 @@ def test_udp_on_off(namespace, tools, sink):
     ("id=1 dst=127.0.0.1 port=5001 proto=udp", "rate= is missing"),
     ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1m cc=reno",
      "cc= is not for proto=udp"),
+    ("id=1 dst=127.0.0.1 port=5001 ecn=1", "ecn= is not for proto=tcp"),
+    ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1m ecn=2", "ecn=2:"),
     ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1q", "rate=1q:"),
     ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1m size=9", "size=9:"),
     ("id=1 dst=127.0.0.1 port=5001 proto=sctp", "proto=sctp:"),

@@ -61,6 +61,7 @@
 
 #include <linux/inet_diag.h>
 #include <linux/module.h>
+#include <linux/random.h>
 #include <net/tcp.h>
 
 #include "pp.h"
@@ -71,6 +72,10 @@
 #define PP_SETPOINT_MIN		(2 * PP_PACKET)
 #define PP_SETPOINT_STEP	(2 * PP_PACKET)
 #define PP_SETPOINT_ROUNDS	2
+/* After so many it is not tried more rarely. */
+#define PP_SETPOINT_TRIES	7
+/* Part of what a round trip holds: fewer losses than that may be by chance. */
+#define PP_SETPOINT_LOSSES	32
 
 /* Window of ppx, segments: no bound but the receiver's. */
 #define PPX_CWND		1048576U
@@ -110,7 +115,8 @@ static void pp_stop(struct sock *sk, struct pp *ca)
 	 * The discrete law asks for all that is too much in one round trip as it
 	 * is. n_hat counts what was lost; in a shared queue others would fill it.
 	 */
-	if (pp_is_discrete(ca) || ca->losses || ca->shared || pp_is_stopped(sk, ca))
+	if (pp_is_discrete(ca) || ca->losses || ca->shared || pp_is_bunched(ca) ||
+	    pp_is_stopped(sk, ca))
 		return;
 	wait_us = pp_law_stop(ca->setpoint, ca->queue, ca->delay_us, ca->rtt_us);
 	if (wait_us)
@@ -132,6 +138,11 @@ static void pp_control(struct sock *sk, struct pp *ca, u64 target,
 		    pp_path_bound(ca) : U64_MAX;
 	u64 rate = pp_law_rise(target, ca->mean_rate, ca->queue, bound);
 
+	if (unlikely(pp_is_bunched(ca) && pp_is_low(ca) &&
+		     ca->queue <= ca->setpoint / 2)) {
+		rate = pp_law_probe(ca->estimate.service, ca->settled);
+		target = rate + 1;
+	}
 	ca->rising = rate < target;
 	/* What was not sent is no part of the mean. */
 	if (!app_limited || rate < ca->mean_rate)
@@ -153,10 +164,20 @@ static bool pp_is_app_limited(const struct sock *sk,
 	return rs->is_app_limited && tp->write_seq == tp->snd_nxt;
 }
 
+/*
+ * The delay of the loop. Where ACKs come in bursts n_hat is that of a round trip
+ * and a slot ago.
+ */
+static u32 pp_law_delay(const struct pp *ca)
+{
+	return pp_is_bunched(ca) ? min(2 * pp_delay_slot(ca), PP_RTT_MAX_US) :
+				   ca->delay_us;
+}
+
 static void pp_law_now(struct sock *sk, struct pp *ca, bool app_limited)
 {
 	pp_control(sk, ca,
-		   pp_law_continuous(ca->setpoint, ca->queue, ca->delay_us,
+		   pp_law_continuous(ca->setpoint, ca->queue, pp_law_delay(ca),
 				     ca->estimate.service), app_limited);
 }
 
@@ -172,34 +193,81 @@ static void pp_law_epoch(struct sock *sk, struct pp *ca, bool app_limited)
 		   app_limited);
 }
 
+/* Time to try a larger setpoint? With probability 1 / 4^tries. */
+static bool pp_setpoint_is_due(const struct pp *ca)
+{
+	return likely(!ca->tries) ||
+	       !(get_random_u32() >> (32 - 2 * ca->tries));
+}
+
 /*
- * Probing, PP94 section 7 with the numbers of Table 2. A setpoint that the
- * queue has not reached was not probed.
+ * Probing, PP94 section 7 with the numbers of Table 2. A setpoint that the queue
+ * has not reached was not probed. Where a larger one was too much before, it is
+ * tried the more rarely the more often that was so: on average after 2 * 4^tries
+ * round trips. A setpoint that is given is the most that is tried, and forgotten is
+ * what was too much as soon as it is reached. In a shared queue it stands: there the
+ * shares are as the setpoints.
  */
 static void pp_setpoint(struct pp *ca)
 {
 	u32 fixed = READ_ONCE(ca->net->setpoint) << PP_PACKET_SHIFT;
-	u32 most = READ_ONCE(ca->net->setpoint_max) << PP_PACKET_SHIFT;
+	u32 most = fixed ?: READ_ONCE(ca->net->setpoint_max) << PP_PACKET_SHIFT;
 
-	if (fixed) {
+	if (likely(fixed && (!ca->tries || ca->shared))) {
 		ca->setpoint = fixed;
-	} else if (++ca->rounds >= PP_SETPOINT_ROUNDS) {
-		ca->rounds = 0;
-		if (ca->queue + PP_SETPOINT_STEP >= ca->setpoint)
-			ca->setpoint += PP_SETPOINT_STEP;
-		ca->setpoint = min(ca->setpoint, most);
+		ca->tries = 0;
+		return;
+	}
+	if (++ca->rounds < PP_SETPOINT_ROUNDS)
+		return;
+	ca->rounds = 0;
+	if (ca->queue + PP_SETPOINT_STEP >= ca->setpoint && pp_setpoint_is_due(ca)) {
+		ca->setpoint += PP_SETPOINT_STEP;
+		ca->raised = 1;
+	}
+	if (ca->setpoint >= most) {
+		ca->setpoint = most;
+		if (fixed)
+			ca->tries = 0;
 	}
 }
 
+/* The setpoint is too much: packets were lost, or marked. */
+static void pp_setpoint_cut(struct pp *ca)
+{
+	u32 fixed = READ_ONCE(ca->net->setpoint);
+
+	if (fixed && ca->shared)
+		return;
+	ca->rounds = 0;
+	ca->setpoint = max(ca->setpoint - ca->setpoint / 4, PP_SETPOINT_MIN);
+	/* The first time, or since the last. */
+	if ((ca->raised || !ca->tries) && ca->tries < PP_SETPOINT_TRIES)
+		ca->tries++;
+	ca->raised = 0;
+}
+
+/*
+ * PP94 probes by losses: each counts, once in a round trip. A setpoint that is
+ * given is not the cause of each, see pp_setpoint_lost().
+ */
 static void pp_loss(struct pp *ca, u32 losses)
 {
 	bool first = !ca->losses;
 
 	ca->losses = min_t(u32, ca->losses + losses, U8_MAX);
-	if (READ_ONCE(ca->net->setpoint) || !first)
-		return;
-	ca->rounds = 0;
-	ca->setpoint = max(ca->setpoint - ca->setpoint / 4, PP_SETPOINT_MIN);
+	if (first && !READ_ONCE(ca->net->setpoint))
+		pp_setpoint_cut(ca);
+}
+
+/* A round trip is over: was a setpoint that is given too much? */
+static void pp_setpoint_lost(struct pp *ca)
+{
+	u32 arrived = ca->flight >> PP_PACKET_SHIFT;
+
+	if (READ_ONCE(ca->net->setpoint) &&
+	    ca->losses > arrived / PP_SETPOINT_LOSSES)
+		pp_setpoint_cut(ca);
 }
 
 /* Nothing is known yet: a pair more in each round trip. */
@@ -246,6 +314,8 @@ static void pp_round(struct sock *sk, struct pp *ca,
 	/* The first ACK ends a round trip in which nothing else arrived. */
 	bool first = tcp_sk(sk)->delivered - ca->round_start < 2;
 
+	if (unlikely(ca->losses))
+		pp_setpoint_lost(ca);
 	ca->flight_last = ca->flight;
 	ca->flight = 0;
 	pp_setpoint(ca);
@@ -271,11 +341,42 @@ static bool pp_is_law_due(struct pp *ca, u32 acked, bool sample)
 {
 	u32 train = READ_ONCE(ca->net->train);
 
+	/* The last ACK of a burst counts, and nobody knows which it is. */
+	if (unlikely(pp_is_bunched(ca)))
+		return true;
+
 	ca->train.missed = min_t(u32, ca->train.missed + acked, U8_MAX);
 	if (!sample && !(pp_is_low(ca) && ca->train.missed >= 2 * train))
 		return false;
 	ca->train.missed = 0;
 	return true;
+}
+
+/* n_hat; returns what the way holds without it, Q8. */
+static u32 pp_queue(const struct sock *sk, struct pp *ca)
+{
+	u64 service = ca->estimate.service;
+	u32 pipe;
+
+	if (unlikely(pp_is_bunched(ca))) {
+		ca->queue = pp_law_wait(ca->rtt_us, ca->delay_us, service);
+		return pp_law_pipe(pp_delay_slot(ca), service);
+	}
+	pipe = pp_law_pipe(ca->delay_us, service);
+	ca->queue = pp_law_queue(pp_outstanding_mean(sk, ca), pipe);
+	if (pp_is_low(ca))
+		ca->empty = 1;
+	else
+		ca->settled = 1;
+	return pipe;
+}
+
+static void pp_sample(struct pp *ca, u64 sample)
+{
+	if (unlikely(pp_is_bunched(ca)))
+		pp_bunch_sample(ca, sample);
+	else
+		pp_estimate_sample(&ca->estimate, &ca->net->gains, sample);
 }
 
 static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
@@ -301,15 +402,10 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 
 	sample = pp_path_ack(sk, ca, rs);
 	if (sample)
-		pp_estimate_sample(&ca->estimate, &ca->net->gains, sample);
+		pp_sample(ca, sample);
 	if (likely(ca->estimate.service)) {
-		u32 pipe = pp_law_pipe(ca->delay_us, ca->estimate.service);
+		u32 pipe = pp_queue(sk, ca);
 
-		ca->queue = pp_law_queue(pp_outstanding_mean(sk, ca), pipe);
-		if (pp_is_low(ca))
-			ca->empty = 1;
-		else
-			ca->settled = 1;
 		if (pp_is_law_due(ca, rs->acked_sacked, sample) &&
 		    (first || !pp_is_discrete(ca)))
 			pp_law_now(sk, ca, pp_is_app_limited(sk, rs));
@@ -318,7 +414,8 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 		pp_await(sk, ca);
 	}
 
-	if (unlikely(!before(rs->prior_delivered, ca->round_start)))
+	if (unlikely(pp_is_bunched(ca) ? sample != 0 :
+		     !before(rs->prior_delivered, ca->round_start)))
 		pp_round(sk, ca, rs);
 }
 
@@ -413,6 +510,9 @@ static void pp_set_state(struct sock *sk, u8 new_state)
 	if (!pp_is_ready(sk))
 		return;
 	pp_pace_settle(sk, ca);
+	/* ECE: the stack says so once in a round trip. */
+	if (new_state == TCP_CA_CWR)
+		pp_setpoint_cut(ca);
 	if (new_state != TCP_CA_Loss ||
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		return;
@@ -498,7 +598,8 @@ static u32 pp_state(const struct pp *ca)
 	       (ca->rising ? PP_STATE_RISING : 0) |
 	       (ca->draining ? PP_STATE_DRAINING : 0) |
 	       (ca->delayed ? PP_STATE_DELAYED : 0) |
-	       (ca->shared ? PP_STATE_SHARED : 0);
+	       (ca->shared ? PP_STATE_SHARED : 0) |
+	       (pp_is_bunched(ca) ? PP_STATE_BUNCHED : 0);
 }
 
 /*

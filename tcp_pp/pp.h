@@ -19,6 +19,7 @@
 #define PP_STATE_DRAINING	4
 #define PP_STATE_DELAYED	8
 #define PP_STATE_SHARED		16
+#define PP_STATE_BUNCHED	32
 #define PP_STATE_UNIT		10000
 
 /**
@@ -35,6 +36,8 @@
  * @losses: segments lost in this round trip; saturates
  * @rounds: round trips since the setpoint was raised
  * @turn: a train may leave that the stack does not pace
+ * @tries: setpoints that were too much, see pp_setpoint()
+ * @raised: the setpoint was raised since it was too much
  * @law: &enum pp_law in force: the continuous one has @stop_us, the discrete one
  *	@epoch_queue
  * @train: ACKs of the open train
@@ -58,11 +61,13 @@
  * @paired: a sample came in this round trip
  * @narrow: with @shared: one that does not fit a queue of our own
  * @shared: the bottleneck does not keep flows apart: s_hat is what arrives
- * @fresh: with @shared: the round-trip time is watched
+ * @fresh: with @shared: the round-trip time is watched; with bursts of ACKs: the
+ *	end of none is known
  * @fell: with @fresh: it fell
  * @delayed: the receiver delays ACKs: s_hat is from the distances of pairs
  * @settled: packets have been waiting at the bottleneck
  * @held: ACKs in a row that stand for a pair
+ * @slot: longest silence between bursts of ACKs of late, PP_SLOT_SHIFT
  */
 struct pp {
 	const struct pp_net	*net;
@@ -74,7 +79,9 @@ struct pp {
 				losses:8,
 				rounds:2,
 				turn:1,
-				law:1;
+				law:1,
+				tries:3,
+				raised:1;
 	struct pp_train		train;
 	union {
 		u32		epoch_queue;
@@ -103,7 +110,11 @@ struct pp {
 				delayed:1,
 				settled:1,
 				held:3;
+	u16			slot;
 };
+
+/* Silences are in 16 us: up to a second. */
+#define PP_SLOT_SHIFT		4
 
 /**
  * pp_is_ready() - is the private area of a socket a connection of ours?
@@ -128,6 +139,18 @@ static inline bool pp_is_ready(const struct sock *sk)
 static inline bool pp_is_low(const struct pp *ca)
 {
 	return ca->queue <= PP_QUEUE_LOW;
+}
+
+/* Do ACKs come in bursts? */
+static inline bool pp_is_bunched(const struct pp *ca)
+{
+	return ca->train.bunched;
+}
+
+/* R, and what an ACK may wait for its burst, us. */
+static inline u32 pp_delay_slot(const struct pp *ca)
+{
+	return ca->delay_us + ((u32)ca->slot << PP_SLOT_SHIFT);
 }
 
 /* Packets not known to have left or to be lost, Q8. */
@@ -186,7 +209,16 @@ void pp_pace_stop(struct sock *sk, struct pp *ca, u32 wait_us);
 u32 pp_pace_settle(struct sock *sk, struct pp *ca);
 void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train);
 
+/* pp_bunch.c */
+void pp_bunch_begin(const struct sock *sk, struct pp *ca);
+u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
+		 const struct rate_sample *rs);
+void pp_bunch_sample(struct pp *ca, u64 sample);
+void pp_bunch_round(const struct sock *sk, struct pp *ca);
+
 /* pp_path.c */
+u64 pp_path_seen(const struct pp *ca);
+bool pp_path_lengthen(const struct sock *sk, struct pp *ca);
 u64 pp_path_bound(const struct pp *ca);
 u64 pp_path_ack(const struct sock *sk, struct pp *ca,
 		const struct rate_sample *rs);

@@ -92,6 +92,10 @@ struct pp_gains {
  * @missed: segments acknowledged since the caller used a sample; saturates
  * @open: @stamp_us is valid
  * @full: as many as were wanted have been acknowledged
+ * @close: the last train came closer to the one before than it was sent
+ * @bunched: ACKs come in bursts; what follows from it is in pp_bunch.c
+ * @bunches: bursts seen, less the round trips without any; saturates
+ * @bunch_seen: one of these was in this round trip
  *
  * A service time of more than 4 s is none that could be measured.
  */
@@ -102,7 +106,11 @@ struct pp_train {
 	u16	segs;
 	u8	missed;
 	u8	open:1,
-		full:1;
+		full:1,
+		close:1,
+		bunched:1,
+		bunches:3,
+		bunch_seen:1;
 };
 
 /* One over the other, in their units: 10^9 * 2^26 < 2^56. */
@@ -133,6 +141,40 @@ static inline u32 pp_law_pipe(u32 delay_us, u64 service)
 			     service ?: 1);
 
 	return min_t(u64, pipe, U32_MAX);
+}
+
+/**
+ * pp_law_wait() - packets of the flow that wait, from the time that one waited
+ * @rtt_us: round-trip time, us, at most PP_RTT_MAX_US
+ * @delay_us: propagation delay R, us
+ * @service: s_hat, ns in Q10
+ *
+ * A service time that is too short makes it more, where pp_law_queue() makes it
+ * less: an error that ends by itself.
+ *
+ * Return: (rtt - R) / s_hat in Q8, at most U32_MAX.
+ */
+static inline u32 pp_law_wait(u32 rtt_us, u32 delay_us, u64 service)
+{
+	return pp_law_pipe(rtt_us - min(rtt_us, delay_us), service);
+}
+
+/**
+ * pp_law_probe() - rate while packets arrive as fast as they are sent
+ * @service: s_hat, ns in Q10: what arrived in a round trip
+ * @settled: packets have been waiting at the bottleneck
+ *
+ * What leaves now shows in what arrives in the round trip after the next. So the
+ * rate grows by the root of this in a round trip: 1.6 at first, as what is in the
+ * pipe may be any part of what it holds, and 1.2 later.
+ *
+ * Return: packets/s in Q16: 5/2 of 1 / s_hat, or 3/2.
+ */
+static inline u64 pp_law_probe(u64 service, bool settled)
+{
+	u64 rate = pp_invert(service);
+
+	return min_t(u64, rate + rate / 2 + (settled ? 0 : rate), PP_RATE_MAX);
 }
 
 /**
@@ -223,6 +265,10 @@ u64 pp_train_ack(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
 		 u32 wanted);
 u64 pp_train_gap(const struct pp_train *train, u32 now_ns, u32 acked);
 void pp_train_break(struct pp_train *train);
+bool pp_train_bunch(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
+		    u32 wanted);
+void pp_train_bunch_count(struct pp_train *train);
+void pp_train_bunch_round(struct pp_train *train);
 
 /* pp_estimator.c */
 u32 pp_fuzzy_alpha_of(u32 error);

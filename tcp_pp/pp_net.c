@@ -1,31 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What tcp_pp keeps for each network namespace: settings, in
- * net.ipv4.tcp_pp.*, and counters, in /proc/net/tcp_pp. Never module
- * parameters: all hosts of an emulated network share one module.
+ * net.ipv4.tcp_pp.*, and counters, in /proc/net/tcp_pp, see tollway_net.h.
  */
 
-#include <linux/proc_fs.h>
-#include <linux/seq_file.h>
-#include <linux/slab.h>
-#include <linux/sysctl.h>
-
-#include "compat.h"
 #include "pp_net.h"
+#include "tollway_net.h"
 #include "tollway_sysctl.h"
 
 /**
  * struct pp_net_priv - what hangs off a network namespace
  * @values: the settings; first, see pp_net()
+ * @common: their table
  * @counters: see &enum pp_counter
- * @header: of the registered table
- * @table: copy of the table that points into @values
  */
 struct pp_net_priv {
 	struct pp_net		values;
+	struct tollway_net	common;
 	atomic_long_t		counters[PP_COUNTERS];
-	struct ctl_table_header	*header;
-	struct ctl_table	*table;
 };
 
 unsigned int pp_net_id __read_mostly;
@@ -48,16 +40,13 @@ static int pp_counters_show(struct seq_file *seq, void *v)
 		[PP_COUNT_DELAYED]	= "delayed_acks",
 		[PP_COUNT_SHARED]	= "shared_queue",
 		[PP_COUNT_LONGER]	= "longer_path",
+		[PP_COUNT_BUNCHED]	= "bunched_acks",
 		[PP_COUNT_BACKLOG]	= "untimed_acks",
 	};
 	struct pp_net_priv *priv = net_generic(seq_file_single_net(seq),
 					       pp_net_id);
-	int i;
 
-	for (i = 0; i < PP_COUNTERS; i++)
-		seq_printf(seq, "%s %lu\n", names[i],
-			   (unsigned long)atomic_long_read(&priv->counters[i]));
-	return 0;
+	return tollway_net_show(seq, names, priv->counters, PP_COUNTERS);
 }
 
 static const char *const pp_estimators[] = {
@@ -73,25 +62,6 @@ static const char *const pp_laws[] = {
 	NULL
 };
 
-static const struct tollway_fraction pp_gain_range = {
-	.min_ppm = 16,
-	.max_ppm = 1000000,
-	.one = PP_ONE,
-};
-
-/* A ratio of variances: 2^23 in Q16. */
-static const struct tollway_fraction pp_kalman_range = {
-	.min_ppm = 16,
-	.max_ppm = 128 * 1000000,
-	.one = PP_ONE,
-};
-
-static const unsigned int pp_zero;
-static const unsigned int pp_two = 2;
-static const unsigned int pp_setpoint_limit = 9999;
-static const unsigned int pp_train_limit = 64;
-static const unsigned int pp_initial_limit = 1024;
-
 static const struct pp_net pp_defaults = {
 	.gains = {
 		.fixed	= PP_ONE / 8,
@@ -102,116 +72,49 @@ static const struct pp_net pp_defaults = {
 	.train		= 2,
 };
 
-/* The members of struct pp_net stand here as offsets. */
-#define PP_OFFSET(member)	((void *)offsetof(struct pp_net, member))
+#define PP_OFFSET(member)	offsetof(struct pp_net, member)
 
 static const struct ctl_table pp_table[] = {
-	{
-		.procname	= "estimator",
-		.data		= PP_OFFSET(gains.estimator),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= tollway_proc_choice,
-		.extra1		= (void *)pp_estimators,
-	}, {
-		.procname	= "gain",
-		.data		= PP_OFFSET(gains.fixed),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= tollway_proc_fraction,
-		.extra1		= (void *)&pp_gain_range,
-	}, {
-		.procname	= "kalman_ratio",
-		.data		= PP_OFFSET(gains.kalman),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= tollway_proc_fraction,
-		.extra1		= (void *)&pp_kalman_range,
-	}, {
-		.procname	= "law",
-		.data		= PP_OFFSET(law),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= tollway_proc_choice,
-		.extra1		= (void *)pp_laws,
-	}, {
-		.procname	= "setpoint",
-		.data		= PP_OFFSET(setpoint),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= proc_douintvec_minmax,
-		.extra1		= (void *)&pp_zero,
-		.extra2		= (void *)&pp_setpoint_limit,
-	}, {
-		.procname	= "setpoint_max",
-		.data		= PP_OFFSET(setpoint_max),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= proc_douintvec_minmax,
-		.extra1		= (void *)&pp_two,
-		.extra2		= (void *)&pp_setpoint_limit,
-	}, {
-		.procname	= "train",
-		.data		= PP_OFFSET(train),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= proc_douintvec_minmax,
-		.extra1		= (void *)&pp_two,
-		.extra2		= (void *)&pp_train_limit,
-	}, {
-		.procname	= "initial",
-		.data		= PP_OFFSET(initial),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= proc_douintvec_minmax,
-		.extra1		= (void *)&pp_zero,
-		.extra2		= (void *)&pp_initial_limit,
-	},
+	TOLLWAY_SETTING_CHOICE("estimator", PP_OFFSET(gains.estimator),
+			       pp_estimators),
+	TOLLWAY_SETTING_FRACTION("gain", PP_OFFSET(gains.fixed),
+				 16, 1000000, PP_ONE),
+	/* A ratio of variances: 2^23 in Q16. */
+	TOLLWAY_SETTING_FRACTION("kalman_ratio", PP_OFFSET(gains.kalman),
+				 16, 128 * 1000000, PP_ONE),
+	TOLLWAY_SETTING_CHOICE("law", PP_OFFSET(law), pp_laws),
+	TOLLWAY_SETTING_NUMBER("setpoint", PP_OFFSET(setpoint), 0, 9999),
+	TOLLWAY_SETTING_NUMBER("setpoint_max", PP_OFFSET(setpoint_max),
+			       2, 9999),
+	TOLLWAY_SETTING_NUMBER("train", PP_OFFSET(train), 2, 64),
+	TOLLWAY_SETTING_NUMBER("initial", PP_OFFSET(initial), 0, 1024),
+};
+
+static const struct tollway_net_type pp_net_type = {
+	.name		= "tcp_pp",
+	.path		= "net/ipv4/tcp_pp",
+	.settings	= pp_table,
+	.settings_count	= ARRAY_SIZE(pp_table),
+	.defaults	= &pp_defaults,
+	.size		= sizeof(pp_defaults),
+	.counters_show	= pp_counters_show,
 };
 
 static int __net_init pp_net_init(struct net *net)
 {
 	struct pp_net_priv *priv = net_generic(net, pp_net_id);
-	size_t i;
 
 	BUILD_BUG_ON(offsetof(struct pp_net_priv, values));
 
-	priv->values = pp_defaults;
-
-	/* One empty entry more: older kernels look for it. */
-	priv->table = kcalloc(ARRAY_SIZE(pp_table) + 1, sizeof(*priv->table),
-			      GFP_KERNEL);
-	if (!priv->table)
-		return -ENOMEM;
-	memcpy(priv->table, pp_table, sizeof(pp_table));
-	for (i = 0; i < ARRAY_SIZE(pp_table); i++)
-		priv->table[i].data = (char *)&priv->values +
-				      (unsigned long)pp_table[i].data;
-
-	priv->header = compat_register_net_sysctl(net, "net/ipv4/tcp_pp",
-						  priv->table,
-						  ARRAY_SIZE(pp_table));
-	if (!priv->header)
-		goto free;
-	if (!proc_create_net_single("tcp_pp", 0444, net->proc_net,
-				    pp_counters_show, NULL))
-		goto unregister;
-	return 0;
-
-unregister:
-	unregister_net_sysctl_table(priv->header);
-free:
-	kfree(priv->table);
-	return -ENOMEM;
+	return tollway_net_init(net, &priv->common, &priv->values,
+				&pp_net_type);
 }
 
 static void __net_exit pp_net_exit(struct net *net)
 {
 	struct pp_net_priv *priv = net_generic(net, pp_net_id);
 
-	remove_proc_entry("tcp_pp", net->proc_net);
-	unregister_net_sysctl_table(priv->header);
-	kfree(priv->table);
+	tollway_net_exit(net, &priv->common, &pp_net_type);
 }
 
 static struct pernet_operations pp_net_ops = {

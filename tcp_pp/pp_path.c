@@ -56,6 +56,12 @@
 /* Losses in a round trip that are nobody's bad luck. */
 #define PP_LOSSES		8
 
+/* Is there more to send, or was there until the send buffer was full? */
+static bool pp_path_has_more(const struct sock *sk)
+{
+	return tcp_send_head(sk) || !sk_stream_is_writeable(sk);
+}
+
 /* What arrives, as a service time; 0 if the ACK does not tell. */
 static u64 pp_path_arrivals(const struct rate_sample *rs)
 {
@@ -66,8 +72,11 @@ static u64 pp_path_arrivals(const struct rate_sample *rs)
 }
 
 /* A sample of pairs while ACKs are delayed. */
-static u64 pp_path_delayed(const struct pp *ca, u64 gap)
+static u64 pp_path_delayed(struct pp *ca, u64 gap)
 {
+	/* Pairs in a row are served at the same distance, bursts are not. */
+	if (!pp_is_low(ca) && gap < ca->estimate.service - ca->estimate.service / 4)
+		pp_train_bunch_count(&ca->train);
 	if (!ca->estimate.service || !pp_is_low(ca) ||
 	    gap < ca->estimate.service)
 		return gap;
@@ -78,6 +87,9 @@ static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
 			       u32 acked, bool paired)
 {
 	if (paired) {
+		/* Some pairs are merged, and some are not: it is no delayed ACK. */
+		if (ca->delayed)
+			pp_train_bunch_count(&ca->train);
 		ca->held = 0;
 		ca->delayed = 0;
 	} else if (acked > 1 && !ca->delayed &&
@@ -87,8 +99,13 @@ static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
 	}
 }
 
-/* The most that a round trip delivered, as a rate. */
-static u64 pp_path_seen(const struct pp *ca)
+/**
+ * pp_path_seen() - the most that a round trip delivered
+ * @ca: connection
+ *
+ * Return: rate, packets/s in Q16.
+ */
+u64 pp_path_seen(const struct pp *ca)
 {
 	return pp_law_rate(max(ca->flight, ca->flight_last), ca->delay_us);
 }
@@ -223,6 +240,54 @@ static noinline u64 pp_path_sample_odd(const struct sock *sk, struct pp *ca,
 	return pp_path_arrivals(rs);
 }
 
+/* Take what arrives for s_hat; watch: does the round-trip time fall then? */
+static void pp_path_share(const struct sock *sk, struct pp *ca, bool watch)
+{
+	ca->shared = 1;
+	ca->odd = 0;
+	ca->fresh = watch && !ca->hold;
+	ca->fell = 0;
+	pp_count(sock_net(sk), PP_COUNT_SHARED);
+}
+
+/*
+ * Does n_hat say that nothing waits while a packet waited for three times R, and
+ * less than a quarter arrives of what s_hat promises, though there is more to send?
+ * A round trip may be too long to wait for its end.
+ */
+static bool pp_path_is_false(const struct sock *sk, const struct pp *ca,
+			     const struct rate_sample *rs)
+{
+	u64 arrivals;
+
+	if (likely(!pp_is_low(ca) || ca->rtt_us / 4 <= ca->delay_us) || ca->shared)
+		return false;
+	arrivals = pp_path_arrivals(rs);
+	return ca->estimate.service < arrivals / 4 &&
+	       pp_law_wait(ca->rtt_us, ca->delay_us, arrivals) > 8 * PP_PACKET &&
+	       pp_path_has_more(sk);
+}
+
+/*
+ * Do ACKs come in bursts? A stop parts what is sent, and not what waits, so what
+ * left before it and after it says nothing.
+ */
+static bool pp_path_is_bunched(const struct sock *sk, struct pp *ca,
+			       const struct rate_sample *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (unlikely(!pp_is_bunched(ca) && pp_path_is_false(sk, ca, rs)))
+		pp_path_share(sk, ca, false);
+	if (!pp_is_discrete(ca) &&
+	    (u32)tp->tcp_mstamp - ca->stop_us <= 2 * ca->rtt_us)
+		return pp_is_bunched(ca);
+	if (pp_train_bunch(&ca->train, tp->first_tx_mstamp, tp->tcp_clock_cache,
+			   rs->acked_sacked, READ_ONCE(ca->net->train)))
+		pp_bunch_begin(sk, ca);
+	return pp_is_bunched(ca);
+}
+
 /* The service time that an ACK tells whose time is true, or 0. */
 static u64 pp_path_sample(const struct sock *sk, struct pp *ca,
 			  const struct rate_sample *rs)
@@ -230,6 +295,8 @@ static u64 pp_path_sample(const struct sock *sk, struct pp *ca,
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 sample;
 
+	if (unlikely(pp_path_is_bunched(sk, ca, rs)))
+		return pp_bunch_ack(sk, ca, rs);
 	if (unlikely(rs->acked_sacked > 1 || ca->delayed || ca->shared))
 		return pp_path_sample_odd(sk, ca, rs);
 
@@ -272,7 +339,26 @@ enum pp_verdict {
 	PP_VERDICT_SHARED,	/* less arrives than it would serve */
 	PP_VERDICT_LOSSY,	/* nothing waits, and much is lost */
 	PP_VERDICT_LONGER,	/* it was empty, and round trips take longer */
+	PP_VERDICT_FALSE,	/* the same, and far less arrives than it would serve */
 };
+
+/*
+ * A round trip takes longer though n_hat says that nothing waits. As long as what
+ * arrives is what s_hat promises, the way is longer. If it is not, R stays: a
+ * connection that has little to send does without. But one that has more to send,
+ * and sees less than half arrive of what was promised, waits in a queue of its own,
+ * and s_hat is false.
+ */
+static enum pp_verdict pp_path_verdict_longer(const struct sock *sk, u32 busy_us,
+					      u32 took_us)
+{
+	if (busy_us >= took_us - took_us / 8)
+		return PP_VERDICT_LONGER;
+	if (busy_us < took_us / 2 &&
+	    pp_path_has_more(sk))
+		return PP_VERDICT_FALSE;
+	return PP_VERDICT_NONE;
+}
 
 static enum pp_verdict pp_path_verdict(const struct sock *sk,
 				       const struct pp *ca)
@@ -283,6 +369,9 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 	u64 service = ca->estimate.service;
 	u64 busy_us, most_us;
 
+	/* Segments are below 2^24, service times below 2^42. */
+	busy_us = div_u64(mul_u64_u32_shr(service, arrived, PP_SERVICE_SHIFT),
+			  NSEC_PER_USEC);
 	if (ca->empty && ca->losses >= PP_LOSSES && ca->losses > arrived / 4)
 		return PP_VERDICT_LOSSY;
 
@@ -291,7 +380,8 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 		most_us = div_u64(pp_law_rtt_ns(8 * PP_PACKET, ca->delay_us,
 						service), NSEC_PER_USEC);
 		if (ca->low_us > most_us + ca->delay_us / 8)
-			return PP_VERDICT_LONGER;
+			return pp_path_verdict_longer(sk, min(busy_us, U32_MAX),
+						      took_us);
 		return PP_VERDICT_OWN;
 	}
 	if (ca->empty)
@@ -299,18 +389,26 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 
 	/*
 	 * While packets wait, as many arrive as are served, by the longer of the
-	 * service times then and now. Segments are below 2^24, those below 2^42.
+	 * service times then and now.
 	 */
-	if (ca->epoch_rate)
+	if (ca->epoch_rate) {
 		service = max(service, pp_invert(ca->epoch_rate));
-	busy_us = div_u64(mul_u64_u32_shr(service, arrived, PP_SERVICE_SHIFT),
-			  NSEC_PER_USEC);
+		busy_us = div_u64(mul_u64_u32_shr(service, arrived,
+						  PP_SERVICE_SHIFT),
+				  NSEC_PER_USEC);
+	}
 	return busy_us < took_us - took_us / 8 ? PP_VERDICT_SHARED :
 						 PP_VERDICT_NONE;
 }
 
-/* Take the least round-trip time of late for R, if that was not long ago. */
-static bool pp_path_lengthen(const struct sock *sk, struct pp *ca)
+/**
+ * pp_path_lengthen() - take the least round-trip time of late for R
+ * @sk: socket
+ * @ca: connection
+ *
+ * Return: true, or false if that was done not long ago.
+ */
+bool pp_path_lengthen(const struct sock *sk, struct pp *ca)
 {
 	if (ca->hold)
 		return false;
@@ -318,16 +416,6 @@ static bool pp_path_lengthen(const struct sock *sk, struct pp *ca)
 	ca->hold = U8_MAX;
 	pp_count(sock_net(sk), PP_COUNT_LONGER);
 	return true;
-}
-
-static void pp_path_share(const struct sock *sk, struct pp *ca,
-			  enum pp_verdict verdict)
-{
-	ca->shared = 1;
-	/* A longer way loses nothing: there is nothing to watch for. */
-	ca->fresh = !ca->hold && verdict != PP_VERDICT_LOSSY;
-	ca->fell = 0;
-	pp_count(sock_net(sk), PP_COUNT_SHARED);
 }
 
 /* A round trip in a queue that is taken for our own. */
@@ -340,13 +428,17 @@ static void pp_path_own(const struct sock *sk, struct pp *ca)
 	} else if (verdict == PP_VERDICT_NONE) {
 		if (ca->odd)
 			ca->odd--;
+	} else if (verdict == PP_VERDICT_FALSE) {
+		pp_path_share(sk, ca, false);
 	} else {
 		ca->odd += PP_ODD_STEP;
 		if (ca->odd >= PP_ODD_LIMIT) {
 			ca->odd = 0;
+			/* A longer way loses nothing: nothing to watch for. */
 			if (verdict != PP_VERDICT_LONGER ||
 			    !pp_path_lengthen(sk, ca))
-				pp_path_share(sk, ca, verdict);
+				pp_path_share(sk, ca,
+					      verdict != PP_VERDICT_LOSSY);
 		}
 	}
 }
@@ -395,7 +487,9 @@ void pp_path_round(const struct sock *sk, struct pp *ca)
 	if (ca->hold)
 		ca->hold--;
 
-	if (ca->shared)
+	if (pp_is_bunched(ca))
+		pp_bunch_round(sk, ca);
+	else if (ca->shared)
 		pp_path_shared(sk, ca);
 	else if (ca->estimate.service)
 		pp_path_own(sk, ca);
@@ -408,6 +502,9 @@ void pp_path_round(const struct sock *sk, struct pp *ca)
 	ca->paired = 0;
 	ca->narrow = 0;
 	ca->losses = 0;
-	ca->round_start = tcp_sk(sk)->delivered;
-	ca->round_us = tcp_sk(sk)->tcp_mstamp;
+	if (!pp_is_bunched(ca) || ca->fresh) {
+		ca->round_start = tcp_sk(sk)->delivered;
+		ca->round_us = tcp_sk(sk)->tcp_mstamp;
+	}
+	pp_train_bunch_round(&ca->train);
 }

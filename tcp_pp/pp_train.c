@@ -115,3 +115,76 @@ u64 pp_train_gap(const struct pp_train *train, u32 now_ns, u32 acked)
 
 	return train->open ? div_u64(span, acked ?: 1) : 0;
 }
+
+/* Distance of sending over that of ACKs, from which on these are a burst. */
+#define PP_BUNCH_CLOSE		32
+/* Less than this between two trains is none that could be told from nothing. */
+#define PP_BUNCH_APART_US	8
+/* Bursts until ACKs are believed to come in bursts. */
+#define PP_BUNCHES		4
+#define PP_BUNCHES_MAX		7
+
+/**
+ * pp_train_bunch_count() - take a burst into account
+ * @train: ACKs so far
+ */
+void pp_train_bunch_count(struct pp_train *train)
+{
+	train->bunch_seen = 1;
+	if (train->bunches < PP_BUNCHES_MAX)
+		train->bunches++;
+}
+
+/**
+ * pp_train_bunch() - do ACKs come in bursts?
+ * @train: ACKs so far
+ * @stamp_us: when the last segment that it delivers was sent, us
+ * @now_ns: when the ACK came, low word, ns
+ * @acked: segments that it delivers
+ * @wanted: segments of a train
+ *
+ * A queue lets trains come closer together than they were sent, but never closer
+ * than it serves them; a flow sends half as fast as it is served, or faster. So
+ * trains that come 32 times closer together have waited elsewhere, or the share has
+ * just grown as much: that happens once, and a burst counts once, however long it is.
+ * In a FIFO that 32 flows share two trains may come so close, too. An ACK for more than two trains is a burst, too, and so are two ACKs at
+ * the same time: no bottleneck does that. To be called before pp_train_ack() takes
+ * the ACK.
+ *
+ * Return: true if that is believed from now on.
+ */
+bool pp_train_bunch(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
+		    u32 wanted)
+{
+	s32 apart_us = stamp_us - train->stamp_us;
+	bool sure = acked > 2 * wanted || now_ns == train->last_ns;
+	bool close;
+
+	if (!train->open || (!apart_us && !sure))
+		return false;
+	close = sure || (apart_us >= PP_BUNCH_APART_US &&
+			 (u64)(now_ns - train->last_ns) * PP_BUNCH_CLOSE <
+			 (u64)apart_us * NSEC_PER_USEC);
+	if (sure || (close && !train->close))
+		pp_train_bunch_count(train);
+	train->close = close;
+	if (train->bunched || train->bunches < PP_BUNCHES)
+		return false;
+	train->bunched = 1;
+	return true;
+}
+
+/**
+ * pp_train_bunch_round() - a round trip is over
+ * @train: ACKs so far
+ *
+ * ACKs no longer come in bursts when as many round trips had none.
+ */
+void pp_train_bunch_round(struct pp_train *train)
+{
+	if (!train->bunch_seen && train->bunches)
+		train->bunches--;
+	train->bunch_seen = 0;
+	if (!train->bunches)
+		train->bunched = 0;
+}

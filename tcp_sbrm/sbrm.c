@@ -39,7 +39,7 @@
  * sbrm and rem need the marks one by one. RFC 3168 receivers repeat ECE until
  * they see CWR, which loses their number. Three cases (enum sbrm_echo):
  * - the peer runs this module (or dctcp): it echoes the mark of each packet,
- *   found out by watching, see sbrm_echo_watch();
+ *   found out by watching, see sbrm_echo.c;
  * - the kernel negotiated AccECN: any receiver counts the marks;
  * - neither: the connection behaves as TCP/RM, one cut per round trip. Stock
  *   Linux receivers without this module refuse ECN to a SYN that is ECT itself,
@@ -74,35 +74,26 @@
  * Pair it with sch_sbrm, or any queue that marks early.
  */
 
-#include <linux/inet_diag.h>
 #include <linux/jiffies.h>
 #include <linux/module.h>
-#include <linux/percpu.h>
-#include <linux/random.h>
 #include <linux/skbuff.h>
 #include <net/inet_ecn.h>
 #include <net/tcp.h>
 
 #include "sbrm.h"
-#include "tollway_burst.h"
-#include "tollway_carrier.h"
-#include "tollway_random.h"
 #include "tollway_release.h"
 
-/* Round-trip times are taken as 1 us .. 16 s. */
-#define SBRM_RTT_MAX_US	16777216U
+/* Round-trip times are taken as 1 us .. 2^24 us, which are 16 s. */
+#define SBRM_RTT_MAX_US	BIT(24)
 
-/* Odds of e^12 convict a peer of repeating ECE, see sbrm_echo_watch(). */
-#define SBRM_LATCHED_ODDS	12
+/*
+ * What one ACK brings is taken as at most 2^20 segments. Windows are smaller than
+ * 2^24, and a price is below 2^36 in Q32, so that the product has 56 bits.
+ */
+#define SBRM_ACKED_MAX	BIT(20)
 
-/* The window before a loss is in Q8: 2^24 segments nearly fit. */
+/* The window before a loss is in Q8: 2^24 segments less one fit 32 bits. */
 #define SBRM_PRIOR_SHIFT	8
-
-/* What one packet may hold: see sbrm_burst(). */
-#define SBRM_BURST_US	64
-
-/* So many segments without an echo of the price field: there is none. */
-#define SBRM_SILENT_MAX	32
 
 /**
  * sbrm_rtt_update() - take the round-trip time of an ACK
@@ -121,206 +112,9 @@ static void sbrm_rtt_update(struct sbrm *ca, const struct tcp_sock *tp,
 	u32 last_us = ca->rtt_last_us;
 
 	if (sample_us < 0)
-		sample_us = tp->srtt_us >> 3;
+		sample_us = tp->srtt_us >> 3;	/* is in 2^-3 us */
 	ca->rtt_last_us = clamp_t(long, sample_us, 1, SBRM_RTT_MAX_US);
 	ca->rtt_us = last_us ? min(last_us, ca->rtt_last_us) : ca->rtt_last_us;
-}
-
-void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-	u64 top = min_t(u64, (u64)tp->snd_cwnd_clamp << FIXP_SHIFT,
-			SBRM_CWND_MAX);
-	u64 least = sbrm_is_relative(ca) ? SBRM_CWND_MIN_RELATIVE :
-					   SBRM_CWND_MIN;
-
-	ca->cwnd = clamp_t(u64, cwnd, least, max(top, least));
-	/*
-	 * The rate is held by pacing; the whole window must not be in its way.
-	 * So it is rounded up, and leaves room for the segment whose ACK a
-	 * receiver holds back. In slow start the window itself is the limit: no
-	 * more than initcwnd may leave at first, nor more than two segments for
-	 * the first ACK after a timeout (RFC 5681).
-	 */
-	tcp_snd_cwnd_set(tp, min_t(u64, tp->snd_cwnd_clamp,
-				   ((ca->cwnd + FIXP_ONE - 1) >> FIXP_SHIFT) +
-				   !ca->slow_start));
-}
-
-/* For the gaps between packets, and what is rounded. */
-static DEFINE_PER_CPU(u64, sbrm_random);
-
-u16 sbrm_random_u16(void)
-{
-	u16 value = tollway_random_u32(&get_cpu_var(sbrm_random)) >> 16;
-
-	put_cpu_var(sbrm_random);
-	return value;
-}
-
-/*
- * Length of the next gap between packets over the mean, 2^-16: 0.5 to 1.5, and 7/8
- * to 9/8 with the source relative, where it is the delay that has a price, not
- * the backlog that a packet finds. None in slow start, when it may hold for a
- * whole round trip until the next ACK comes.
- */
-static u32 sbrm_gap(const struct sbrm *ca)
-{
-	if (ca->slow_start)
-		return 1U << 16;
-	if (sbrm_is_relative(ca))
-		return (7U << 13) + (sbrm_random_u16() >> 2);
-	return (1U << 15) + sbrm_random_u16();
-}
-
-/*
- * The window that sets the rate: twice as much in slow start so that it can
- * double, but no more than where slow start leads to, if that is known. Beyond
- * it every packet would be one more in the queue.
- */
-static u64 sbrm_paced_window(const struct tcp_sock *tp, const struct sbrm *ca)
-{
-	if (likely(!ca->slow_start))
-		return ca->cwnd;
-	return min(2 * ca->cwnd,
-		   max((u64)tp->snd_ssthresh << FIXP_SHIFT, ca->cwnd));
-}
-
-/**
- * sbrm_burst() - limit what may leave as one packet
- * @sk: socket
- * @ca: its private area
- * @cwnd: window that sets the rate, Q32, at most 2^57
- *
- * Its segments arrive at the queue together and wait for each other. The stack
- * makes packets of 1 ms, which at 1 Gb/s is a backlog of 44 packets on a link that
- * has nothing else to do: they are marked, and the price is that of the burst. So
- * a packet is what the rate sends in %SBRM_BURST_US, or two segments where that is
- * less. By the mean rate: if the length of a packet followed the gaps of
- * sbrm_pace(), these would all be the same.
- */
-static void sbrm_burst(struct sock *sk, const struct sbrm *ca, u64 cwnd)
-{
-	/* At most 2^41, times 2^6 us. */
-	u64 flow = (cwnd >> (FIXP_SHIFT - 16)) * SBRM_BURST_US;
-	u64 one = (u64)ca->rtt_us << 16;
-	u32 segments = TOLLWAY_BURST_MIN;
-
-	/* At most rates: no quotient. */
-	if (unlikely(flow >= (TOLLWAY_BURST_MIN + 1) * one))
-		segments = min_t(u64, div64_u64(flow, one), GSO_MAX_SEGS);
-	tollway_burst(sk, segments);
-}
-
-/**
- * sbrm_pace() - pace at cwnd / RTT, see sbrm_paced_window()
- * @sk: socket
- * @ca: its private area
- *
- * The gaps between packets vary, see sbrm_gap(), with the right mean. A flow of
- * even gaps meets its own packets at the bottleneck always at the same phase: one
- * whose gap is just longer than the queueing delay never finds another one of its
- * own behind it, sees a backlog that is short by up to a packet, and gets a price
- * too low by 2 % (cf. Floyd and Jacobson, On traffic phase effects in
- * packet-switched gateways, 1992).
- */
-void sbrm_pace(struct sock *sk, const struct sbrm *ca)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 gap = sbrm_gap(ca);
-	u64 bytes = (u64)tp->mss_cache * USEC_PER_SEC;	/* below 2^36 */
-	u32 rtt_us = sbrm_is_relative(ca) ? sbrm_relative_rtt(ca) : ca->rtt_us;
-	u64 time = (u64)max(rtt_us, 1U) * gap;		/* below 2^41 */
-	u64 cwnd = sbrm_paced_window(tp, ca);
-	u64 rate;
-
-	if (likely(cwnd < 1ULL << (FIXP_SHIFT + 12)))
-		rate = div64_u64((cwnd >> (FIXP_SHIFT - 16)) * bytes, time);
-	else
-		rate = fixp_mul_div(cwnd, bytes, time << (FIXP_SHIFT - 16));
-	/* 0 would be no pacing at all. */
-	rate = clamp_t(u64, rate, 1, READ_ONCE(sk->sk_max_pacing_rate));
-	WRITE_ONCE(sk->sk_pacing_rate, rate);
-	sbrm_burst(sk, ca, cwnd);
-}
-
-/**
- * sbrm_echo_watch() - find out whether the peer echoes each mark by itself
- * @sk: socket
- * @ca: connection
- * @ack: what the ACK brought
- *
- * At the first ECE the stack queues CWR for its next packet, which begins at
- * snd_nxt of that moment. Until the peer has got that packet, an RFC 3168
- * receiver sets ECE in every ACK: one ACK without it, for data sent before, is
- * proof that the peer echoes packet by packet, and overrules all else.
- *
- * Without such an ACK, the n ACKs inside of epochs all had ECE. If the peer
- * echoed packet by packet, ACKs outside would look the same: there, one with
- * ECE opens each of E epochs and k have none, so that the chance of n in a row
- * is about (1 + k / E)^-n < exp(-n k / (E + k)). Below e^-12 the peer is
- * convicted of latching.
- */
-static void sbrm_echo_watch(const struct sock *sk, struct sbrm *ca,
-			    const struct sbrm_ack *ack)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-
-	if ((ca->echo != SBRM_ECHO_UNKNOWN && ca->echo != SBRM_ECHO_LATCHED) ||
-	    ca->source == SBRM_SOURCE_RM)
-		return;
-
-	if (ca->epoch && after(tp->snd_una, ca->marks.epoch_end))
-		ca->epoch = 0;
-
-	if (ca->epoch) {
-		if (!ack->ece) {
-			ca->echo = SBRM_ECHO_PACKET;
-			return;
-		}
-		if (ca->marks.latched < U16_MAX)
-			ca->marks.latched++;
-	} else if (ack->ece) {
-		ca->epoch = 1;
-		ca->marks.epoch_end = tp->snd_nxt;
-		if (ca->marks.epochs < U16_MAX)
-			ca->marks.epochs++;
-	} else if (ca->marks.epochs && ca->marks.clear < U16_MAX) {
-		ca->marks.clear++;
-	}
-
-	if (ca->echo == SBRM_ECHO_UNKNOWN && ca->marks.clear &&
-	    (u32)ca->marks.latched * ca->marks.clear >=
-	    SBRM_LATCHED_ODDS * ((u32)ca->marks.epochs + ca->marks.clear)) {
-		ca->echo = SBRM_ECHO_LATCHED;
-		sbrm_count(sock_net(sk), SBRM_COUNT_LATCHED);
-		pr_info_once("a peer repeats ECE until CWR (RFC 3168): connections to such peers use TCP/RM\n");
-	}
-}
-
-/**
- * sbrm_field_watch() - find out whether the peer echoes the price field
- * @sk: socket
- * @ca: connection
- * @acked: segments that the ACK acknowledges
- *
- * Silence makes the connection TCP/RM until the echo is back: it may have
- * been a spell in which every ACK found the socket owned by a process.
- */
-static void sbrm_field_watch(const struct sock *sk, struct sbrm *ca, u32 acked)
-{
-	if (ca->seen) {
-		ca->silent = 0;
-		ca->echo = SBRM_ECHO_CARRIER;
-		return;
-	}
-	ca->silent = min_t(u32, ca->silent + acked, SBRM_SILENT_MAX);
-	if (ca->silent < SBRM_SILENT_MAX || ca->echo == SBRM_ECHO_NONE)
-		return;
-
-	ca->echo = SBRM_ECHO_NONE;
-	sbrm_count(sock_net(sk), SBRM_COUNT_ABSENT);
-	pr_info_once("a peer does not echo the price field: connections to such peers use TCP/RM\n");
 }
 
 /*
@@ -422,32 +216,10 @@ static void sbrm_forgo_ecn(struct sock *sk)
 	INET_ECN_dontxmit(sk);
 }
 
-/**
- * sbrm_settle() - does the connection have ECN, and who echoes the marks?
- * @sk: socket
- * @ca: its private area
- *
- * Before the answer to our SYN, init() runs only where setsockopt() selects us
- * then. ECN that the SYN asked for is not settled yet; the first ACK, which is
- * that of the SYN, settles it, before any data can leave.
- */
 static void sbrm_settle(struct sock *sk, struct sbrm *ca)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
-	bool marks = !ca->carrier && ca->source != SBRM_SOURCE_RM;
-
-	ca->unsettled = 0;
-	if (compat_tcp_ecn_accurate(tp)) {
-		if (marks)
-			ca->echo = SBRM_ECHO_ACCECN;
-	} else if (!compat_tcp_ecn_negotiated(tp)) {
-		if (marks) {
-			ca->echo = SBRM_ECHO_NONE;
-			sbrm_count(sock_net(sk), SBRM_COUNT_NO_ECN);
-			pr_info_once("ECN was not negotiated with a peer: such connections use TCP/RM on losses alone\n");
-		}
+	if (!sbrm_echo_settle(sk, ca))
 		sbrm_forgo_ecn(sk);
-	}
 }
 
 static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
@@ -471,10 +243,14 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	if (!news.acked)
 		return;
 
-	/* An undo may have counted marks without segments. */
-	news.acked = min_t(u32, news.acked, 1U << 20);
+	/*
+	 * There may be more marks than segments: AccECN counts every marked packet,
+	 * also one that was sent again for nothing (its loss is undone), and such a
+	 * packet delivers no segment. Without AccECN both counters go up together.
+	 */
+	news.acked = min_t(u32, news.acked, SBRM_ACKED_MAX);
 	news.marked = min(news.marked, news.acked);
-	news.lost = min_t(u32, rs->losses, 1U << 20);
+	news.lost = min_t(u32, rs->losses, SBRM_ACKED_MAX);
 	news.ece = news.marked;
 	news.app_limited = rs->is_app_limited;
 	news.last_us = ca->acked_us;
@@ -482,10 +258,7 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	ca->acked_us = news.now_us;
 
 	sbrm_rtt_update(ca, tp, rs->rtt_us);
-	if (ca->carrier)
-		sbrm_field_watch(sk, ca, news.acked);
-	else
-		sbrm_echo_watch(sk, ca, &news);
+	sbrm_echo_watch(sk, ca, &news);
 	price = sbrm_estimate(ca, &news);
 	ca->seen = 0;
 
@@ -587,49 +360,12 @@ static u32 sbrm_undo_cwnd(struct sock *sk)
 	return tcp_snd_cwnd(tcp_sk(sk));
 }
 
-static void sbrm_echo(struct sock *sk, bool ce)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	if (ce)
-		tp->ecn_flags |= TCP_ECN_DEMAND_CWR;
-	else
-		tp->ecn_flags &= ~TCP_ECN_DEMAND_CWR;
-}
-
-/*
- * Receiver: let each ACK say whether the packets it acknowledges were marked,
- * RFC 8257 3.2. When that changes while an ACK is held back, send the old one
- * first; also where the stack holds back those of packets that came after a lost
- * one (up to 44 of them), or all of these would be taken for marked.
- */
-static void sbrm_receive(struct sock *sk, bool ce)
-{
-	struct inet_connection_sock *icsk = inet_csk(sk);
-	struct sbrm *ca = inet_csk_ca(sk);
-
-	if (compat_tcp_ecn_accurate(tcp_sk(sk)))
-		return;
-
-	if (ca->rcv_ce != ce) {
-		if (icsk->icsk_ack.pending & ICSK_ACK_TIMER ||
-		    tcp_sk(sk)->compressed_ack) {
-			sbrm_echo(sk, ca->rcv_ce);
-			compat_tcp_send_ack(sk, ca->rcv_prior_nxt);
-		}
-		icsk->icsk_ack.pending |= ICSK_ACK_NOW;
-	}
-	ca->rcv_prior_nxt = tcp_sk(sk)->rcv_nxt;
-	ca->rcv_ce = ce;
-	sbrm_echo(sk, ce);
-}
-
 static void sbrm_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
 	if (!sbrm_is_ready(sk))
 		return;
 	if (event == CA_EVENT_ECN_IS_CE || event == CA_EVENT_ECN_NO_CE)
-		sbrm_receive(sk, event == CA_EVENT_ECN_IS_CE);
+		sbrm_echo_receive(sk, event == CA_EVENT_ECN_IS_CE);
 }
 
 /*
@@ -643,30 +379,6 @@ static u32 sbrm_tso_segs(COMPAT_TSO_SEGS_ARGS)
 	if (unlikely(!tcp_sk(sk)->packets_out) && sbrm_is_ready(sk))
 		sbrm_restart(sk, ca);
 	return 1;
-}
-
-/* Without a price field: TCP/RM. */
-static void sbrm_init_without_field(struct sock *sk, struct sbrm *ca,
-				    enum sbrm_counter why)
-{
-	ca->estimator = SBRM_ESTIMATOR_LOG;
-	ca->source = SBRM_SOURCE_RM;
-	sbrm_count(sock_net(sk), why);
-}
-
-/* The price field: only IPv4 has one, and only where no segment is signed. */
-static void sbrm_init_field(struct sock *sk, struct sbrm *ca)
-{
-	if (!tollway_carrier_has_field(sk)) {
-		sbrm_init_without_field(sk, ca, SBRM_COUNT_NO_IPV4);
-		pr_info_once("IPv6 has no field for prices: cp over IPv6 is TCP/RM\n");
-	} else if (compat_tcp_is_signed(tcp_sk(sk))) {
-		sbrm_init_without_field(sk, ca, SBRM_COUNT_SIGNED);
-		pr_info_once("signed segments (MD5, AO) cannot return prices: such connections use TCP/RM\n");
-	} else {
-		ca->carrier = 1;
-		sbrm_carrier_use(sk);
-	}
 }
 
 static void sbrm_init_as(struct sock *sk, u32 source, u32 estimator)
@@ -692,8 +404,7 @@ static void sbrm_init_as(struct sock *sk, u32 source, u32 estimator)
 	ca->slow_start = READ_ONCE(net->slow_start);
 	ca->rcv_prior_nxt = tp->rcv_nxt;
 
-	if (estimator >= SBRM_ESTIMATOR_FOUR_BIT)
-		sbrm_init_field(sk, ca);
+	sbrm_echo_begin(sk, ca);
 	if (sk->sk_state == TCP_SYN_SENT && compat_tcp_ecn_negotiated(tp))
 		ca->unsettled = 1;
 	else
@@ -745,39 +456,6 @@ static void cp_init(struct sock *sk)
 static void rm_init(struct sock *sk)
 {
 	sbrm_init_as(sk, SBRM_SOURCE_RM, SBRM_ESTIMATOR_LOG);
-}
-
-/*
- * ss knows no structure of ours; dctcp's has the nearest fields. enabled:
- * prices come back; ce_state: our receiver; alpha: m in 1/1024, of the price if
- * that came by itself; ab_ecn and ab_tot: segments marked and acknowledged,
- * since the connection began.
- * Documented in tcp_sbrm(7).
- */
-static size_t sbrm_get_info(struct sock *sk, u32 ext, int *attr,
-			    union tcp_cc_info *info)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-	const struct sbrm *ca = inet_csk_ca(sk);
-	u32 mark = ca->carrier ? sbrm_mark_share(ca) : ca->mark;
-
-	if (!(ext & (1 << (INET_DIAG_DCTCPINFO - 1))) &&
-	    !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
-		return 0;
-	/* A listener, say. */
-	if (!sbrm_is_ready(sk))
-		return 0;
-
-	memset(&info->dctcp, 0, sizeof(info->dctcp));
-	if (!sbrm_is_rm(ca)) {
-		info->dctcp.dctcp_enabled = 1;
-		info->dctcp.dctcp_ce_state = ca->rcv_ce;
-		info->dctcp.dctcp_alpha = mark >> (FIXP_SHIFT - 10);
-		info->dctcp.dctcp_ab_ecn = tp->delivered_ce;
-		info->dctcp.dctcp_ab_tot = tp->delivered;
-	}
-	*attr = INET_DIAG_DCTCPINFO;
-	return sizeof(info->dctcp);
 }
 
 #define SBRM_OPS						\
@@ -863,26 +541,12 @@ static const struct tcp_congestion_ops *sbrm_with_ecn(const struct sock *sk)
 	return ops == &rem_no_ecn_ops ? &sbrm_ops[SBRM_OPS_REM] : ops;
 }
 
-/**
- * sbrm_owns() - is the private area of a socket ours?
- * @sk: TCP socket, locked, or the answer may be old
- *
- * Return: true if it is a struct sbrm, and init() has run.
- */
-bool sbrm_owns(const struct sock *sk)
-{
-	const struct tcp_congestion_ops *ops =
-		READ_ONCE(inet_csk(sk)->icsk_ca_ops);
-
-	/* Not a callback that a wrapper would replace. */
-	return ops && ops->get_info == sbrm_get_info && sbrm_is_ready(sk);
-}
-
 static void sbrm_unregister(int count)
 {
 	/* Each returns only when no socket can find the operations any more. */
 	while (count--)
 		tcp_unregister_congestion_control(&sbrm_ops[count]);
+	sbrm_carrier_unregister();
 	sbrm_net_unregister();
 }
 
@@ -892,11 +556,15 @@ static int __init sbrm_module_init(void)
 
 	BUILD_BUG_ON(sizeof(struct sbrm) > ICSK_CA_PRIV_SIZE);
 
-	for_each_possible_cpu(i)
-		per_cpu(sbrm_random, i) = get_random_u64();
+	sbrm_random_init();
 	err = sbrm_net_register();
 	if (err)
 		return err;
+	err = sbrm_carrier_register();
+	if (err) {
+		sbrm_net_unregister();
+		return err;
+	}
 
 	for (i = 0; i < ARRAY_SIZE(sbrm_ops); i++) {
 		err = tcp_register_congestion_control(&sbrm_ops[i]);

@@ -30,13 +30,13 @@
  */
 #define SBRM_GAIN_RELATIVE	BIT(29)
 
-/* Times between ACKs count up to this, us. */
+/* Times between ACKs count up to this, us: 67 s, see sbrm_paid(). */
 #define SBRM_TIME_MAX_US	((1U << 26) - 1)
 
-/* The slow round-trip time is in 2^-6 us. */
+/* The slow round-trip time is in 2^-6 us: 2^24 us have 30 bits. */
 #define SBRM_RTT_SLOW_SHIFT	6
 
-/* Prices are kept in Q28: below 16. */
+/* Prices are kept in Q28: below 16, in 32 bits. */
 #define SBRM_PRICE_SHIFT	28
 
 /* Bits of the four-bit feedback of sch_sbrm. */
@@ -65,7 +65,7 @@ enum sbrm_echo {
 /**
  * struct sbrm_marks - estimate of a price by marks, and who echoes them
  * @bits: the last 64 packets, the latest lowest, 1 for a mark
- * @epoch_end: snd_nxt when the open ECE epoch began, see sbrm_echo_watch()
+ * @epoch_end: snd_nxt when the open ECE epoch began, see sbrm_marks_watch()
  * @plain: packets in the plain average of marks, U16_MAX when it is over
  * @epochs: ECE epochs so far; this and the next two saturate
  * @latched: ACKs with ECE inside of epochs
@@ -134,7 +134,7 @@ struct sbrm_field {
  * @spared: the last loss did not cut the window
  * @run: receiver: packets in a row whose field went up by the same step
  * @silent: segments acknowledged without an echo of the field
- * @unsettled: init() ran before the answer to our SYN, see sbrm_settle()
+ * @unsettled: init() ran before the answer to our SYN, see sbrm_echo_settle()
  * @source: an &enum sbrm_source
  * @estimator: an &enum sbrm_estimator
  * @echo: an &enum sbrm_echo
@@ -251,30 +251,41 @@ static inline bool sbrm_is_relative(const struct sbrm *ca)
 	return ca->source == SBRM_SOURCE_RELATIVE && !sbrm_is_rm(ca);
 }
 
-/* sbrm.c */
-u16 sbrm_random_u16(void);
+/*
+ * The files below stand in an order: each calls those that come after it only.
+ * sbrm.c comes first.
+ */
+
+/* sbrm_echo.c */
+void sbrm_echo_begin(struct sock *sk, struct sbrm *ca);
+bool sbrm_echo_settle(const struct sock *sk, struct sbrm *ca);
+void sbrm_echo_watch(const struct sock *sk, struct sbrm *ca,
+		     const struct sbrm_ack *ack);
+void sbrm_echo_receive(struct sock *sk, bool ce);
+
+/* sbrm_carrier.c */
+void sbrm_carrier_use(struct sock *sk);
+int sbrm_carrier_register(void);
+void sbrm_carrier_unregister(void);
+
+/* sbrm_info.c */
+size_t sbrm_get_info(struct sock *sk, u32 ext, int *attr,
+		     union tcp_cc_info *info);
 bool sbrm_owns(const struct sock *sk);
-void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd);
-void sbrm_pace(struct sock *sk, const struct sbrm *ca);
+
+/* sbrm_source.c */
+int sbrm_balance(const struct sock *sk, const struct sbrm *ca, s64 price);
+s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
+		     const struct sbrm_ack *ack, s64 price);
 
 /* sbrm_idle.c */
 void sbrm_restart(struct sock *sk, struct sbrm *ca);
 void sbrm_decay(struct sock *sk, struct sbrm *ca, const struct sbrm_ack *ack,
 		u32 unused);
 
-/* sbrm_loss.c */
-bool sbrm_spares_loss(const struct sbrm *ca);
-bool sbrm_loss_update(const struct sock *sk, struct sbrm *ca,
-		      const struct sbrm_ack *ack);
-void sbrm_loss_priced(struct sbrm *ca);
-void sbrm_loss_queued(const struct sock *sk, struct sbrm *ca);
-
-/* sbrm_source.c */
-u32 sbrm_kappa(struct sbrm *ca);
-s64 sbrm_due(const struct sock *sk, const struct sbrm *ca, u32 time_us);
-int sbrm_balance(const struct sock *sk, const struct sbrm *ca, s64 price);
-s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
-		     const struct sbrm_ack *ack, s64 price);
+/* sbrm_window.c */
+void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd);
+void sbrm_pace(struct sock *sk, const struct sbrm *ca);
 
 /* sbrm_relative.c */
 void sbrm_relative_begin(struct sbrm *ca);
@@ -284,13 +295,26 @@ s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
 		       const struct sbrm_ack *ack, s64 price);
 u32 sbrm_relative_rtt(const struct sbrm *ca);
 
+/* sbrm_loss.c */
+bool sbrm_spares_loss(const struct sbrm *ca);
+bool sbrm_loss_update(const struct sock *sk, struct sbrm *ca,
+		      const struct sbrm_ack *ack);
+void sbrm_loss_priced(struct sbrm *ca);
+void sbrm_loss_queued(const struct sock *sk, struct sbrm *ca);
+
+/* sbrm_payment.c */
+u64 sbrm_wtp(const struct sock *sk, const struct sbrm *ca);
+s64 sbrm_paid(u64 wtp, u32 time, unsigned int shift);
+s64 sbrm_due(const struct sock *sk, const struct sbrm *ca, u32 time_us);
+u32 sbrm_kappa(struct sbrm *ca);
+
 /* sbrm_estimator.c */
 s64 sbrm_estimate(struct sbrm *ca, const struct sbrm_ack *ack);
 void sbrm_estimator_restart(struct sbrm *ca);
 u32 sbrm_mark_share(const struct sbrm *ca);
 
-/* sbrm_carrier.c */
-void sbrm_carrier_use(struct sock *sk);
-void sbrm_carrier_net_init(struct net *net);
+/* sbrm_random.c */
+u16 sbrm_random_u16(void);
+void sbrm_random_init(void);
 
 #endif /* _SBRM_H */

@@ -38,9 +38,6 @@
 #define SBRM_LOST_UNPROVEN	(8 << SBRM_LOST_SHIFT)
 #define SBRM_LOST_MAX		(64 << SBRM_LOST_SHIFT)
 
-/* The time between two ACKs counts up to this. */
-#define SBRM_LOSS_TIME_MAX_US	((1U << 26) - 1)
-
 static bool sbrm_is_proven(const struct sbrm *ca)
 {
 	return ca->proof >= SBRM_PROOF_ENOUGH && !ca->wary &&
@@ -97,8 +94,11 @@ bool sbrm_spares_loss(const struct sbrm *ca)
  */
 static s64 sbrm_forgotten(struct sbrm *ca, s64 short_of)
 {
-	/* Twice kappa times a full proof: segments in Q32, below 2^46. */
-	u64 climb = (u64)sbrm_kappa(ca) << (FIXP_SHIFT - 28 + 9);
+	/*
+	 * Twice kappa times a full proof of 256 marks, 2^9 kappa: segments in Q32.
+	 * kappa is below 10.0: 2^3.4 2^9 2^32 is below 2^46.
+	 */
+	u64 climb = (u64)sbrm_kappa(ca) << (FIXP_SHIFT - SBRM_KAPPA_SHIFT + 9);
 
 	/* A relative one doubles in few marks, whatever its size. */
 	if (ca->cwnd <= climb || ca->source == SBRM_SOURCE_RELATIVE)
@@ -117,8 +117,8 @@ static s64 sbrm_forgotten(struct sbrm *ca, s64 short_of)
 bool sbrm_loss_update(const struct sock *sk, struct sbrm *ca,
 		      const struct sbrm_ack *ack)
 {
-	u32 time_us = min(ack->now_us - ack->last_us, SBRM_LOSS_TIME_MAX_US);
-	/* Below 2^56; the other below 2^63. */
+	u32 time_us = min(ack->now_us - ack->last_us, SBRM_TIME_MAX_US);
+	/* Below 2^36 times 2^20; the other below 2^63. */
 	s64 paid = (s64)ca->price * ack->acked <<
 		   (FIXP_SHIFT - SBRM_PRICE_SHIFT);
 	s64 gain = paid - sbrm_due(sk, ca, time_us) / 2;
@@ -127,7 +127,10 @@ bool sbrm_loss_update(const struct sock *sk, struct sbrm *ca,
 
 	if (gain < 0)
 		gain = -sbrm_forgotten(ca, -gain);
-	/* Much of it is less than one in the last place: round at random. */
+	/*
+	 * Much of it is less than one in the last place, in Q7: round at random. For
+	 * that it keeps 16 places more, to which 16 random bits are added.
+	 */
 	gain = ((gain >> (FIXP_SHIFT - SBRM_PROOF_SHIFT - 16)) +
 		sbrm_random_u16()) >> 16;
 	ca->proof = clamp_t(s64, ca->proof + gain, 0, SBRM_PROOF_MAX);
@@ -170,6 +173,7 @@ void sbrm_loss_priced(struct sbrm *ca)
  */
 void sbrm_loss_queued(const struct sock *sk, struct sbrm *ca)
 {
+	/* From Q32 to Q7, and half of it: that is what no price takes, above. */
 	u64 second = sbrm_due(sk, ca, USEC_PER_SEC) >>
 		     (FIXP_SHIFT - SBRM_PROOF_SHIFT + 1);
 

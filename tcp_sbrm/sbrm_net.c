@@ -1,55 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What tcp_sbrm keeps for each network namespace: settings, in
- * net.ipv4.tcp_sbrm.*, and counters, in /proc/net/tcp_sbrm.
- *
- * All hosts of an emulated network share one kernel and one module, so nothing
- * here may be a module parameter.
+ * net.ipv4.tcp_sbrm.*, and counters, in /proc/net/tcp_sbrm, see tollway_net.h.
  */
 
 #include <linux/math64.h>
-#include <linux/mutex.h>
-#include <linux/proc_fs.h>
-#include <linux/seq_file.h>
-#include <linux/slab.h>
-#include <linux/sysctl.h>
 
-#include "sbrm.h"
-#include "tollway_carrier.h"
+#include "sbrm_net.h"
+#include "tollway_fixp.h"
+#include "tollway_net.h"
 #include "tollway_sysctl.h"
 
 /**
  * struct sbrm_net_priv - what hangs off a network namespace
  * @values: the settings; first, see sbrm_net()
- * @lock: held to write or show a setting that has several words
- * @carrier: hooks for the price field
+ * @common: their table
  * @counters: see &enum sbrm_counter; each event is rare
- * @header: of the registered table
- * @table: copy of the table that points into @values
  */
 struct sbrm_net_priv {
 	struct sbrm_net		values;
-	struct mutex		lock;	/* of wtp, of phi */
-	struct tollway_carrier_net carrier;
+	struct tollway_net	common;
 	atomic_long_t		counters[SBRM_COUNTERS];
-	struct ctl_table_header	*header;
-	struct ctl_table	*table;
 };
 
 unsigned int sbrm_net_id __read_mostly;
-
-/**
- * sbrm_carrier_net() - hooks of a namespace for the price field
- * @net: namespace
- *
- * Return: their state; it lives as long as the namespace.
- */
-struct tollway_carrier_net *sbrm_carrier_net(const struct net *net)
-{
-	struct sbrm_net_priv *priv = net_generic(net, sbrm_net_id);
-
-	return &priv->carrier;
-}
 
 /**
  * sbrm_count() - count an event
@@ -78,18 +52,13 @@ static int sbrm_counters_show(struct seq_file *seq, void *v)
 	};
 	struct sbrm_net_priv *priv = net_generic(seq_file_single_net(seq),
 						 sbrm_net_id);
-	int i;
 
-	for (i = 0; i < SBRM_COUNTERS; i++)
-		seq_printf(seq, "%s %lu\n", names[i],
-			   (unsigned long)atomic_long_read(&priv->counters[i]));
-	return 0;
+	return tollway_net_show(seq, names, priv->counters, SBRM_COUNTERS);
 }
 
-/* The kernel calls handlers of sysctls without a lock, and several at once. */
 static struct mutex *sbrm_net_lock(struct sbrm_net *values)
 {
-	return &container_of(values, struct sbrm_net_priv, values)->lock;
+	return &container_of(values, struct sbrm_net_priv, values)->common.lock;
 }
 
 /* phi, and its logarithm beside it. */
@@ -102,6 +71,7 @@ static int sbrm_proc_phi(COMPAT_CTL_CONST struct ctl_table *ctl, int write,
 
 	mutex_lock(sbrm_net_lock(values));
 	err = tollway_proc_fraction(ctl, write, buffer, lenp, ppos);
+	/* From millionths to Q32, its logarithm rounded from Q32 to Q24. */
 	if (!err && write) {
 		phi = div_u64((u64)values->phi << FIXP_SHIFT, 1000000);
 		WRITE_ONCE(values->ln_phi, (fixp_ln(phi) +
@@ -167,23 +137,6 @@ static const char *const sbrm_rtts[] = {
 	NULL
 };
 
-static const struct tollway_fraction sbrm_kappa_range = {
-	.min_ppm = 1,
-	.max_ppm = 10 * 1000000,
-	.one = 1ULL << 28,
-};
-
-static const struct tollway_fraction sbrm_kappa_young_range = {
-	.max_ppm = 10 * 1000000,
-	.one = 1ULL << 28,
-};
-
-static const struct tollway_fraction sbrm_gain_range = {
-	.min_ppm = 1,
-	.max_ppm = 1000000,
-	.one = 1ULL << 32,
-};
-
 /* The logarithm of 1.0001 still has three digits in Q24. */
 static const struct tollway_fraction sbrm_phi_range = {
 	.min_ppm = 1000100,
@@ -191,20 +144,13 @@ static const struct tollway_fraction sbrm_phi_range = {
 	.one = 1000000,
 };
 
-static const unsigned int sbrm_zero;
-static const unsigned int sbrm_one = 1;
-static const unsigned int sbrm_loss_cut_max = SBRM_LOSS_CUT_UNPROVEN;
-static const unsigned int sbrm_young_ms_max = 3600 * 1000;
-static const unsigned int sbrm_history_max = 64;
-static const unsigned int sbrm_window_max = 1 << 24;
-
 static const struct sbrm_net sbrm_defaults = {
 	/* The price is 1 where a flow has 0.3 Mb/s, 3e-5 at 10 Gb/s. */
 	.wtp		= { [0 ... SBRM_WTP_CLASSES - 1] = 25 },
 	.source		= SBRM_SOURCE_RELATIVE,
 	.kappa		= 26843546,	/* 0.1 */
 	.young_ms	= 4000,
-	.history_gain	= 1U << 26,	/* 1/64 */
+	.history_gain	= BIT(26),	/* 1/64 of 2^32 */
 	.history	= 50,		/* CP05 5.2.2 */
 	.phi		= 2718282,	/* e */
 	.ln_phi		= 1U << SBRM_LN_PHI_SHIFT,
@@ -212,154 +158,63 @@ static const struct sbrm_net sbrm_defaults = {
 	.loss_cut	= SBRM_LOSS_CUT_UNPROVEN,
 };
 
-/* The members of struct sbrm_net stand here as offsets. */
-#define SBRM_OFFSET(member)	((void *)offsetof(struct sbrm_net, member))
+#define SBRM_OFFSET(member)	offsetof(struct sbrm_net, member)
 
 static const struct ctl_table sbrm_table[] = {
 	{
 		.procname	= "wtp",
-		.data		= SBRM_OFFSET(wtp),
+		.data		= (void *)SBRM_OFFSET(wtp),
 		.maxlen		= sizeof(u32) * SBRM_WTP_CLASSES,
 		.mode		= 0644,
 		.proc_handler	= sbrm_proc_wtp,
-	}, {
-		.procname	= "kappa",
-		.data		= SBRM_OFFSET(kappa),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= tollway_proc_fraction,
-		.extra1		= (void *)&sbrm_kappa_range,
-	}, {
-		.procname	= "kappa_young",
-		.data		= SBRM_OFFSET(kappa_young),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= tollway_proc_fraction,
-		.extra1		= (void *)&sbrm_kappa_young_range,
-	}, {
-		.procname	= "young_ms",
-		.data		= SBRM_OFFSET(young_ms),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= proc_douintvec_minmax,
-		.extra1		= (void *)&sbrm_one,
-		.extra2		= (void *)&sbrm_young_ms_max,
-	}, {
-		.procname	= "history_gain",
-		.data		= SBRM_OFFSET(history_gain),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= tollway_proc_fraction,
-		.extra1		= (void *)&sbrm_gain_range,
-	}, {
-		.procname	= "source",
-		.data		= SBRM_OFFSET(source),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= tollway_proc_choice,
-		.extra1		= (void *)sbrm_sources,
-	}, {
-		.procname	= "estimator",
-		.data		= SBRM_OFFSET(estimator),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= tollway_proc_choice,
-		.extra1		= (void *)sbrm_estimators,
-	}, {
-		.procname	= "kappa_window",
-		.data		= SBRM_OFFSET(kappa_window),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= proc_douintvec_minmax,
-		.extra1		= (void *)&sbrm_zero,
-		.extra2		= (void *)&sbrm_window_max,
-	}, {
-		.procname	= "history",
-		.data		= SBRM_OFFSET(history),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= proc_douintvec_minmax,
-		.extra1		= (void *)&sbrm_one,
-		.extra2		= (void *)&sbrm_history_max,
-	}, {
-		.procname	= "phi",
-		.data		= SBRM_OFFSET(phi),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= sbrm_proc_phi,
-		.extra1		= (void *)&sbrm_phi_range,
-	}, {
-		.procname	= "rtt",
-		.data		= SBRM_OFFSET(rtt),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= tollway_proc_choice,
-		.extra1		= (void *)sbrm_rtts,
-	}, {
-		.procname	= "slow_start",
-		.data		= SBRM_OFFSET(slow_start),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= proc_douintvec_minmax,
-		.extra1		= (void *)&sbrm_zero,
-		.extra2		= (void *)&sbrm_one,
-	}, {
-		.procname	= "loss_cut",
-		.data		= SBRM_OFFSET(loss_cut),
-		.maxlen		= sizeof(u32),
-		.mode		= 0644,
-		.proc_handler	= proc_douintvec_minmax,
-		.extra1		= (void *)&sbrm_zero,
-		.extra2		= (void *)&sbrm_loss_cut_max,
 	},
+	TOLLWAY_SETTING_FRACTION("kappa", SBRM_OFFSET(kappa),
+				 1, 10 * 1000000, SBRM_KAPPA_ONE),
+	TOLLWAY_SETTING_FRACTION("kappa_young", SBRM_OFFSET(kappa_young),
+				 0, 10 * 1000000, SBRM_KAPPA_ONE),
+	TOLLWAY_SETTING_NUMBER("young_ms", SBRM_OFFSET(young_ms),
+			       1, 3600 * 1000),
+	TOLLWAY_SETTING_FRACTION("history_gain", SBRM_OFFSET(history_gain),
+				 1, 1000000, 1ULL << 32),
+	TOLLWAY_SETTING_CHOICE("source", SBRM_OFFSET(source), sbrm_sources),
+	TOLLWAY_SETTING_CHOICE("estimator", SBRM_OFFSET(estimator),
+			       sbrm_estimators),
+	TOLLWAY_SETTING_NUMBER("kappa_window", SBRM_OFFSET(kappa_window),
+			       0, 1 << 24),
+	TOLLWAY_SETTING_NUMBER("history", SBRM_OFFSET(history), 1, 64),
+	TOLLWAY_SETTING("phi", SBRM_OFFSET(phi), sbrm_proc_phi,
+			&sbrm_phi_range, NULL),
+	TOLLWAY_SETTING_CHOICE("rtt", SBRM_OFFSET(rtt), sbrm_rtts),
+	TOLLWAY_SETTING_NUMBER("slow_start", SBRM_OFFSET(slow_start), 0, 1),
+	TOLLWAY_SETTING_NUMBER("loss_cut", SBRM_OFFSET(loss_cut),
+			       0, SBRM_LOSS_CUT_UNPROVEN),
+};
+
+static const struct tollway_net_type sbrm_net_type = {
+	.name		= "tcp_sbrm",
+	.path		= "net/ipv4/tcp_sbrm",
+	.settings	= sbrm_table,
+	.settings_count	= ARRAY_SIZE(sbrm_table),
+	.defaults	= &sbrm_defaults,
+	.size		= sizeof(sbrm_defaults),
+	.counters_show	= sbrm_counters_show,
 };
 
 static int __net_init sbrm_net_init(struct net *net)
 {
 	struct sbrm_net_priv *priv = net_generic(net, sbrm_net_id);
-	size_t i;
 
 	BUILD_BUG_ON(offsetof(struct sbrm_net_priv, values));
 
-	priv->values = sbrm_defaults;
-	mutex_init(&priv->lock);
-	sbrm_carrier_net_init(net);
-
-	/* One empty entry more: older kernels look for it. */
-	priv->table = kcalloc(ARRAY_SIZE(sbrm_table) + 1, sizeof(*priv->table),
-			      GFP_KERNEL);
-	if (!priv->table)
-		return -ENOMEM;
-	memcpy(priv->table, sbrm_table, sizeof(sbrm_table));
-	for (i = 0; i < ARRAY_SIZE(sbrm_table); i++)
-		priv->table[i].data = (char *)&priv->values +
-				      (unsigned long)sbrm_table[i].data;
-
-	priv->header = compat_register_net_sysctl(net, "net/ipv4/tcp_sbrm",
-						  priv->table,
-						  ARRAY_SIZE(sbrm_table));
-	if (!priv->header)
-		goto free;
-	if (!proc_create_net_single("tcp_sbrm", 0444, net->proc_net,
-				    sbrm_counters_show, NULL))
-		goto unregister;
-	return 0;
-
-unregister:
-	unregister_net_sysctl_table(priv->header);
-free:
-	kfree(priv->table);
-	return -ENOMEM;
+	return tollway_net_init(net, &priv->common, &priv->values,
+				&sbrm_net_type);
 }
 
 static void __net_exit sbrm_net_exit(struct net *net)
 {
 	struct sbrm_net_priv *priv = net_generic(net, sbrm_net_id);
 
-	remove_proc_entry("tcp_sbrm", net->proc_net);
-	unregister_net_sysctl_table(priv->header);
-	kfree(priv->table);
-	tollway_carrier_net_exit(sbrm_carrier_net(net));
+	tollway_net_exit(net, &priv->common, &sbrm_net_type);
 }
 
 static struct pernet_operations sbrm_net_ops = {

@@ -2,6 +2,7 @@
 #ifndef _SBRM_NET_H
 #define _SBRM_NET_H
 
+#include <linux/bits.h>
 #include <linux/types.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
@@ -9,6 +10,13 @@
 #define SBRM_WTP_CLASSES	16
 /* Willingness to pay, packets/s: 24 bits, see sbrm_wtp(). */
 #define SBRM_WTP_MAX		10000000
+
+/*
+ * Gains kappa are in Q28: 10.0, the greatest, is below 16, and 10^-6, the
+ * least, is 268.
+ */
+#define SBRM_KAPPA_SHIFT	28
+#define SBRM_KAPPA_ONE		BIT(SBRM_KAPPA_SHIFT)
 
 /* ln(phi) is in Q24. */
 #define SBRM_LN_PHI_SHIFT	24
@@ -131,8 +139,6 @@ enum sbrm_counter {
 	SBRM_COUNTERS
 };
 
-struct tollway_carrier_net;
-
 extern unsigned int sbrm_net_id;
 
 /**
@@ -148,7 +154,6 @@ static inline const struct sbrm_net *sbrm_net(const struct net *net)
 	return net_generic(net, sbrm_net_id);
 }
 
-struct tollway_carrier_net *sbrm_carrier_net(const struct net *net);
 void sbrm_count(const struct net *net, enum sbrm_counter counter);
 int sbrm_net_register(void);
 void sbrm_net_unregister(void);

@@ -258,10 +258,14 @@ s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 time_us = max(RELATIVE_TIME_US,
 			  RELATIVE_ROUNDS * relative_answer_us(ca));
-	u64 k = max_t(u64, (u64)RELATIVE_MARKS << FIXP_SHIFT,
-		      sbrm_due(sk, ca, time_us));
-	u64 size = fixp_mul_div(abs(balance), FIXP_ONE, k);
+	u64 k = sbrm_due(sk, ca, time_us), size;
 	u32 room;
+
+	/* By a constant where it will do, which is a product for the compiler. */
+	if (k <= (u64)RELATIVE_MARKS << FIXP_SHIFT)
+		size = div_u64(abs(balance), RELATIVE_MARKS);
+	else
+		size = fixp_mul_div(abs(balance), FIXP_ONE, k);
 
 	/* After slow start it holds what is no sequence number. */
 	if (!before(tp->snd_una, ca->round_end) ||

@@ -16,105 +16,19 @@
 
 #include "sbrm.h"
 
-/* Mean gaps are in 2^-4 us: 2^26 us still fit. */
+/*
+ * Mean gaps are in 2^-4 us, so that what a 16th of a new gap adds is not lost, and
+ * gaps of 2^26 us still fit. sbrm_paid() takes no more places than that.
+ */
 #define SBRM_GAP_SHIFT	4
 
-#define SBRM_WAIT_MAX_US	((1U << 26) - 1)
+/* A gap has a weight of 2^-4 in the mean. */
+#define SBRM_GAP_MEAN_SHIFT	4
 
 /* So many marks missing mean that the price has gone. */
 #define SBRM_QUIET_MARKS	8
+/* The time without one is in 2^6 us: 16 bits of that are 4 s. */
 #define SBRM_QUIET_SHIFT	6
-
-/* Willingness to pay of a flow, w ln(phi): packets/s in Q24, below 2^49. */
-static u64 sbrm_wtp(const struct sock *sk, const struct sbrm *ca)
-{
-	u32 priority = min_t(u32, READ_ONCE(sk->sk_priority),
-			     SBRM_WTP_CLASSES - 1);
-
-	return (u64)READ_ONCE(ca->net->wtp[priority]) *
-	       READ_ONCE(ca->net->ln_phi);
-}
-
-/**
- * sbrm_paid() - what a flow pays in some time
- * @wtp: sbrm_wtp() of the flow
- * @time: in 2^-@shift us, below 2^(26 + @shift)
- * @shift: fractional bits of @time, at most 4
- *
- * Return: segments times price in Q32, below 2^63.
- */
-static s64 sbrm_paid(u64 wtp, u32 time, unsigned int shift)
-{
-	/* With 8 more places than the product needs. */
-	u64 paid = mul_u64_u32_shr(wtp, time, SBRM_LN_PHI_SHIFT - 8);
-
-	/* 2251799814 is 2^51 / 10^6. */
-	return mul_u64_u32_shr(paid, 2251799814U, 51 - FIXP_SHIFT + 8 + shift);
-}
-
-/**
- * sbrm_due() - what a flow is willing to pay in some time
- * @sk: socket
- * @ca: its private area
- * @time_us: below 2^26
- *
- * Return: segments times price in Q32, below 2^63.
- */
-s64 sbrm_due(const struct sock *sk, const struct sbrm *ca, u32 time_us)
-{
-	return sbrm_paid(sbrm_wtp(sk, ca), time_us, 0);
-}
-
-/**
- * sbrm_kappa_by_age() - gain per acknowledged segment
- * @ca: connection
- *
- * A young connection may use a larger gain that decays to the final one with
- * its age t as 1 / (1 + (2 t / young_ms)^2) (CP05 5.6.4 asks for it, and
- * leaves the form open).
- *
- * Return: kappa in Q28, at most 10.0.
- */
-static u32 sbrm_kappa_by_age(struct sbrm *ca)
-{
-	const struct sbrm_net *net = ca->net;
-	u32 kappa = READ_ONCE(net->kappa);
-	u32 young = READ_ONCE(net->kappa_young);
-	u32 young_ms = READ_ONCE(net->young_ms);
-	u32 age_ms, t;
-
-	if (likely(ca->grown || young <= kappa))
-		return kappa;
-
-	age_ms = jiffies_to_msecs(tcp_jiffies32 - ca->born);
-	/* At 16 times young_ms 0.1 % of the difference is left. */
-	if (age_ms / 16 >= young_ms) {
-		ca->grown = 1;
-		return kappa;
-	}
-	/* 2 t / young_ms in 2^-8, below 2^13: its square fits. */
-	t = div_u64((u64)age_ms << 9, young_ms);
-	return kappa + div_u64((u64)(young - kappa) << 16, (1U << 16) + t * t);
-}
-
-/**
- * sbrm_kappa() - gain in force
- * @ca: connection
- *
- * The loop gain grows with the window; kappa_window, where set, takes that back
- * for larger ones (CP05 6.6.2).
- *
- * Return: kappa in Q28, at most 10.0.
- */
-u32 sbrm_kappa(struct sbrm *ca)
-{
-	u64 window = (u64)READ_ONCE(ca->net->kappa_window) << FIXP_SHIFT;
-	u32 kappa = sbrm_kappa_by_age(ca);
-
-	if (likely(!window || ca->cwnd <= window))
-		return kappa;
-	return fixp_mul_div(kappa, window, ca->cwnd);
-}
 
 /**
  * sbrm_step() - kappa times a sum of prices
@@ -129,7 +43,7 @@ static s64 sbrm_step(s64 price, u32 kappa, u32 segments)
 	s64 most = (s64)segments << FIXP_SHIFT;
 	u64 size = abs(price);
 
-	size = min_t(u64, mul_u64_u32_shr(size, kappa, 28), most);
+	size = min_t(u64, mul_u64_u32_shr(size, kappa, SBRM_KAPPA_SHIFT), most);
 	return price < 0 ? -(s64)size : size;
 }
 
@@ -157,7 +71,7 @@ static u32 sbrm_time_us(struct sbrm *ca, const struct sbrm_ack *ack)
 	if (unlikely(ca->cwnd < FIXP_ONE))
 		limit_us = fixp_mul_div(limit_us, FIXP_ONE, ca->cwnd);
 	waited_us = min3((u64)ca->waited_us + (ack->now_us - ack->last_us),
-			 limit_us, (u64)SBRM_WAIT_MAX_US);
+			 limit_us, (u64)SBRM_TIME_MAX_US);
 	time_us = waited_us;
 	/* Nearly always it is less, which needs no quotient. */
 	if (unlikely(mul_u64_u32_shr(ca->cwnd, waited_us, FIXP_SHIFT) >=
@@ -189,7 +103,8 @@ static s64 sbrm_demand(const struct sock *sk, struct sbrm *ca,
 
 	if (!ca->gap)
 		ca->gap = gap;
-	ca->gap = (ca->gap * 15ULL + gap) >> 4;
+	ca->gap = (((u64)ca->gap << SBRM_GAP_MEAN_SHIFT) - ca->gap + gap) >>
+		  SBRM_GAP_MEAN_SHIFT;
 	return sbrm_paid(sbrm_wtp(sk, ca), ca->gap, SBRM_GAP_SHIFT);
 }
 
@@ -352,7 +267,8 @@ static s64 sbrm_cut(const struct sock *sk, struct sbrm *ca, u32 kappa)
 	ca->cut = 1;
 	ca->round_end = tp->snd_nxt;
 	/* kappa of one and above would leave nothing: halve at most. */
-	return -(s64)mul_u64_u32_shr(ca->cwnd, min(kappa, 1U << 27), 28);
+	kappa = min_t(u32, kappa, SBRM_KAPPA_ONE / 2);
+	return -(s64)mul_u64_u32_shr(ca->cwnd, kappa, SBRM_KAPPA_SHIFT);
 }
 
 /*

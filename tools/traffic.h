@@ -66,6 +66,7 @@ struct flow_config {
 	char cc[CONGESTION_NAME_MAX];		/* empty: the system's */
 	int prio;				/* -1: not set */
 	int64_t mark;				/* -1: not set */
+	int tos;				/* of UDP; 0: not set */
 	int64_t start_ns;
 	int64_t stop_ns;			/* TIME_NEVER: the duration */
 	int64_t bytes;				/* of each transfer; 0: no end */

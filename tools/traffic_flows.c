@@ -3,6 +3,8 @@
  * The flow file: one flow a line, key=value words, # begins a comment.
  * Every complaint names the line and ends the program before anything runs.
  */
+#include <netinet/ip.h>
+
 #include "traffic.h"
 
 #define FLOW_ID_MAX		INT32_MAX
@@ -29,7 +31,7 @@ enum flow_key {
 	KEY_START, KEY_STOP, KEY_BYTES, KEY_ON, KEY_OFF, KEY_REPEAT,
 	KEY_PAGES, KEY_OBJECTS, KEY_OBJECT_MEAN, KEY_OBJECT_MIN, KEY_OBJECT_MAX,
 	KEY_CONNECTIONS, KEY_RATE, KEY_ARRIVAL, KEY_SIZE, KEY_OVERHEAD,
-	KEY_UNSENT, KEY_SEED, KEY_CONNECT, KEY_SOURCE, KEY_FLOOR,
+	KEY_UNSENT, KEY_SEED, KEY_CONNECT, KEY_SOURCE, KEY_FLOOR, KEY_ECN,
 	KEY_COUNT
 };
 
@@ -62,6 +64,7 @@ static const char * const key_names[KEY_COUNT] = {
 	[KEY_CONNECT] = "connect",
 	[KEY_SOURCE] = "source",
 	[KEY_FLOOR] = "floor",
+	[KEY_ECN] = "ecn",
 };
 
 static const char *key_expects(enum flow_key key)
@@ -116,6 +119,8 @@ static const char *key_expects(enum flow_key key)
 		return "a number of bytes from 16 to 65507";
 	case KEY_OVERHEAD:
 		return "a number of bytes from 0 to 1000";
+	case KEY_ECN:
+		return "0 or 1";
 	case KEY_COUNT:
 		break;
 	}
@@ -241,6 +246,11 @@ static bool parse_value(struct flow_config *flow, enum flow_key key,
 	case KEY_FLOOR:
 		return parse_quantity(text, &flow->floor_bps) &&
 		       flow->floor_bps > 0;
+	case KEY_ECN:
+		if (!parse_integer(text, 0, 1, &number))
+			return false;
+		flow->tos = number ? IPTOS_ECN_ECT1 : IPTOS_ECN_ECT0;
+		return true;
 	case KEY_COUNT:
 		break;
 	}
@@ -261,7 +271,7 @@ static void check_flow(const struct flow_file *file,
 				  1U << KEY_PAGES | 1U << KEY_CONNECT |
 				  1U << KEY_SOURCE | 1U << KEY_FLOOR |
 				  http_only;
-	const uint32_t udp_only = 1U << KEY_ARRIVAL;
+	const uint32_t udp_only = 1U << KEY_ARRIVAL | 1U << KEY_ECN;
 	const uint32_t rate_only = 1U << KEY_SIZE | 1U << KEY_OVERHEAD |
 				   1U << KEY_SOURCE | 1U << KEY_FLOOR;
 	uint32_t wrong = given & (flow->udp ? tcp_only : udp_only);

@@ -359,6 +359,14 @@ static void flow_open_socket(struct sender *sender, struct flow *flow)
 		flow_set_option(sender, config, fd, SOL_SOCKET, SO_MARK,
 				&mark, sizeof(mark), words);
 	}
+	if (config->tos) {
+		bool ipv6 = config->dst.any.sa_family == AF_INET6;
+
+		flow_set_option(sender, config, fd,
+				ipv6 ? IPPROTO_IPV6 : IPPROTO_IP,
+				ipv6 ? IPV6_TCLASS : IP_TOS, &config->tos,
+				sizeof(config->tos), "ecn=");
+	}
 	if (config->udp) {
 		flow_set_buffer(sender, fd, UDP_BUFFER_BYTES);
 	} else if (!flow->size || flow->size > SHORT_TRANSFER_BYTES) {

@@ -192,7 +192,7 @@ static inline bool compat_tcp_is_signed(const struct tcp_sock *tp)
 	register_net_sysctl_sz(net, path, table, size)
 #else
 #define compat_register_net_sysctl(net, path, table, size) \
-	register_net_sysctl(net, path, table)
+	((void)(size), register_net_sysctl(net, path, table))
 #endif
 
 #endif /* _TOLLWAY_COMPAT_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * First program of a distribution's kernel in qemu: loads the modules that
- * place_qemu.py has put beside it, mounts the host's root read-only (9p) and
+ * places/qemu.py has put beside it, mounts the host's root read-only (9p) and
  * runs the command that it is given there. Nothing else is in the initramfs.
  */
 #include <errno.h>

@@ -2,25 +2,23 @@
 """The command `tollway`."""
 
 import argparse
-import shlex
-import shutil
 import sys
-from pathlib import Path
 
-from . import (VERSION, doctor, experiments, lab as labs, matrix, report,
-               runner, verdicts)
-from .ends import HOLDS as EXIT_HOLDS, MISSED as EXIT_MISSED
-from .errors import TollwayError
-from .labkernel import FLAVOURS, Progress
-from .place_host import HostPlace
-from .place_lab import LabPlace
-from .place_qemu import DEBUG, Qemu, QemuPlace
-from .settings import AQMS, CHOICES
-from .words import (LARGEST_SEED, LONGEST_S, MOST_RUNS, Parser, check_file,
-                    file_name, number, path, plain, visible)
-
-# Real time that the smoke set may take on a busy machine, s.
-SMOKE_S = 1800
+from . import VERSION
+from .commands.lab import command_lab
+from .commands.run import command_list, command_run
+from .components import AQMS
+from .doctor import local
+from .ends import HOLDS as EXIT_HOLDS
+from .experiments.parameters import CHOICES
+from .kernels import compatibility
+from .kernels.usermode import FLAVOURS
+from .places.qemu import DEBUG
+from .report import summary
+from .report.page import write
+from .results import tidy
+from .words import (LARGEST_SEED, LONGEST_S, MOST_RUNS, Parser, file_name,
+                    number, path, plain)
 
 
 def parser():
@@ -43,8 +41,8 @@ def parser():
     run.add_argument("--on", choices=("lab", "host", "qemu"), default="lab",
                      help="virtual time (lab, the default), this kernel, or a "
                      "stock kernel of the distribution on emulated processors")
-    run.add_argument("--kernel", choices=[row[0] for row in matrix.KERNELS] +
-                     [DEBUG],
+    run.add_argument("--kernel", choices=[
+        row[0] for row in compatibility.KERNELS] + [DEBUG],
                      default="6.1", help="for --on qemu (default: 6.1)")
     run.add_argument("--cc", type=plain, metavar="NAME",
                      help="congestion control of the flows (default: sbrm)")
@@ -86,6 +84,16 @@ def parser():
         "report", help="make tables, figures and report again from results")
     again.add_argument("directory", type=path, metavar="DIR")
 
+    tidied = commands.add_parser(
+        "table", help="all numbers of the results below a directory as one "
+        "table, for other programs")
+    tidied.add_argument("directory", type=path, metavar="DIR")
+    tidied.add_argument("--format", choices=tidy.FORMATS, default="csv",
+                        dest="form", help="default: csv")
+    tidied.add_argument("--out", type=file_name, metavar="FILE",
+                        help="write the table to this file instead of the "
+                        "standard output")
+
     lab = commands.add_parser("lab", help="the virtual-time kernel by hand")
     actions = lab.add_subparsers(dest="action", required=True,
                                  metavar="ACTION")
@@ -109,150 +117,10 @@ def parser():
                                 help="limit in seconds of virtual time")
             action.add_argument("argv", nargs=argparse.REMAINDER,
                                 metavar="COMMAND")
-    doctor.add_options(commands.add_parser(
+    local.add_options(commands.add_parser(
         "doctor", help="what is missing on this machine; with --peer, does ECN "
         "work from end to end?"))
     return top
-
-
-def command_smoke(arguments):
-    """Run the smoke set at a place; its lines of KTAP go to the terminal."""
-    if arguments.on == "host":
-        raise TollwayError("smoke unloads the modules: it runs --on lab or "
-                           "--on qemu")
-    progress = Progress()
-    machine = Qemu(arguments.kernel, progress) if arguments.on == "qemu" else \
-        labs.Lab(arguments.flavour, progress)
-    progress.step(f"booting {machine.kernel.version}")
-    progress.done()
-    out_dir = (arguments.out or Path("tollway-results") / "smoke" /
-               machine.kernel.version).absolute()
-    status = machine.run(["/usr/bin/python3", "-m", "tollwaylib.smoke"],
-                         out_dir, on_line=labs.print_line, wall_s=SMOKE_S,
-                         virtual_s=SMOKE_S)
-    return EXIT_MISSED if status else EXIT_HOLDS
-
-
-def command_list():
-    """List the experiments."""
-    for experiment in experiments.EXPERIMENTS.values():
-        print(f"{experiment.name}\n    {experiment.title}.\n"
-              f"    Reproduces {experiment.reproduces}.")
-    print("smoke\n    Do the modules work on a kernel? With --on qemu: on a "
-          "stock one.")
-    return EXIT_HOLDS
-
-
-def command_run(arguments, words):
-    """Run an experiment, or all variants of one that compares."""
-    if arguments.experiment == "smoke":
-        return command_smoke(arguments)
-    experiment = experiments.get(arguments.experiment)
-    given = [f"scale={arguments.scale}"] if arguments.scale else []
-    given += arguments.settings
-    out_dir = (arguments.out or
-               Path("tollway-results") / experiment.name).absolute()
-    chosen = arguments.cc is not None or arguments.aqm is not None
-    if experiment.only_compares and chosen:
-        raise TollwayError(f"{experiment.name} compares its own sources "
-                           "and queues: it takes no --cc and no --aqm")
-    values = experiments.parse_settings(experiment, given, with_setup=False)
-    if not arguments.out and values["setup"] == "paper":
-        out_dir /= "paper"
-    variants = () if chosen else experiments.variants(experiment, values)
-    if variants:
-        if not arguments.out and "model" in values:
-            out_dir /= f"compared-{values['model']}"
-        runs = [(variant.cc, variant.aqm,
-                 [f"{name}={value}" for name, value in
-                  variant.settings.items()] + given +
-                 experiment.naming(variant), out_dir / variant.name, variant)
-                for variant in variants]
-    else:
-        cc, aqm = (default if word is None else word for word, default in
-                   ((arguments.cc, experiment.cc),
-                    (arguments.aqm, experiment.aqm)))
-        if not arguments.out:
-            out_dir /= "-".join(word.replace("/", "_")
-                                for word in (cc, *aqm.split()))
-        runs = [(cc, aqm, given, out_dir, None)]
-    checked = [(cc, aqm, experiments.parse_settings(experiment, settings, cc,
-                                                    aqm), place, variant)
-               for cc, aqm, settings, place, variant in runs]
-    for cc, aqm, values, _, variant in checked:
-        check_run(arguments, experiment, cc, aqm, values, variant)
-    if arguments.as_json not in (None, "-"):
-        check_file(arguments.as_json)
-    done = [result for cc, aqm, values, place, variant in checked
-            for result in run_once(arguments, words, experiment, cc, aqm,
-                                   values, place, variant)]
-    if variants:
-        whole = runner.show_variants(done, out_dir, arguments.as_json)
-    else:
-        whole = [runner.show(done, out_dir, arguments.as_json)]
-    return EXIT_HOLDS if all(map(runner.results.all_hold, whole)) \
-        else EXIT_MISSED
-
-
-def check_run(arguments, experiment, cc, aqm, values, variant):
-    """Raise TollwayError if a run cannot be what was asked for."""
-    duration_s = arguments.duration or experiment.duration_s
-    if duration_s <= values["warmup_s"]:
-        raise TollwayError(
-            f"--duration {duration_s:g}: it must be longer than the warm-up of "
-            f"{values['warmup_s']:g} s (--set warmup_s=...)")
-    experiments.job(experiment, cc, aqm, values, duration_s, arguments.seed,
-                    variant)
-
-
-def run_once(arguments, words, experiment, cc, aqm, values, out_dir,
-             variant=None):
-    """Run all seeds of one combination; returns their results."""
-    place = {
-        "lab": lambda: LabPlace(arguments.flavour),
-        "qemu": lambda: QemuPlace(arguments.kernel),
-        "host": lambda: HostPlace(cc, experiments.aqm_words(aqm, values)),
-    }[arguments.on]()
-    seeds = range(arguments.seed, arguments.seed + arguments.repeat)
-    return runner.run(
-        place, experiment, cc, aqm, values,
-        arguments.duration or experiment.duration_s,
-        seeds, out_dir, jobs=arguments.jobs if arguments.on == "lab" else 1,
-        command=visible(shlex.join(["tollway", *words])),
-        variant=variant, options={"trace": None if arguments.trace == "none"
-                 else arguments.trace, "traffic": arguments.traffic,
-                 "verbose": arguments.verbose})
-
-
-def command_lab(arguments):
-    """Build, describe or enter the lab."""
-    progress = Progress()
-    lab = labs.Lab(arguments.flavour, progress)
-    progress.done()
-    if arguments.action in ("build", "info"):
-        kernel = lab.kernel
-        print(f"kernel   {kernel.version} ({kernel.flavour}), "
-              f"config sha256 {kernel.config_sha256[:16]}\n"
-              f"patches  {', '.join(kernel.patches)}\n"
-              f"image    {kernel.image}\n"
-              f"guest    {'seccomp' if kernel.has_seccomp else 'ptrace'}\n"
-              f"modules  {lab.modules}\ntools    {lab.tools}", flush=True)
-        print(f"boots    in {lab.try_boot():.1f} s")
-        return EXIT_HOLDS
-    out_dir = arguments.out or labs.scratch_dir()
-    try:
-        if arguments.action == "shell":
-            return labs.shell(lab, out_dir, arguments.seed)
-        if not arguments.argv:
-            raise TollwayError("tollway lab exec needs a command")
-        argv = arguments.argv[1:] if arguments.argv[0] == "--" \
-            else arguments.argv
-        return lab.run(argv, out_dir, seed=arguments.seed,
-                       wall_s=arguments.wall, virtual_s=arguments.virtual,
-                       on_line=labs.print_line)
-    finally:
-        if not arguments.out and not (out_dir / "kernel.log").exists():
-            shutil.rmtree(out_dir, ignore_errors=True)
 
 
 def command_help(about):
@@ -274,9 +142,12 @@ def main(words=None):
     if arguments.command == "run":
         return command_run(arguments, words)
     if arguments.command == "report":
-        page, wholes = report.write(arguments.directory)
-        print(f"report: {page}\n{verdicts.text(wholes)}")
+        page, wholes = write(arguments.directory)
+        print(f"report: {page}\n{summary.text(wholes)}")
+        return EXIT_HOLDS
+    if arguments.command == "table":
+        tidy.write(arguments.directory, arguments.form, arguments.out)
         return EXIT_HOLDS
     if arguments.command == "lab":
         return command_lab(arguments)
-    return doctor.main(arguments)
+    return local.main(arguments)

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import traceback
 
-from .errors import TollwayError
+from .errors import TollwayError, sentence
 
 HOLDS, MISSED, FAILED, INTERRUPTED = 0, 1, 2, 130
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -76,41 +76,6 @@ def _is_from_interrupt(error):
     while error and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
-
-
-def sentence(error):
-    """What an OSError says, with the file or the program that it is about."""
-    reason = error.strerror or str(error) or type(error).__name__
-    if error.filename is None:
-        if isinstance(error, FileNotFoundError) and not _is_somewhere():
-            return ("the working directory has been removed: change to one "
-                    "that exists")
-        return reason
-    if isinstance(error, FileNotFoundError) and _from_popen(error):
-        return (f"the program {_text(error.filename)} is not installed, or in "
-                "no directory of PATH: tollway doctor says how to get it")
-    return f"{_text(error.filename)}: {reason}"
-
-
-def _is_somewhere():
-    """Does the working directory exist?"""
-    try:
-        os.getcwd()
-    except OSError:
-        return False
-    return True
-
-
-def _from_popen(error):
-    """Was it a program that could not be started? A file of this name may be
-    anything else; a program that is looked for in PATH has no slash."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and frames[-1].filename.endswith("subprocess.py") and \
-        "/" not in _text(error.filename)
-
-
-def _text(name):
-    return os.fsdecode(name) if isinstance(name, (str, bytes)) else str(name)
 
 
 def _unexpected(error):

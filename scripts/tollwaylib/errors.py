@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The exceptions the harness raises on purpose."""
+"""The exceptions the harness raises on purpose, and what others say."""
+
+import os
+import traceback
 
 
 class TollwayError(Exception):
@@ -10,12 +13,12 @@ class RefusedError(TollwayError):
     """Nothing was run, as the kernel does not know what was asked for."""
 
 
-# Exit statuses of tollwaylib.network, to the place that started it.
+# Exit statuses of tollwaylib.guest.run, to the place that started it.
 RUN_FAILED, RUN_REFUSED, RUN_INTERRUPTED = 2, 3, 130
 
 
 def of_run(folder, status):
-    """The exception for a run of tollwaylib.network that ended with `status`.
+    """The exception for a run of tollwaylib.guest.run that ended with `status`.
 
     folder: its directory, where it left the reason in error.txt.
     """
@@ -24,3 +27,38 @@ def of_run(folder, status):
     except OSError:
         reason = f"the run failed: see {folder / 'console.log'}"
     return (RefusedError if status == RUN_REFUSED else TollwayError)(reason)
+
+
+def sentence(error):
+    """What an OSError says, with the file or the program that it is about."""
+    reason = error.strerror or str(error) or type(error).__name__
+    if error.filename is None:
+        if isinstance(error, FileNotFoundError) and not _is_somewhere():
+            return ("the working directory has been removed: change to one "
+                    "that exists")
+        return reason
+    if isinstance(error, FileNotFoundError) and _from_popen(error):
+        return (f"the program {_text(error.filename)} is not installed, or in "
+                "no directory of PATH: tollway doctor says how to get it")
+    return f"{_text(error.filename)}: {reason}"
+
+
+def _is_somewhere():
+    """Does the working directory exist?"""
+    try:
+        os.getcwd()
+    except OSError:
+        return False
+    return True
+
+
+def _from_popen(error):
+    """Was it a program that could not be started? A file of this name may be
+    anything else; a program that is looked for in PATH has no slash."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and frames[-1].filename.endswith("subprocess.py") and \
+        "/" not in _text(error.filename)
+
+
+def _text(name):
+    return os.fsdecode(name) if isinstance(name, (str, bytes)) else str(name)

@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The programs that are called by name: where they are looked for, what needs
-which of them, and which package of the distribution has each."""
+"""The programs that are called by name: what needs which of them, and which
+package of the distribution has each."""
 
-import os
 import shutil
 
 from .errors import TollwayError
-
-# Debian keeps tc, insmod, modinfo, sysctl and others there, and the login shell
-# of a normal user does not look there.
-SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 BUILD, KERNEL, LAB = "building", "the lab kernel", "the lab"
 EXPERIMENTS, HOST, QEMU = "the experiments", "--on host", "--on qemu"
@@ -50,13 +45,6 @@ PROGRAMS = (
     ("chroot", (MATRIX,), "coreutils"),
     ("sparse", (CHECK,), "sparse"),
 )
-
-
-def add_sbin():
-    """Let all that this process starts look for programs in SBIN as well."""
-    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    folders += [folder for folder in SBIN if folder not in folders]
-    os.environ["PATH"] = os.pathsep.join(folders)
 
 
 def missing(*purposes):

@@ -12,7 +12,7 @@ from .errors import TollwayError
 
 # Largest numbers that make sense: half a year of traffic, which the lab's clock
 # and all counters of ns can hold; seeds that stay within 63 bits where sources
-# have seeds of their own (experiments._SEEDS_APART).
+# have seeds of their own (case_jobs.SEEDS_APART).
 LONGEST_S = 1.5e7
 LARGEST_SEED = 10**12
 MOST_RUNS = 10**4

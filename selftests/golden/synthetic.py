@@ -14,7 +14,8 @@ import sys
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent.parent / "scripts"))
 
-from tollwaylib import published, results  # noqa: E402
+from tollwaylib.experiments import published  # noqa: E402
+from tollwaylib.results import analysis  # noqa: E402
 
 CAPACITY_BPS = 96_000_000
 PACKET_BYTES = 1000
@@ -171,4 +172,4 @@ def dynamics(lag_s=1.5, **more):
 
 if __name__ == "__main__":
     (HERE / "double-bottleneck.json").write_text(json.dumps(
-        results.analyse(steady()), indent=1, ensure_ascii=False) + "\n")
+        analysis.analyse(steady()), indent=1, ensure_ascii=False) + "\n")

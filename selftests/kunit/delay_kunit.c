@@ -112,14 +112,15 @@ static void delay_price_test(struct kunit *test)
 	KUNIT_EXPECT_LT(test, link.state.price, price * 90 / 10);
 
 	/*
-	 * Half of the time nothing, and more of it once the rate of the link is
-	 * out of date: by 1.5 to 2.25 in a second, and 0.9 to 1.8 for the rest.
+	 * Half of the time nothing, and a 32nd of the other half once the rate of the
+	 * link is out of date: u falls by 1.5 in a second, and the price by 0.9 more,
+	 * as 1.3 ln 0.48 is -0.94, and by 0.19, as there is no delay any more.
 	 */
 	price = link.state.price;
 	for (n = 0; n < 500; n++)
 		link_pass(&link, 2 * NSEC_PER_MSEC, 1500);
 	KUNIT_EXPECT_LT(test, link.state.price, price / 11);
-	KUNIT_EXPECT_GT(test, link.state.price, price / 70);
+	KUNIT_EXPECT_GT(test, link.state.price, price / 16);
 }
 
 /* A link that rests has no price, and goes back to the first one. */
@@ -157,8 +158,63 @@ static void delay_faster_test(struct kunit *test)
 	for (n = 0; n < 10000; n++)
 		link_pass(&link, NSEC_PER_MSEC / 5, 1500);
 	KUNIT_EXPECT_GT(test, rate_of(&link), 7 * 1000 * 1000ULL);
-	/* And some of the time counts as rest. */
-	KUNIT_EXPECT_GT(test, (u64)link.state.idle, FIXP_ONE / 10);
+	/* And some of the time counts as rest: a 32nd, as nothing waits. */
+	KUNIT_EXPECT_GT(test, (u64)link.state.idle, FIXP_ONE / 40);
+}
+
+/* Packets that a shaper lets go at once keep the link busy for as long as all. */
+static void delay_burst_test(struct kunit *test)
+{
+	struct link link;
+	int n, burst, i;
+
+	for (burst = 1; burst <= 3; burst++) {
+		link_start(&link, 3000000);
+		/* 12 Mb/s */
+		for (n = 0; n < 1000; n++)
+			link_serve(&link, NSEC_PER_MSEC, 1500, 4500);
+		/* Nine tenths of that. */
+		for (n = 0; n < 200; n++) {
+			link_pass(&link, burst * NSEC_PER_MSEC * 10 / 9, 1500);
+			for (i = 1; i < burst; i++)
+				link_pass(&link, 0, 1500);
+		}
+		/* A tenth, and a 32nd of the rest: 0.13. */
+		KUNIT_EXPECT_GT_MSG(test, (u64)link.state.idle, FIXP_ONE / 12,
+				    "bursts of %d", burst);
+		KUNIT_EXPECT_LT_MSG(test, (u64)link.state.idle, FIXP_ONE / 6,
+				    "bursts of %d", burst);
+		KUNIT_EXPECT_EQ(test, link.state.fast_ns, 0ULL);
+	}
+}
+
+/* One that sends more than it could is faster, which takes no time to be found. */
+static void delay_ahead_test(struct kunit *test)
+{
+	struct link link;
+	int n;
+
+	link_start(&link, 3000000);
+	for (n = 0; n < 1000; n++)
+		link_serve(&link, NSEC_PER_MSEC, 1500, 4500);
+	/* 14.4 Mb/s: five packets ahead after 25. */
+	for (n = 0; n < 30; n++)
+		link_pass(&link, NSEC_PER_MSEC * 5 / 6, 1500);
+	KUNIT_EXPECT_GT(test, link.state.fast_ns, 0ULL);
+	/* It is measured every 64 ms. */
+	for (n = 0; n < 160; n++)
+		link_pass(&link, NSEC_PER_MSEC * 5 / 6, 1500);
+	KUNIT_EXPECT_TRUE_MSG(test, is_near(rate_of(&link), 1800000, 30),
+			      "rate %llu", rate_of(&link));
+	/* Half of the time for which it is taken for busy. */
+	KUNIT_EXPECT_GT(test, (u64)link.state.idle, FIXP_ONE / 3);
+	KUNIT_EXPECT_LT(test, (u64)link.state.idle, FIXP_ONE * 6 / 10);
+
+	/* It is forgotten while packets wait again. */
+	for (n = 0; n < 500; n++)
+		link_serve(&link, NSEC_PER_MSEC * 5 / 6, 1500, 4500);
+	KUNIT_EXPECT_EQ(test, link.state.fast_ns, 0ULL);
+	KUNIT_EXPECT_LT(test, link.state.doubt, DELAY_DOUBT_FAST / 256);
 }
 
 /* The price of another law is where it begins. */
@@ -211,9 +267,10 @@ static void delay_range_test(struct kunit *test)
 			    link.state.log_price > DELAY_LOG_MAX ||
 			    link.state.price > 401 * FIXP_ONE ||
 			    link.state.marks > BIT_ULL(44) ||
-			    link.state.age_ns >
-			    DELAY_STALE_NS << DELAY_STALE_SHIFT ||
-			    link.state.tail_ns > BIT_ULL(40))
+			    link.state.age_ns > DELAY_STALE_MAX_NS ||
+			    link.state.tail_ns > DELAY_AHEAD * BIT_ULL(40) ||
+			    link.state.fast_ns > DELAY_STALE_MAX_NS ||
+			    link.state.doubt > DELAY_DOUBT_FAST)
 				break;
 		}
 		KUNIT_EXPECT_EQ_MSG(test, m, 2000,
@@ -237,6 +294,8 @@ static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(delay_price_test),
 	KUNIT_CASE(delay_rest_test),
 	KUNIT_CASE(delay_faster_test),
+	KUNIT_CASE(delay_burst_test),
+	KUNIT_CASE(delay_ahead_test),
 	KUNIT_CASE(delay_start_test),
 	KUNIT_CASE(delay_range_test),
 	{}

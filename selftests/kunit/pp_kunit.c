@@ -318,6 +318,92 @@ static void pp_train_test(struct kunit *test)
 			1200ULL << PP_SERVICE_SHIFT);
 }
 
+/* Trains of two every 2 ms, whose ACKs come as slots of so many us let them. */
+static u32 pp_bunch_slots(struct pp_train *train, u32 slot_us, u32 trains)
+{
+	u32 i, stamp_us, first_ns, second_ns;
+
+	for (i = 0; i < trains; i++) {
+		stamp_us = 2000 * i;
+		first_ns = roundup(stamp_us + 1, slot_us) * NSEC_PER_USEC;
+		second_ns = roundup(stamp_us + 1001, slot_us) * NSEC_PER_USEC;
+		/* The last link parts what leaves together. */
+		first_ns += 500 * (2 * i);
+		second_ns += 500 * (2 * i + 1);
+		pp_train_bunch(train, stamp_us, first_ns, 1, 2);
+		pp_train_ack(train, stamp_us, first_ns, 1, 2);
+		pp_train_bunch(train, stamp_us, second_ns, 1, 2);
+		pp_train_ack(train, stamp_us, second_ns, 1, 2);
+	}
+	return train->bunches;
+}
+
+static void pp_bunch_test(struct kunit *test)
+{
+	struct pp_train train = {};
+	int i;
+
+	/* Each ACK at its time, and slots of a segment's time. */
+	KUNIT_EXPECT_EQ(test, pp_bunch_slots(&train, 1, 100), 0U);
+	KUNIT_EXPECT_EQ(test, pp_bunch_slots(&train, 1000, 100), 0U);
+	/* A queue that drains 40 times faster than it was filled: once. */
+	train = (struct pp_train){};
+	for (i = 0; i < 100; i++) {
+		pp_train_bunch(&train, 2000 * i, 50000 * i, 1, 2);
+		pp_train_ack(&train, 2000 * i, 50000 * i, 1, 2);
+	}
+	KUNIT_EXPECT_EQ(test, (u32)train.bunches, 1U);
+	KUNIT_EXPECT_FALSE(test, train.bunched);
+	/* Slots of three trains. */
+	train = (struct pp_train){};
+	KUNIT_EXPECT_EQ(test, pp_bunch_slots(&train, 6000, 9), 3U);
+	KUNIT_EXPECT_FALSE(test, train.bunched);
+	train = (struct pp_train){};
+	KUNIT_EXPECT_EQ(test, pp_bunch_slots(&train, 6000, 100), 7U);
+	KUNIT_EXPECT_TRUE(test, train.bunched);
+	/* It ends after seven round trips without any. */
+	for (i = 0; i < 7; i++) {
+		pp_train_bunch_round(&train);
+		KUNIT_EXPECT_TRUE(test, train.bunched);
+	}
+	pp_train_bunch_round(&train);
+	KUNIT_EXPECT_FALSE(test, train.bunched);
+	/* ACKs at the same time, and one for more than two trains. */
+	train = (struct pp_train){};
+	pp_train_ack(&train, 1, 1000, 1, 2);
+	KUNIT_EXPECT_FALSE(test, pp_train_bunch(&train, 1, 1000, 1, 2));
+	KUNIT_EXPECT_EQ(test, (u32)train.bunches, 1U);
+	KUNIT_EXPECT_FALSE(test, pp_train_bunch(&train, 9, 9000, 5, 2));
+	KUNIT_EXPECT_EQ(test, (u32)train.bunches, 2U);
+	KUNIT_EXPECT_FALSE(test, pp_train_bunch(&train, 900, 900000, 4, 2));
+	KUNIT_EXPECT_EQ(test, (u32)train.bunches, 2U);
+	/* Sent before the one that came before: nothing. */
+	pp_train_ack(&train, 2000, 2000000, 1, 2);
+	pp_train_bunch(&train, 1000, 2001000, 1, 2);
+	KUNIT_EXPECT_EQ(test, (u32)train.bunches, 2U);
+	pp_train_bunch_count(&train);
+	KUNIT_EXPECT_TRUE(test, pp_train_bunch(&train, 2000, 2000000, 1, 2));
+}
+
+static void pp_wait_test(struct kunit *test)
+{
+	u64 service = 1200000ULL << PP_SERVICE_SHIFT;
+
+	KUNIT_EXPECT_EQ(test, pp_law_wait(52000, 40000, service), 10 * PP_PACKET);
+	KUNIT_EXPECT_EQ(test, pp_law_wait(39000, 40000, service), 0U);
+	KUNIT_EXPECT_EQ(test, pp_law_wait(PP_RTT_MAX_US, 0, PP_SERVICE_MIN),
+			U32_MAX);
+	/* 2^32 us over 2^32 ns, rounded down. */
+	KUNIT_EXPECT_EQ(test, pp_law_wait(U32_MAX, 0, PP_SERVICE_MAX),
+			1000 * PP_PACKET - 1);
+	/* 5/2 and 3/2 of what arrives. */
+	KUNIT_EXPECT_EQ(test, pp_law_probe(service, false),
+			pp_invert(service) * 5 / 2);
+	KUNIT_EXPECT_EQ(test, pp_law_probe(service, true),
+			pp_invert(service) * 3 / 2);
+	KUNIT_EXPECT_EQ(test, pp_law_probe(PP_SERVICE_MIN, false), PP_RATE_MAX);
+}
+
 static struct kunit_case pp_cases[] = {
 	KUNIT_CASE(pp_fuzzy_test),
 	KUNIT_CASE(pp_estimator_test),
@@ -327,6 +413,8 @@ static struct kunit_case pp_cases[] = {
 	KUNIT_CASE(pp_rise_test),
 	KUNIT_CASE(pp_stop_test),
 	KUNIT_CASE(pp_train_test),
+	KUNIT_CASE(pp_bunch_test),
+	KUNIT_CASE(pp_wait_test),
 	{}
 };
 

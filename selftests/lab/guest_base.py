@@ -34,7 +34,8 @@ _notes = []
 _namespaces = []
 _children = []
 _connections = []
-SETTINGS = {"checks": [], "flavour": "plain", "full": False, "seed": 1}
+SETTINGS = {"checks": [], "flavour": "plain", "full": False, "seed": 1,
+            "given": None, "shipped": False}
 
 
 class Skip(Exception):

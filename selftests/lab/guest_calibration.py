@@ -2,30 +2,34 @@
 """The calibration of a run: which networks it takes, and which it does not."""
 
 import contextlib
+import copy
 import shutil
 from pathlib import Path
 
 import guest_base
 from guest_base import near, note
 
-from tollwaylib import experiments, topo
 from tollwaylib.errors import TollwayError
-from tollwaylib.network import Run
-from tollwaylib.settings import parse
-from tollwaylib.topo import shell
+from tollwaylib.guest import topologies
+from tollwaylib.guest.network import PathTopo
+from tollwaylib.guest.nodes import shell
+from tollwaylib.guest.run import Run
 
 TOOLS = "/run/tollway/build/tools"
 OUT = Path("/tmp/calibration")
 MBIT = 10**6
-EXPERIMENT = experiments.EXPERIMENTS["double-bottleneck"]
+
+
+def job_of(words):
+    """A job of its own for these settings."""
+    return copy.deepcopy(guest_base.SETTINGS["given"][words])
 
 
 @contextlib.contextmanager
-def network(*words):
-    """The Run of a double bottleneck, with its network and these settings."""
-    values = parse(EXPERIMENT, words)
-    job = experiments.job(EXPERIMENT, "sbrm", "sbrm", values, 3, 1)
-    made = Run(dict(job, out_dir=str(OUT), bin_dir=TOOLS))
+def network(words=""):
+    """The Run of a double bottleneck, with its network and these settings, one
+    of those of test_calibration.py."""
+    made = Run(dict(job_of(words), out_dir=str(OUT), bin_dir=TOOLS))
     OUT.mkdir()
     try:
         made.build()
@@ -76,7 +80,7 @@ def check_rate():
     with network("rate_tolerance=0.003") as made:
         shape(made, "core1", int(96 * MBIT * 0.9975))
         assert 95.7 <= passed(made)["core1"]["rate_bps"] / MBIT < 95.8
-        made.parameters.update(parse(EXPERIMENT, []))
+        made.parameters.update(job_of("")["parameters"])
         for part, carried in ((0.9975, 95.7), (1.0025, 96.2)):
             shape(made, "core1", int(96 * MBIT * part))
             said = refused(made)
@@ -92,11 +96,11 @@ def check_rate():
 
 def check_round_trip():
     """A way longer by more than rtt_tolerance_ms is an error; it may be more."""
-    with network("rate_mbit=8", "rtt_tolerance_ms=0.5") as made:
+    with network("rate_mbit=8 rtt_tolerance_ms=0.5") as made:
         delay(made, 0.3)
         assert 6.3 <= passed(made)["core1"]["rtt_ms"] <= 6.5
         made.parameters["rtt_tolerance_ms"] = \
-            parse(EXPERIMENT, [])["rtt_tolerance_ms"]
+            job_of("")["parameters"]["rtt_tolerance_ms"]
         said = refused(made)
         assert said.startswith("calibration failed: the round trip of path I is "
                                "6.3"), said
@@ -119,7 +123,7 @@ def check_low_rates():
             assert said.startswith("calibration failed: core1 carries "), said
 
 
-class Row(topo.PathTopo):
+class Row(PathTopo):
     """Three links in a row and one path over all: none is alone in a path."""
 
     def build(self, rate_bps=96 * MBIT):
@@ -136,7 +140,7 @@ class Row(topo.PathTopo):
 def check_no_path_of_its_own():
     """A link that is in no path alone is calibrated as any other; one that is
     in no path at all is an error that says so."""
-    topo.Row = Row
+    topologies.Row = Row
     with network() as made:
         pass
     job = dict(made.job, topology=["Row", {"packet_bytes": 1000}],

@@ -226,6 +226,29 @@ def check_queue_elsewhere():
     assert "packets wait behind it" in router["queue"][1]
 
 
+def check_source_and_law():
+    """The source of the papers over the law delay, both on this host."""
+    path = Path(rate_bps=None)
+    path.s.batch("tc", [
+        "qdisc add dev right root handle 1: htb default 1",
+        f"class add dev right parent 1: classid 1:1 htb rate {RATE_BPS}bit",
+        "qdisc add dev right parent 1:1 sbrm mark delay"])
+    for source, law, noted in (("direct", "delay", True),
+                               ("relative", "delay", False),
+                               ("relative", "sbrm", True)):
+        path.s.sysctl("net.ipv4.tcp_sbrm.source", source)
+        path.s.run(f"tc qdisc change dev right parent 1:1 sbrm mark {law}")
+        flow = path.connect()
+        pump([flow], 3)
+        sender, = examined([flow], Doctor(path.s, PEER))
+        if noted:
+            assert sender["match"][0] == "note", sender
+            for word in (source, law):
+                assert word in sender["match"][1], sender
+        else:
+            assert "match" not in sender, sender
+
+
 def check_price():
     """The explicit price: returned, and by a peer that does not know it."""
     for sink, verdict in (("cp", "ok"), ("reno", "wrong")):

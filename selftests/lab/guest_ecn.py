@@ -12,8 +12,8 @@ from collections import Counter, namedtuple
 
 import guest_base
 from guest_base import amount, note
-from rtnl import ECN, options
-from tcp_bench import TCP_CONGESTION, Path, settle
+from rtnl import ECN
+from tcp_bench import TCP_CONGESTION, Path, paper_queue, settle
 
 SYSCTL = "net.ipv4.tcp_sbrm.estimator"
 DEFAULT = "net.ipv4.tcp_congestion_control"
@@ -39,7 +39,7 @@ SYN = 2
 
 def both_families():
     """A path for IPv4 and IPv6 whose queue marks what is ECT."""
-    path = Path(aqm=options(limit=1000, target=5, gamma=0.001, flags=ECN))
+    path = Path(aqm=paper_queue(limit=1000, target=5, gamma=0.001, flags=ECN))
     nets = ("fd00::", "fd01::", "fd02::")
     for space in path.spaces:
         for what in ("all", "default"):

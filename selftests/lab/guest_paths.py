@@ -4,7 +4,8 @@ the rate recovers.
 
 One connection meets one trouble after another. What arrives is compared with
 what was sent, by checksum, and after each trouble the goodput must be back at
-nine tenths of what the path allows, within the seconds that are stated.
+nine tenths of what the path allows, within the seconds that are stated. These
+begin when TCP sends again: after bursts of loss it may wait for its timer.
 """
 
 import hashlib
@@ -253,6 +254,18 @@ def back_after(stream, due_bps, limit_s):
     return None
 
 
+def silent_s(stream):
+    """Seconds until the retransmission timer lets TCP send again.
+
+    Each retransmission that is lost doubles that timer, whatever the congestion
+    control: after ten seconds of losses TCP sends nothing for up to 8 s more.
+    """
+    now = info(stream.socket)
+    if not now.backoff:
+        return 0
+    return max(now.rto / 1e6 - now.last_data_sent / 1e3, 0)
+
+
 def through(cc, troubles, seconds=SECONDS):
     """One connection through all of them; the last must leave no trace."""
     sink, limit_s = FLAVOURS[cc]
@@ -271,12 +284,14 @@ def through(cc, troubles, seconds=SECONDS):
         if trouble.patience_s:
             during = back_after(stream, share * full, trouble.patience_s)
         trouble.end(path)
-        took = back_after(stream, share * full, limit_s)
+        waits_s = silent_s(stream)
+        took = back_after(stream, share * full, limit_s + waits_s)
         last = info(stream.socket)
         note(f"{cc}, {trouble}: {meanwhile / full:.3f} of the link at first, "
-             f"recovered {during} s later, or {took} s after it; cwnd "
-             f"{last.cwnd}, {last.total_retrans} retransmitted, "
-             f"{last.rto / 1000:.0f} ms RTO, state {last.ca_state}")
+             f"recovered {during} s later, or {took} s after it (silent for "
+             f"{waits_s:.1f} s); cwnd {last.cwnd}, {last.total_retrans} "
+             f"retransmitted, {last.rto / 1000:.0f} ms RTO, state "
+             f"{last.ca_state}")
         if meanwhile < trouble.least * share * full or \
            (trouble.patience_s and during is None):
             slow.append(f"{trouble} (meanwhile)")

@@ -22,11 +22,21 @@ def take(flow, cc):
     flow.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc.encode())
 
 
-def largest(raw, flow, seconds=1):
-    """Segments in the largest packet that leaves the sender in some time."""
+def sizes(raw, flow, seconds=1):
+    """(segments in the largest packet that leaves the sender in some time, those
+    that its mean rate then sends in 64 us)."""
     segments(raw)
-    pump([flow], seconds)
-    return max(-(-one.payload // MSS) for one in segments(raw) if one.there)
+    sent, started = [], time.monotonic()
+    while time.monotonic() < started + seconds:
+        # The tap has no room for more than some 15 ms.
+        pump([flow], 0.01)
+        sent += [-(-one.payload // MSS) for one in segments(raw) if one.there]
+    return max(sent), sum(sent) / (time.monotonic() - started) * 64e-6
+
+
+def largest(raw, flow, seconds=1):
+    """The first of sizes()."""
+    return sizes(raw, flow, seconds)[0]
 
 
 def check_large_packets_come_back():
@@ -83,16 +93,14 @@ def check_bursts_of_a_flow():
         take(flow, cc)
         # TCP/RM takes its time.
         pump([flow], 15)
-        ours = largest(raw, flow, 0.1)
-        rate_bps = 8 * info(flow).delivery_rate
-        found = {}
+        found = {None: sizes(raw, flow, 0.1)}
         for most in (1, 4, 65535):
             path.s.run(f"ip link set dev right gso_max_segs {most}")
             # Sockets look for their route again.
             path.s.run("ip route replace 10.9.0.0/16 via 10.0.0.2")
             path.s.run("ip route del 10.9.0.0/16")
             pump([flow], 0.2)
-            found[most] = largest(raw, flow, 0.1)
+            found[most] = sizes(raw, flow, 0.1)
         path.r1.run(queue.format(30, "pfifo limit 1000"))
         take(flow, "cubic")
         pump([flow], 1)
@@ -101,13 +109,17 @@ def check_bursts_of_a_flow():
         slow.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, 10**7 // 8)
         pump([slow], 3)
         few = largest(raw, slow)
-        note(f"{cc}: {before} segments before, {ours} at {rate_bps / 1e6:.0f} Mb/s, "
-             f"where the device takes some {found}, {after} after, {few} of a slow "
-             "flow")
+        note(f"{cc}: {before} segments before, (largest, sent in 64 us) where the "
+             f"device takes some {found}, {after} after, {few} of a slow flow")
         assert before > 9 and after > 9
-        assert ours == found[65535]
-        assert 3 <= ours <= 1.2 * 64e-6 * 10**9 / 8 / PACKET
-        assert found[1] == 1 and found[4] == min(ours, 4)
+        assert found[None][0] >= 3
+        # A packet has the whole segments that the window of its time sends in
+        # 64 us. That goes up and down: the largest of a time has those of the mean
+        # at least, and those of a full link at most.
+        full = 1.2 * 64e-6 * 10**9 / 8 / PACKET
+        for most, (size, mean) in found.items():
+            most = most or 65535
+            assert min(int(mean), most) <= size <= min(full, most), (cc, found)
         assert few <= 2
         guest_base.cleanup()
 

@@ -22,9 +22,8 @@ import time
 import guest_base
 from guest_base import amount, note
 from memory import memory, no_leak
-from rtnl import options
 from tcp_bench import (PACKET, PORT, SO_PRIORITY, TCP_CONGESTION, Path, info,
-                       pump, settle)
+                       paper_queue, pump, settle)
 
 guest_base.CHECK_LIMIT_S = 5 * 10**6
 DAYS = {"short": 0.05, "full": 50, "full_debug": 1}
@@ -69,7 +68,7 @@ class Links:
     def __init__(self, rng):
         self.rng = rng
         path = self.path = Path(rate_bps=RATE_BPS, rtt_ms=80,
-                                aqm=options(limit=1000, target=5, gamma=0.02))
+                                aqm=paper_queue(limit=1000, target=5, gamma=0.02))
         path.r1.batch("tc", [
             f"class add dev right parent 1: classid 1:2 htb rate {RATE_BPS}bit "
             f"burst 47 cburst 47 quantum {PACKET}",

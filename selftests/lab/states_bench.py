@@ -14,8 +14,8 @@ from collections import Counter
 
 from guest_base import SETTINGS, note
 from guest_ecn import PORT, choose, connecting, listener
-from rtnl import ECN, options
-from tcp_bench import TCP_CC_INFO, TCP_CONGESTION, Path, info
+from rtnl import ECN
+from tcp_bench import TCP_CC_INFO, TCP_CONGESTION, Path, info, paper_queue
 
 OURS = ("sbrm", "rem", "cp", "rm", "pp", "ppx", "alpha")
 # The kernel's own: what a socket has before, and may have again; three, as rows()
@@ -47,7 +47,7 @@ def rows():
 
 def bed(rtt_ms=40):
     """The path of a check."""
-    return Path(aqm=options(limit=1000, target=5, gamma=0.001, flags=ECN),
+    return Path(aqm=paper_queue(limit=1000, target=5, gamma=0.001, flags=ECN),
                 rtt_ms=rtt_ms)
 
 

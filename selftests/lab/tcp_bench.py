@@ -15,8 +15,8 @@ import sys
 import time
 from collections import namedtuple
 
-from guest_base import Namespace, mac, note, quiet, reset_later, run, start
-from rtnl import Rtnl, options
+from guest_base import SETTINGS, Namespace, mac, note, quiet, reset_later, run, start
+from rtnl import TC_H_ROOT, Rtnl, options
 
 TRAFFIC = "/run/tollway/build/tools/tollway-traffic"
 PORT = 5000
@@ -61,15 +61,34 @@ def as_papers(space):
     space.sysctl("net.ipv4.tcp_sbrm.wtp", " ".join(["100"] * 16))
 
 
+def paper_queue(limit, target, gamma, **words):
+    """Options of a queue with the law of CP05; or as it comes."""
+    if SETTINGS["shipped"]:
+        return options(law=None, **words)
+    return options(limit=limit, target=target, gamma=gamma, **words)
+
+
+def class_of(text):
+    """The number of a class as tc names it, such as 1:1; or of root."""
+    if text == "root":
+        return TC_H_ROOT
+    major, minor = text.split(":")
+    return int(major, 16) << 16 | int(minor, 16)
+
+
 class Path:
     """The four namespaces; `aqm` is a tc line or options for sbrm.
 
-    Law and source are those of CP05, with w = 100; shipped: as the modules come.
+    Law and source are those of CP05, with w = 100; shipped, here or in SETTINGS:
+    as the modules come.
+    shape: lines of tc for r1's "right" in the place of a class of HTB, and what
+    the queue is below then.
     """
 
     def __init__(self, rate_bps=10**7, rtt_ms=40, aqm=None, sink="sbrm",
                  sink_ecn=1, quickack=False, mtu=1500, initcwnd=None,
-                 shipped=False):
+                 shipped=False, shape=None, leaf="1:1"):
+        shipped = shipped or SETTINGS["shipped"]
         self.spaces = [Namespace(name) for name in ("s", "r1", "r2", "d")]
         self.s, self.r1, self.r2, self.d = self.spaces
         for space in self.spaces:
@@ -109,17 +128,17 @@ class Path:
                 "qdisc add dev right root handle 1: htb default 1",
                 f"class add dev right parent 1: classid 1:1 htb "
                 f"rate {rate_bps}bit burst {mtu + 14} cburst {mtu + 14} "
-                f"quantum {mtu + 14}"])
+                f"quantum {mtu + 14}"] if shape is None else shape)
             with self.r1:
                 self.rtnl = Rtnl()
             if isinstance(aqm, str):
-                self.r1.run("tc qdisc add dev right parent 1:1 handle 10: " +
+                self.r1.run(f"tc qdisc add dev right parent {leaf} handle 10: " +
                             aqm)
             else:
                 if aqm is None:
                     aqm = options(**({"law": None} if shipped else {}))
                 with self.r1:
-                    self.rtnl.sbrm("right", aqm, parent=0x10001)
+                    self.rtnl.sbrm("right", aqm, parent=class_of(leaf))
         # Here from the start: adding it resets the root qdisc of the device.
         self.r2.run("tc qdisc add dev left clsact")
         if rtt_ms:

@@ -14,6 +14,12 @@ def test_ecn(guest, check):
     run_check(guest, check)
 
 
+@pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
+def test_ecn_shipped(shipped_guest, check):
+    """With law, source and w as the modules come."""
+    run_check(shipped_guest, check)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("full_guest", ["peer_without_ecn"], indirect=True)
 def test_each_estimator(full_guest):

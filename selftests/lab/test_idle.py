@@ -12,3 +12,9 @@ pytestmark = pytest.mark.lab
 @pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
 def test_idle(guest, check):
     run_check(guest, check)
+
+
+@pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
+def test_idle_shipped(shipped_guest, check):
+    """With law, source and w as the modules come."""
+    run_check(shipped_guest, check)

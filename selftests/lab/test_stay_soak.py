@@ -17,6 +17,12 @@ def test_stay_soak(guest, check):
     run_check(guest, check)
 
 
+@pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
+def test_stay_soak_shipped(shipped_guest, check):
+    """With law, source and w as the modules come."""
+    run_check(shipped_guest, check)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("full_guest", full_checks_of(GUEST_SCRIPT),
                          indirect=True)

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`tollway run` and `tollway list`."""
+
+import shlex
+from pathlib import Path
+
+from .. import papers
+from ..components import aqm_words
+from ..ends import HOLDS as EXIT_HOLDS, MISSED as EXIT_MISSED
+from ..errors import TollwayError
+from ..experiments import jobs, plan
+from ..places.host import HostPlace
+from ..places.lab import LabPlace
+from ..places.machine import Lab, print_line
+from ..places.qemu import Qemu, QemuPlace
+from ..progress import Progress
+from ..report import terminal
+from ..results.verdicts import all_hold
+from ..runs import runner
+from ..words import check_file, visible
+
+# Real time that the smoke set may take on a busy machine, s.
+SMOKE_S = 1800
+
+
+def command_smoke(arguments):
+    """Run the smoke set at a place; its lines of KTAP go to the terminal."""
+    if arguments.on == "host":
+        raise TollwayError("smoke unloads the modules: it runs --on lab or "
+                           "--on qemu")
+    progress = Progress()
+    machine = Qemu(arguments.kernel, progress) if arguments.on == "qemu" else \
+        Lab(arguments.flavour, progress)
+    progress.step(f"booting {machine.kernel.version}")
+    progress.done()
+    out_dir = (arguments.out or Path("tollway-results") / "smoke" /
+               machine.kernel.version).absolute()
+    status = machine.run(["/usr/bin/python3", "-m", "tollwaylib.guest.smoke"],
+                         out_dir, on_line=print_line, wall_s=SMOKE_S,
+                         virtual_s=SMOKE_S)
+    return EXIT_MISSED if status else EXIT_HOLDS
+
+
+def command_list():
+    """List the experiments."""
+    for experiment in papers.EXPERIMENTS.values():
+        print(f"{experiment.name}\n    {experiment.title}.\n"
+              f"    Reproduces {experiment.reproduces}.")
+    print("smoke\n    Do the modules work on a kernel? With --on qemu: on a "
+          "stock one.")
+    return EXIT_HOLDS
+
+
+def command_run(arguments, words):
+    """Run an experiment, or all variants of one that compares."""
+    if arguments.experiment == "smoke":
+        return command_smoke(arguments)
+    experiment = papers.get(arguments.experiment)
+    given = [f"scale={arguments.scale}"] if arguments.scale else []
+    given += arguments.settings
+    out_dir = (arguments.out or
+               Path("tollway-results") / experiment.name).absolute()
+    chosen = arguments.cc is not None or arguments.aqm is not None
+    if experiment.only_compares and chosen:
+        raise TollwayError(f"{experiment.name} compares its own sources "
+                           "and queues: it takes no --cc and no --aqm")
+    values = plan.parse_settings(experiment, given, with_setup=False)
+    if not arguments.out and values["setup"] == "paper":
+        out_dir /= "paper"
+    variants = () if chosen else plan.variants(experiment, values)
+    if variants:
+        if not arguments.out and "model" in values:
+            out_dir /= f"compared-{values['model']}"
+        runs = [(variant.cc, variant.aqm,
+                 [f"{name}={value}" for name, value in
+                  variant.settings.items()] + given +
+                 experiment.naming(variant), out_dir / variant.name, variant)
+                for variant in variants]
+    else:
+        cc, aqm = (default if word is None else word for word, default in
+                   ((arguments.cc, experiment.cc),
+                    (arguments.aqm, experiment.aqm)))
+        if not arguments.out:
+            out_dir /= "-".join(word.replace("/", "_")
+                                for word in (cc, *aqm.split()))
+        runs = [(cc, aqm, given, out_dir, None)]
+    checked = [(cc, aqm, plan.parse_settings(experiment, settings, cc,
+                                             aqm), place, variant)
+               for cc, aqm, settings, place, variant in runs]
+    for cc, aqm, values, _, variant in checked:
+        check_run(arguments, experiment, cc, aqm, values, variant)
+    if arguments.as_json not in (None, "-"):
+        check_file(arguments.as_json)
+    done = [result for cc, aqm, values, place, variant in checked
+            for result in run_once(arguments, words, experiment, cc, aqm,
+                                   values, place, variant)]
+    if variants:
+        whole = terminal.show_variants(done, out_dir, arguments.as_json)
+    else:
+        whole = [terminal.show(done, out_dir, arguments.as_json)]
+    return EXIT_HOLDS if all(map(all_hold, whole)) \
+        else EXIT_MISSED
+
+
+def check_run(arguments, experiment, cc, aqm, values, variant):
+    """Raise TollwayError if a run cannot be what was asked for."""
+    duration_s = arguments.duration or experiment.duration_s
+    if duration_s <= values["warmup_s"]:
+        raise TollwayError(
+            f"--duration {duration_s:g}: it must be longer than the warm-up of "
+            f"{values['warmup_s']:g} s (--set warmup_s=...)")
+    jobs.job(experiment, cc, aqm, values, duration_s, arguments.seed,
+             variant)
+
+
+def run_once(arguments, words, experiment, cc, aqm, values, out_dir,
+             variant=None):
+    """Run all seeds of one combination; returns their results."""
+    place = {
+        "lab": lambda: LabPlace(arguments.flavour),
+        "qemu": lambda: QemuPlace(arguments.kernel),
+        "host": lambda: HostPlace(cc, aqm_words(aqm, values)),
+    }[arguments.on]()
+    seeds = range(arguments.seed, arguments.seed + arguments.repeat)
+    return runner.run(
+        place, experiment, cc, aqm, values,
+        arguments.duration or experiment.duration_s,
+        seeds, out_dir, jobs=arguments.jobs if arguments.on == "lab" else 1,
+        command=visible(shlex.join(["tollway", *words])),
+        variant=variant, options={"trace": None if arguments.trace == "none"
+                 else arguments.trace, "traffic": arguments.traffic,
+                 "verbose": arguments.verbose})

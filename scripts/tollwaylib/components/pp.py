@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0
+"""tcp_pp and sch_fq_rr: names, parameters, sysctls."""
+
+# Congestion controls of tcp_pp, which are asked for no price.
+PACKET_PAIR = ("pp", "ppx")
+
+PACKET_PAIR_PARAMETERS = {
+    # sch_fq_rr, and fq_codel beside it
+    "buffer": (100, 2, 1000000, "packets of room in fq_rr"),
+    "service": ("rr", None, None, "of fq_rr: rr, drr or wfq"),
+    "overflow": ("drop-tail-of-longest", None, None,
+                 "of fq_rr: drop-last, drop-tail-of-longest or drop-longest"),
+    # tcp_pp
+    "setpoint": (0, 0, 1000000, "packets that pp queues; 0: it probes"),
+    "pp_estimator": ("fuzzy", None, None, "of pp: fuzzy, fixed or kalman"),
+    "law": ("continuous", None, None, "of pp: continuous or discrete"),
+    "initial": (0, 0, 1000, "packets of pp before it knows a rate; 0: as TCP"),
+}
+
+
+def packet_pair_sysctls(values):
+    """{name: value} to set on every host of packet-pair sources."""
+    base = "net.ipv4.tcp_pp"
+    return {f"{base}.setpoint": values["setpoint"],
+            f"{base}.estimator": values["pp_estimator"],
+            f"{base}.law": values["law"],
+            f"{base}.initial": values["initial"]}

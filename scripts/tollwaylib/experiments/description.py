@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What an experiment is made of."""
+
+from dataclasses import dataclass, field
+from typing import Callable
+
+from .parameters import COMMON, SPECIAL
+
+# Parameters of the HTTP model's users.
+_USERS = {"off_s": (0.5, 0.0, 3600.0, "s between the pages of a user, mean")}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One run of an experiment that compares: its name, source and queue,
+    and what else is set. bounds: against other variants, see against(). model:
+    the one that it belongs to, if the experiment has several, or "paper" where
+    it is one of what a paper ran (the parameter setup)."""
+    name: str
+    cc: str
+    aqm: str
+    settings: dict = field(default_factory=dict)
+    title: str = ""
+    bounds: tuple = ()
+    model: str = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment.
+
+    topology: class in guest/topologies.py. classes: [(path, weight)] in the order of the
+    flow numbers, each with `flows_per_class` flows, whose willingness to pay
+    is the parameter wtp times the weight. schedule: [(start s, factor)], by
+    which the number of flows is multiplied. defaults: parameters that differ
+    from settings.COMMON. presets: [(names, parameters)], published parameter
+    sets: one holds where all its names are the congestion control, the queue
+    or the scale or model of a run; the last that holds wins. bounds: [(names,
+    bounds)], what must hold where all the names are given, see traits(); see
+    results.py for the metrics. steady_state: compare with CP05 5.5. variants:
+    what is run where neither source nor queue is given, if it is a comparison.
+    """
+    name: str
+    title: str
+    reproduces: str
+    topology: str
+    classes: tuple
+    duration_s: float
+    schedule: tuple = ((0.0, 1),)
+    flows_per_class: int = 4
+    defaults: dict = field(default_factory=dict)
+    presets: tuple = ()
+    bounds: tuple = ()
+    steady_state: bool = False
+    variants: tuple = ()
+    # What is run where only one of them, or neither, is given.
+    cc: str = "sbrm"
+    aqm: str = "sbrm"
+    cases: Callable = None
+
+    def parameters(self):
+        """{name: (default, least, greatest, meaning)} of all that --set takes."""
+        known = dict(COMMON)
+        known["flows_per_class"] = (self.flows_per_class, 1, 1000,
+                                    "flows of each class and path")
+        for name, value in self.defaults.items():
+            known[name] = (value,) + {**COMMON, **SPECIAL, **_USERS}[name][1:]
+        return known
+
+    @property
+    def only_compares(self):
+        """Is there no run of it that is not one of its variants?"""
+        return "simulations" in self.defaults
+
+    def naming(self, variant):
+        """Settings that tell a variant of it from the others."""
+        return [f"simulations={variant.name.lstrip('0')}"] \
+            if self.only_compares else []
+
+
+@dataclass(frozen=True)
+class CaseExperiment(Experiment):
+    """An experiment of cases that run one after another in one network.
+
+    cases: of the parameters, the list of Case. shape: of the parameters, the
+    keywords of the topology. metrics: what is measured of each case, see
+    cases.py. bounds: [(names, of the parameters the bounds)]. pictures: what
+    the report shows, see case_figures.py. x_title: of the x of its cases.
+    sysctls: {name: value} of all hosts, beside those of source and queue.
+    """
+    shape: Callable = None
+    metrics: tuple = ()
+    pictures: tuple = ()
+    x_title: str = None
+    sysctls: dict = field(default_factory=dict)
+
+    def parameters(self):
+        return {**super().parameters(), "only": SPECIAL["only"]}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run of its flows from an idle network.
+
+    name: unique in the experiment. flows: dicts with name, path, role and
+    start_s, and stop_s, packets (of a transfer), optimal_s, words (of the flow
+    file), cc and early (is it connected before its start?) where they differ
+    from the case's end, none, none, none, the run's and True. values: parameters
+    that differ from the run's; where the shape of the experiment or the rate
+    of its links follow from them, the links are changed. sysctls: {name: value}
+    of all hosts that differ from the run's; each case has to have them, since
+    nobody sets them back. point: what repeated cases have in common; x, series:
+    where it stands in a figure. duration_s: when everything stops. wires:
+    {link: impairment of its delay, words of netem}.
+    expected: numbers that theory gives.
+    """
+    name: str
+    flows: tuple
+    duration_s: float
+    values: dict = field(default_factory=dict)
+    sysctls: dict = field(default_factory=dict)
+    point: str = None
+    x: float = None
+    series: str = None
+    rtt_s: float = None
+    sample_ms: float = None
+    queue_us: int = None
+    classes: bool = False
+    wires: dict = field(default_factory=dict)
+    expected: dict = field(default_factory=dict)
+
+
+def bound(name, metric, operator, value):
+    return {"name": name, "metric": metric, "op": operator, "value": value}
+
+
+def against(name, metric, operator, variant):
+    """A bound that is what another variant measured."""
+    return {"name": name, "metric": metric, "op": operator, "than": variant}
+
+
+def metric(key, kind, title, digits=1, **words):
+    """A metric of cases: its key in results, its kind in cases.KINDS with the
+    words that it takes, and its head in tables."""
+    return {"key": key, "kind": kind, "title": title, "digits": digits,
+            "words": words}
+
+
+def panel(key, log=False):
+    """A panel of the picture "curves" of a CaseExperiment: a metric's key, and
+    whether its axis is logarithmic."""
+    return {"key": key, "log": log}
+
+
+def case_bound(name, case, key, operator, value, of_case=None):
+    """A bound on a metric of a case; of_case: value is a part of what the case
+    of that name measured."""
+    return {"name": name, "case": case, "metric": key, "op": operator,
+            "value": value, **({"of_case": of_case} if of_case else {})}

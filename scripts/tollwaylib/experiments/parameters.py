@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What --set, --cc and --aqm take, and the tc words and sysctls they become."""
+
+import string
+
+from ..components import AQMS, known_aqm
+from ..components.linux import OTHER_QUEUES
+from ..components.pp import PACKET_PAIR, PACKET_PAIR_PARAMETERS
+from ..components.sbrm import PRICED, SBRM_QUEUE, SBRM_SOURCES
+from ..errors import TollwayError
+from . import published
+
+
+COMMON = {
+    # name: (default, least, greatest, meaning)
+    "setup": ("ours", None, None, "ours, or paper: what the paper ran"),
+    "warmup_s": (5.0, 0.0, 1e6, "s left out of all rates"),
+    "start_jitter_s": (0.1, 0.0, 10.0, "s over which the seed spreads starts"),
+    # What a link may differ from what it should be and the run be made.
+    "rate_tolerance": (0.002, 0.0, 1.0, "part by which a link's rate may "
+                       "differ in calibration, or a packet"),
+    "rtt_tolerance_ms": (0.2, 0.0, 10000.0, "ms by which a path's round trip "
+                         "may be longer in calibration"),
+    "packet_bytes": (1000, 114, 9014, "bytes of a full packet on the wire"),
+    "rate_mbit": (96.0, 0.1, 10000.0, "Mb/s of each bottleneck"),
+    "edge_mbit": (1000.0, 0.0, 1000000.0,
+                  "Mb/s of the links to the hosts; 0: no limit"),
+    "flow_sample_ms": (100, 10, 10000, "ms between samples of the flows"),
+    "queue_sample_us": (10000, 100, 1000000, "us between samples of a queue"),
+    "initcwnd": (1, 1, 1000, "segments a flow may send at first"),
+    **SBRM_QUEUE, **OTHER_QUEUES, **SBRM_SOURCES, **PACKET_PAIR_PARAMETERS,
+}
+# Of one experiment or another.
+SPECIAL = {
+    "scale": ("few", None, None, "few or many flows"),
+    "model": ("greedy", None, None, "greedy flows, or http users"),
+    "recovery": ("pp94", None, None, "of losses: pp94 or linux"),
+    "simulations": ("all", None, None, "numbers of Table 5.4.2, as 1,6,27"),
+    "row": ("wan", None, None, "of PP94 Table 3: lan, man or wan"),
+    "repeats": (1, 1, 1000, "runs of each case that has something random"),
+    "only": ("", None, None, "run only cases whose names have this in them"),
+    "round_trips": (200.0, 1.0, 1e6, "how long a case is"),
+    "rtt_ms": (20.0, 0.1, 10000.0, "ms of the round trip of the network that "
+               "cases change"),
+}
+CHOICES = {"source": ("direct", "aimd", "vegas", "relative"),
+           "estimator": ("log", "raw", "history", "four-bit", "explicit"),
+           "rtt": ("last", "min"), "scale": ("few", "many"),
+           "model": ("greedy", "http"), "setup": ("ours", "paper"),
+           "recovery": ("pp94", "linux"),
+           "row": ("lan", "man", "wan"),
+           "service": ("rr", "drr", "wfq"),
+           "overflow": ("drop-last", "drop-tail-of-longest", "drop-longest"),
+           "pp_estimator": ("fuzzy", "fixed", "kalman"),
+           "law": ("continuous", "discrete")}
+
+
+def parse(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
+    """{name: value} from a list of "name=value"; unknown or bad ones raise.
+
+    What is not set is what the experiment's presets have for this congestion
+    control over this queue, or with setup=paper what the paper has (but not
+    without with_setup: which variants there are does not depend on it).
+    """
+    known = experiment.parameters()
+    given = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise TollwayError(f"--set {word}: give it as name=value")
+        if name not in known:
+            raise TollwayError(f"--set {name}: {experiment.name} has no such "
+                               f"parameter, only {', '.join(known)}")
+        given[name] = _parse_value(name, text, *known[name][:3])
+    values = {name: entry[0] for name, entry in known.items()}
+    setting = {cc, known_aqm(aqm)} | {
+        given.get(name, values[name])
+        for name in ("scale", "model", "row", "setup") if name in known}
+    for names, preset in experiment.presets:
+        if setting.issuperset(names):
+            values.update(preset)
+    if with_setup and "paper" in setting:
+        # How long a run is is not set here.
+        values.update((name, value) for name, value in published.setup(
+            experiment.name, cc, known_aqm(aqm),
+            {**values, **given}).items() if name in known)
+    values.update(given)
+    if values["target"] >= values["limit"]:
+        raise TollwayError(f"target ({values['target']}) must be below limit "
+                           f"({values['limit']})")
+    return values
+
+
+def _parse_value(name, text, default, least, greatest):
+    if name in CHOICES:
+        if text not in CHOICES[name]:
+            raise TollwayError(f"--set {name}={text}: it is one of "
+                               f"{', '.join(CHOICES[name])}")
+        return text
+    if least is None:
+        return text
+    try:
+        value = type(default)(text)
+    except ValueError:
+        kind = "a whole number" if isinstance(default, int) else "a number"
+        raise TollwayError(f"--set {name}={text}: {text!r} is not {kind}") \
+            from None
+    # The comparison also turns nan away.
+    if not least <= value <= greatest:
+        raise TollwayError(f"--set {name}={text}: it goes from {least:g} to "
+                           f"{greatest:g}")
+    return value
+
+
+# What the fields of AQMS are made of, where that is not a parameter's name.
+# The rate is the link's, and no setting.
+_FIELDS = {"link_phi": ["phi"], "gamma_or_auto": ["gamma"],
+           "spare": ["nodrop"], "unmarked": ["nodrop", "coupling"],
+           "draws": ["dither"], "rate_bps": [], "rate_mbit": [],
+           "red_limit_bytes": ["red_limit"],
+           "red_min_bytes": ["red_min"], "red_max_bytes": ["red_max"]}
+
+
+def deciding(cc, aqm, values):
+    """Names of the parameters on which a congestion control and a named queue
+    depend: what a published value has to state. values: those of a run, of
+    which some decide whether others matter.
+    """
+    fields = {field for _, field, _, _ in
+              string.Formatter().parse(AQMS[known_aqm(aqm)]) if field}
+    names = {name for field in fields for name in _FIELDS.get(field, [field])}
+    names |= {"packet_bytes", "warmup_s", "initcwnd"}
+    if cc in PACKET_PAIR:
+        names |= {"setpoint", "pp_estimator", "law", "initial"}
+        if values["initial"]:
+            names.remove("initcwnd")
+    if cc not in PRICED:
+        return names
+    names |= {"wtp", "phi", "kappa_young", "slow_start", "loss_cut"}
+    if values["kappa_young"]:
+        names.add("young_ms")
+    if cc in ("sbrm", "cp"):
+        names.add("source")
+    if cc in ("sbrm", "rem"):
+        names.add("estimator")
+    if cc == "rem" or cc == "sbrm" and values["estimator"] == "history":
+        names.add("history")
+    if cc == "sbrm" and values["estimator"] == "log":
+        names.add("history_gain")
+    vegas = cc == "rem" or cc == "cp" and values["source"] == "vegas"
+    return names | ({"rtt"} if vegas else {"kappa", "kappa_window"})

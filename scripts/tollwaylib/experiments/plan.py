@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is run: settings, and the variants of an experiment that compares."""
+
+from ..components import known_aqm
+from ..errors import TollwayError
+from . import published
+from .parameters import parse
+
+
+def parse_settings(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
+    """{name: value} from a list of "name=value", see settings.parse()."""
+    return parse(experiment, words, cc, aqm, with_setup)
+
+
+def variants(experiment, values):
+    """The variants of a model or setup, or those that `simulations` names;
+    none where one run without them is what there is."""
+    if not experiment.only_compares:
+        found = tuple(variant for variant in experiment.variants
+                      if variant.model in (values.get("model"),
+                                           values["setup"]))
+        if values["setup"] == "ours":
+            return found
+        # Of rivals that no paper had there is nothing to run.
+        return tuple(variant for variant in found
+                     if "setup" not in variant.settings and published.rows(
+                         experiment.name, variant.cc, known_aqm(variant.aqm),
+                         values))
+    text = values["simulations"]
+    if text == "all":
+        return experiment.variants
+    numbers = {variant.name.lstrip("0"): variant
+               for variant in experiment.variants}
+    unknown = [word for word in text.split(",") if word not in numbers]
+    if unknown:
+        raise TollwayError(f"--set simulations={text}: {unknown[0]!r} is not "
+                           f"a number from 1 to {len(numbers)}")
+    return tuple(numbers[word] for word in dict.fromkeys(text.split(",")))

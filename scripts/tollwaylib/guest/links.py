@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Links of the experiments: what shapes, queues and delays."""
+
+from mininet.link import Intf, Link
+
+from ..errors import TollwayError
+from .nodes import shell
+
+# Room of the queues that only delay: more than any experiment has in flight.
+DELAY_LIMIT_PKTS = 1000000
+# Far below any round trip; a packet of 1000 bytes at 400 Mb/s.
+BURST_S = 20e-6
+# Where pairs are sent, a burst is this part of a packet: by so much the second
+# of a pair may be early, and so late may the timer be without loss of rate.
+PAIRED_BURST = 32
+ETHERNET_HEADER_BYTES = 14
+
+# Queues whose flows are classes that a filter can choose.
+CLASSFUL = ("fq_rr", "fq_codel")
+
+
+def burst_bytes(rate_bps, packet_bytes):
+    """What a shaper lets go at once: a packet, or what its rate sends in 20 us.
+
+    Each burst costs the lab a timer; several Gb/s have hundreds of thousands
+    of packets in a second.
+    """
+    return max(packet_bytes, int(rate_bps * BURST_S / 8))
+
+
+class TollwayIntf(Intf):
+    """An interface that shapes, queues and delays as its link says."""
+
+    def config(self, mtu=1500, rate_bps=None, delay_ms=None, aqm=None,
+               gso_max_segs=None, packet_bytes=None, ip_only=False,
+               segments=False, **params):
+        """Collect the commands that configure the interface.
+
+        mtu: bytes of IP. rate_bps: bit/s on the wire, Ethernet header
+        included. delay_ms: propagation. aqm: tc words of the leaf qdisc, such
+        as "sbrm target 10"; needs rate_bps. gso_max_segs: segments the host
+        may hand over in one packet; 1 switches segmentation off.
+        packet_bytes: bytes of a full packet on the wire, the shaper's burst
+        at rates where burst_bytes() says so. ip_only: the Ethernet header takes
+        no time. segments: it takes the super-packets of the host apart, so
+        that what TCP hands over at once leaves back to back, as packets.
+        """
+        commands = [f"ip link set dev {self.name} mtu {mtu} up"]
+        self.stab = f" stab overhead -{ETHERNET_HEADER_BYTES}" if ip_only \
+            else ""
+        self.packet, self.ip_only = \
+            packet_bytes or mtu + ETHERNET_HEADER_BYTES, ip_only
+        self.rate_bps, self.delay_ms = rate_bps, delay_ms or 0
+        self.is_shaped, self.impairment = aqm is not None, ""
+        if segments:
+            commands.append(f"ethtool -K {self.name} tso off gso on")
+        if gso_max_segs is not None:
+            commands.append(f"ip link set dev {self.name} "
+                            f"gso_max_segs {gso_max_segs}")
+        self.has_netem = bool(delay_ms or rate_bps and not self.is_shaped)
+        if self.has_netem:
+            commands.append(self.netem_command())
+        if self.is_shaped:
+            # Only a root may have the table; what is below goes by it.
+            place = "parent 1:1 handle 2:" if self.has_netem else \
+                f"root handle 2:{self.stab}"
+            commands += [
+                f"tc qdisc replace dev {self.name} {place} htb default 1",
+                self.shaper_command(), self.aqm_command(aqm)]
+        self.commands = commands
+        # Of tc, to be given again with each new AQM.
+        self.filters = []
+        return super().config(up=None, **params)
+
+    def netem_command(self):
+        """The tc command of what delays, and has the rate where nothing is
+        shaped."""
+        rate = f" rate {self.rate_bps}bit" \
+            if self.rate_bps and not self.is_shaped else ""
+        # What follows the delay in an impairment may begin with a time.
+        delay = f" delay {self.delay_ms:g}ms" if self.delay_ms else ""
+        return (f"tc qdisc replace dev {self.name} root handle 1:{self.stab} "
+                f"netem limit {DELAY_LIMIT_PKTS}{rate}{delay} "
+                f"{self.impairment}").rstrip()
+
+    def shaper_command(self):
+        """The tc command of the class with the rate."""
+        # HTB sends as soon as it has no debt: with a burst of a packet an
+        # idle link lets a pair go at once, which is no measure of anything.
+        quantum = burst_bytes(self.rate_bps, self.packet)
+        burst = self.packet // PAIRED_BURST if self.ip_only else quantum
+        return (f"tc class replace dev {self.name} parent 2: classid 2:1 htb "
+                f"rate {self.rate_bps}bit burst {burst} cburst {burst} "
+                f"quantum {quantum}")
+
+    def change(self, rate_bps, delay_ms):
+        """Give the link another rate (bit/s) and delay (ms, or None).
+
+        Raises TollwayError where there is nothing that could have them."""
+        before = self.rate_bps, self.delay_ms
+        self.rate_bps, self.delay_ms = rate_bps, delay_ms or 0
+        if bool(before[0]) != bool(rate_bps) or \
+                self.delay_ms and not self.has_netem:
+            raise TollwayError(f"{self.name} was not built for this rate or "
+                               "delay")
+        if self.is_shaped and rate_bps != before[0]:
+            shell(self.node, self.shaper_command())
+        if self.has_netem:
+            shell(self.node, self.netem_command())
+
+    def impair(self, impairment):
+        """Give what delays another impairment, in words of tc such as
+        "loss 1%", or none ("").
+
+        Raises TollwayError where nothing delays."""
+        if impairment == self.impairment:
+            return
+        if not self.has_netem:
+            raise TollwayError(f"{self.name} has no delay that could have "
+                               f"{impairment!r}")
+        self.impairment = impairment
+        shell(self.node, self.netem_command())
+
+    def aqm_command(self, aqm):
+        """The tc command that makes `aqm` the leaf of the new shaper."""
+        return f"tc qdisc add dev {self.name} parent 2:1 handle 10: {aqm}"
+
+    def change_aqm(self, aqm):
+        """Put another kind of qdisc in the place of the leaf."""
+        filters = self.filters if aqm.split()[0] in CLASSFUL else []
+        shell(self.node, f"tc qdisc del dev {self.name} parent 2:1",
+              self.aqm_command(aqm), *filters)
+
+
+class TollwayLink(Link):
+    """A veth pair whose two ends are TollwayIntf."""
+
+    def __init__(self, node1, node2, port1=None, port2=None, intfName1=None,
+                 intfName2=None, addr1=None, addr2=None, params1=None,
+                 params2=None, **params):
+        ends = [dict(params, **(end or {})) for end in (params1, params2)]
+        super().__init__(node1, node2, port1=port1, port2=port2,
+                         intfName1=intfName1, intfName2=intfName2,
+                         addr1=addr1, addr2=addr2, intf=TollwayIntf,
+                         params1=ends[0], params2=ends[1])

@@ -1,0 +1,444 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One run of an experiment on the kernel this process runs on.
+
+The same code runs inside the lab and, as root, on a host; it needs Mininet,
+tc with the plugins (TC_LIB_DIR) and the programs of tools/ in `bin_dir`.
+Everything it does is a command a user could type.
+"""
+
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from mininet.log import setLogLevel
+from mininet.net import Mininet
+
+from ..errors import (RUN_FAILED, RUN_INTERRUPTED, RUN_REFUSED, RefusedError,
+                      TollwayError, sentence)
+from .calibration import Calibration
+from .network import configure_network, separate_sources
+from .nodes import address_of, shell
+from .programs import GRACE_S, kill_group
+from .topologies import topology
+from .traffic import SINK_PORT, TRAFFIC, flow_line
+
+# Between the building of the network and the first flow.
+SETTLE_S = 0.5
+# Between two cases: what the last one left in the network is gone by then.
+IDLE_S = 0.5
+# Columns of the samples that are kept, those that there are.
+COLUMNS = ("t_s", "bytes_acked", "cwnd", "srtt_us", "retransmits", "unacked",
+           "pacing_bps", "cc_rate_bps", "cc_min_rtt_us", "cc_pacing_gain",
+           "cc_cwnd_gain")
+# The kernel's own values of what flows may have sysctls for.
+USUAL = {"net.ipv4.tcp_recovery": 1, "net.ipv4.tcp_early_retrans": 3}
+
+
+def interrupt(_number, _frame):
+    """A signal that ends the run, once: nothing may interrupt the cleaning."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+class Run(Calibration):
+    """Build the network, calibrate it, run the traffic, collect the raw data.
+
+    job: dict with `experiment`, `topology` (class in topologies.py and its
+    parameters), `parameters`, `flows` (list of dicts, see experiments.py),
+    `seed`, `sysctls` ({name: value}, set in every host), `out_dir`, `bin_dir`.
+    `real_time`: to start a program takes time. `disposable`: nothing outlives
+    the run anyway.
+    """
+
+    def run(self):
+        """Run the job; returns the raw result (dict)."""
+        self.check_kernel()
+        try:
+            self.build()
+            calibration = self.calibrate()
+            return self.measure(calibration)
+        finally:
+            self.close()
+
+    # Network
+
+    def build(self):
+        """Start the Mininet network and set what every node needs."""
+        self.progress("building the network")
+        setLogLevel("debug" if self.job.get("verbose") else "warning")
+        name, keywords = self.job["topology"]
+        self.topo = topology(name)(aqm=self.job["aqm"], **keywords)
+        self.net = Mininet(topo=self.topo, controller=None, build=False,
+                           autoSetMacs=False)
+        self.net.build()
+        configure_network(self.net, self.parameters["initcwnd"],
+                          quickack=self.topo.pairs)
+        if self.topo.pairs:
+            separate_sources(self.net, self.topo)
+        self.set_sysctls(self.job["sysctls"])
+
+    def set_sysctls(self, sysctls):
+        """Set {name: value} in every host."""
+        words = " ".join(f"{name}='{value}'" for name, value in
+                         sysctls.items())
+        for node in self.hosts():
+            if words:
+                shell(node, f"sysctl -qw {words}")
+
+    def mss_bytes(self):
+        """Data in a full packet."""
+        timestamps = self.job["sysctls"].get("net.ipv4.tcp_timestamps", 1)
+        return self.topo.mtu - (52 if timestamps else 40)
+
+    def check_kernel(self):
+        """Does this kernel know the congestion control and the queue?"""
+        known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+        names = known.read_text().split()
+        for name in sorted({flow["cc"] for flow in self.all_flows()
+                            if flow["cc"]}):
+            if name not in names:
+                raise RefusedError(f"--cc {name}: this kernel has no such "
+                                   f"congestion control, only "
+                                   f"{', '.join(sorted(names))}")
+        tried = subprocess.run(
+            ["unshare", "-n", "sh", "-c",
+             f"tc qdisc add dev lo root {self.job['aqm']}"],
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            check=False)
+        if tried.returncode:
+            reason = tried.stdout.strip().partition("\n")[0]
+            raise RefusedError(f"--aqm '{self.job['aqm']}': {reason}")
+
+    def hosts(self):
+        """Nodes that send or receive."""
+        names = {path[end] for path in self.topo.paths.values()
+                 for end in ("source", "sink")}
+        return [self.net[name] for name in sorted(names)]
+
+    def close(self):
+        """End every process and remove the network; safe at any point."""
+        for process in self.processes:
+            if process.poll() is None:
+                kill_group(process)
+                process.wait()
+        self.processes = []
+        # The lab's kernel ends with the run, and its namespaces with it.
+        if self.net is not None and not self.job.get("disposable"):
+            # A namespace goes with its shell, and its links go with it.
+            for node in self.net.values():
+                node.terminate()
+        self.net = None
+
+    # Measurement
+
+    def measure(self, calibration):
+        """Run the flows and put together what everyone saw."""
+        parameters, seed = self.parameters, self.job["seed"]
+        duration_s, warmup_s = parameters["duration_s"], parameters["warmup_s"]
+        phases = random.Random(seed)
+        # On a whole second, so that the phase of the kernel's ticks does not
+        # depend on how long the building took.
+        second_ns = 10**9
+        programs = 2 * len(self.topo.paths) + len(self.topo.priced)
+        epoch_ns = (time.monotonic_ns() + self.lead_ns(SETTLE_S, programs)) \
+            // second_ns * second_ns + second_ns
+
+        flows = [dict(flow,
+                      start_s=flow["start_s"] + phases.uniform(
+                          0, parameters["start_jitter_s"]),
+                      stop_s=min(flow["stop_s"], duration_s),
+                      sink=self.topo.paths[flow["path"]]["sink"])
+                 for flow in self.job["flows"]]
+        traffic = TRAFFIC[self.job["traffic"]](self, flows, epoch_ns)
+        traffic.listen()
+        queues = {link: self.sampler(link, epoch_ns, duration_s,
+                                     parameters["queue_sample_us"])
+                  for link in self.topo.priced}
+        tracers = [self.tracer(link) for link in self.topo.priced] \
+            if self.job["trace"] else []
+        traffic.send()
+
+        at_warmup, at_end = self.wait_until(epoch_ns, warmup_s, duration_s)
+        sent = traffic.collect()
+        sampled = {link: self.finish(queue, GRACE_S)["devices"]
+                   [self.topo.priced[link][1]]
+                   for link, queue in queues.items()}
+        received = traffic.received()
+        qdiscs = {node.name: shell(node, "tc -d qdisc show").splitlines()
+                  for node in self.net.values()}
+
+        for flow in flows:
+            final = dict(sent[flow["id"]])
+            flow["samples"] = final.pop("samples", {})
+            if "pages" in final:
+                flow["pages"] = final.pop("pages")
+            flow["final"] = final
+            flow["mss_bytes"] = self.mss_bytes()
+        raw = {
+            "schema": 1,
+            "experiment": self.job["experiment"],
+            "parameters": dict(parameters),
+            "seed": seed,
+            "links": self.topo.links_described,
+            "paths": self.topo.paths,
+            "flows": flows,
+            "sinks": received,
+            "queues": {link: dict(
+                sampled[link], interval_us=parameters["queue_sample_us"],
+                stats_at_warmup=at_warmup[link], stats_at_end=at_end[link])
+                for link in sampled},
+            "calibration": calibration,
+            "provenance": {"qdiscs": qdiscs, "sysctls": self.job["sysctls"]},
+        }
+        for key in ("schedule", "bounds"):
+            if self.job.get(key):
+                raw[key] = self.job[key]
+        if self.job.get("steady_state"):
+            raw["steady_state"] = True
+        if traffic.network:
+            raw["network"] = traffic.network
+        raw["trace_sha256"] = self.digest(raw, tracers)
+        return raw
+
+    def wait_until(self, epoch_ns, warmup_s, duration_s):
+        """Sleep to the end of the traffic; returns each AQM's counters at the
+        end of the warm-up and at the end."""
+        self.sleep_until(epoch_ns + int(warmup_s * 1e9))
+        stats = {link: self.qdisc_stats(link) for link in self.topo.priced}
+        step_s = max(duration_s / 20, 1)
+        now_s = warmup_s
+        while now_s < duration_s:
+            self.progress(f"second {now_s:.0f} of {duration_s:g}")
+            now_s = min(now_s + step_s, duration_s)
+            self.sleep_until(epoch_ns + int(now_s * 1e9))
+        return stats, {link: self.qdisc_stats(link)
+                       for link in self.topo.priced}
+
+    @staticmethod
+    def sleep_until(when_ns):
+        """Sleep up to a time of the monotonic clock, ns."""
+        left_ns = when_ns - time.monotonic_ns()
+        if left_ns > 0:
+            time.sleep(left_ns / 1e9)
+
+
+class CaseRun(Run):
+    """Build the network, calibrate it, run the cases, collect the raw data."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.known_sysctls = {}
+
+    def all_flows(self):
+        return [flow for case in self.job["cases"] for flow in case["flows"]]
+
+    def most_flows(self):
+        return max(len(case["flows"]) for case in self.job["cases"])
+
+    def calibrate(self):
+        """Calibrate the network as it is built, of which the result is
+        returned, and as each case that changes it wants it."""
+        found = super().calibrate()
+        changed = {str(case["network"]): case["network"]
+                   for case in self.job["cases"] if case["network"]}
+        for keywords in changed.values():
+            self.adapt(keywords)
+            super().calibrate()
+        self.adapt(None)
+        return found
+
+    def adapt(self, keywords):
+        """Make the network what its topology is with these keywords (None:
+        those that it was built with). Rates and delays of links may differ."""
+        name, built = self.job["topology"]
+        wanted = topology(name)(aqm=self.job["aqm"], **(keywords or built))
+        ends = self.topo.ends()
+        for device, (node, parameters) in wanted.ends().items():
+            known = ends[device][1]
+            other = {key for key in known | parameters
+                     if known.get(key) != parameters.get(key)}
+            if other - {"rate_bps", "delay_ms"}:
+                raise TollwayError(f"{device} was built with another "
+                                   f"{', '.join(sorted(other))}")
+            if other:
+                self.net[node].nameToIntf[device].change(
+                    parameters.get("rate_bps"), parameters.get("delay_ms"))
+        self.topo = wanted
+
+    def measure(self, calibration):
+        """Run the cases one after another."""
+        if self.job["traffic"] != "tollway":
+            raise TollwayError(f"--traffic {self.job['traffic']}: "
+                               f"{self.job['experiment']} needs tollway")
+        tracers = [self.tracer(link) for link in self.topo.priced] \
+            if self.job["trace"] else []
+        sinks = {name: self.sink(name, time.monotonic_ns(),
+                                 self.job["sink_cc"]) for name in
+                 sorted({path["sink"] for path in self.topo.paths.values()})}
+        phases = random.Random(self.job["seed"])
+        cases = []
+        for number, case in enumerate(self.job["cases"], 1):
+            self.progress(f"case {number} of {len(self.job['cases'])}: "
+                          f"{case['name']}")
+            cases.append(self.measure_case(case, phases))
+        self.stop_sinks(sinks)
+        self.adapt(None)
+        raw = {
+            "schema": 1, "experiment": self.job["experiment"],
+            "parameters": dict(self.parameters), "seed": self.job["seed"],
+            "links": self.topo.links_described, "paths": self.topo.paths,
+            "mss_bytes": self.mss_bytes(), "cases": cases,
+            "metrics": self.job["metrics"], "x_title": self.job["x_title"],
+            "pictures": self.job["pictures"],
+            "bounds": self.job["bounds"], "calibration": calibration,
+            "provenance": {
+                "qdiscs": {node.name: shell(
+                    node, "tc -d qdisc show").splitlines()
+                    for node in self.net.values()},
+                "sysctls": self.job["sysctls"]},
+        }
+        raw["trace_sha256"] = self.digest(raw, tracers, ("cases", "seed"))
+        return raw
+
+    def measure_case(self, case, phases):
+        """Run one case; returns what is raw of it."""
+        self.prepare_case(case)
+        epoch_ns = time.monotonic_ns() + self.lead_ns(
+            IDLE_S, len(self.topo.paths) + len(self.topo.priced))
+        # On a whole millisecond, as the kernel's ticks are.
+        epoch_ns -= epoch_ns % 10**6
+        jitter_s = self.parameters["start_jitter_s"]
+        flows = [dict(flow, start_s=flow["start_s"] +
+                      phases.uniform(0, jitter_s)) for flow in case["flows"]]
+        queues = {link: self.sampler(link, epoch_ns, case["duration_s"],
+                                     case["queue_us"], case["classes"])
+                  for link in self.topo.priced}
+        senders = {}
+        for flow in flows:
+            senders.setdefault(flow["path"], []).append(flow)
+        running = [self.sender(path, [self.line(flow) for flow in mine],
+                               epoch_ns, case["duration_s"],
+                               case["sample_ms"], case["cc_info"])
+                   for path, mine in senders.items()]
+        sent = {}
+        for sender in running:
+            report = self.finish(sender, case["duration_s"] + 60)
+            sent.update((flow["id"], flow) for flow in report["flows"])
+        sampled = {link: self.finish(queue, case["duration_s"] + GRACE_S)
+                   ["devices"][self.topo.priced[link][1]]
+                   for link, queue in queues.items()}
+        at_end = {link: self.qdisc_stats(link) for link in self.topo.priced}
+        peaks = {link: self.class_peaks(link) for link in self.topo.priced} \
+            if case["classes"] else {}
+        for flow in flows:
+            final = dict(sent[flow["id"]])
+            samples = final.pop("samples", None)
+            if samples:
+                flow["samples"] = {key: samples[key] for key in COLUMNS
+                                   if key in samples}
+            flow["final"] = {key: value for key, value in final.items()
+                             if key in ("transfers", "frames", "bytes_acked",
+                                        "bytes_sent", "retransmits", "packets",
+                                        "bytes", "connected_s", "error")}
+        keep = ("name", "point", "x", "series", "rtt_s", "values",
+                "duration_s", "wires", "aqm")
+        # What links are is said where they are not as they were built.
+        links = {"links": self.topo.links_described} if case["network"] else {}
+        return {**{key: case[key] for key in keep}, **links, "flows": flows,
+                "queues": {link: dict(sampled[link],
+                                      stats_at_end=at_end[link],
+                                      class_peaks=peaks.get(link, {}))
+                           for link in sampled}}
+
+    def class_peaks(self, link):
+        """{class: the most packets that it held} by the queue's own count;
+        nothing of a queue without classes or without such a count."""
+        node, device = self.topo.priced[link]
+        # Not every tc has JSON of classes: that of Debian 12 prints text.
+        text = shell(self.net[node], f"tc -s class show dev {device}")
+        return {name: int(most) for name, most in re.findall(
+            r"^class fq_rr (\S+) (?:(?!^class).)*? packets max (\d+)", text,
+            re.MULTILINE | re.DOTALL)}
+
+    def prepare_case(self, case):
+        """The links, a new AQM, the impairments and sysctls of the case."""
+        self.adapt(case["network"])
+        for link, (node, device) in self.topo.priced.items():
+            interface = self.net[node].nameToIntf[device]
+            interface.change_aqm(case["aqm"])
+            interface.impair(case["wires"].get(link, ""))
+        own = {self.topo.paths[flow["path"]]["source"]: flow["sysctls"]
+               for flow in case["flows"]}
+        for host in self.hosts():
+            wanted = {**self.job["sysctls"], **case["sysctls"],
+                      **own.get(host.name, {})}
+            known = self.known_sysctls.setdefault(host.name,
+                                                  self.job["sysctls"])
+            words = [f"{name}='{value}'" for name, value in wanted.items()
+                     if known.get(name) != value]
+            # What a flow of an earlier case had set is as it was.
+            words += [f"{name}='{USUAL[name]}'" for name in known
+                      if name not in wanted]
+            if words:
+                shell(host, f"sysctl -qw {' '.join(words)}")
+            self.known_sysctls[host.name] = wanted
+
+    def line(self, flow):
+        """The line of a flow file."""
+        sink = self.topo.paths[flow["path"]]["sink"]
+        return flow_line(flow, address_of(self.net[sink]), SINK_PORT)
+
+
+def kind_of_run(job):
+    """The class that runs a job."""
+    return CaseRun if "cases" in job else Run
+
+
+def main(job_path):
+    """Run the job in a file; its raw result and status go beside it."""
+    job = json.loads(Path(job_path).read_text())
+    out_dir = Path(job["out_dir"])
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
+
+    def progress(text):
+        print(f"tollway: {text}", flush=True)
+
+    def failed(reason, status=RUN_FAILED):
+        """Leave the reason for the place that started this; the console, which
+        is also read, gets it without the name of the command in front."""
+        (out_dir / "error.txt").write_text(f"{reason}\n", encoding="utf-8",
+                                           errors="backslashreplace")
+        print(f"error: {reason}", file=sys.stderr, flush=True)
+        return status
+
+    try:
+        raw = kind_of_run(job)(job, progress).run()
+        temporary = out_dir / "raw.json.new"
+        temporary.write_text(json.dumps(raw))
+        temporary.rename(out_dir / "raw.json")
+    except RefusedError as error:
+        return failed(error, RUN_REFUSED)
+    except TollwayError as error:
+        return failed(error)
+    except OSError as error:
+        return failed(sentence(error))
+    except KeyboardInterrupt:
+        return RUN_INTERRUPTED
+    except Exception as error:  # the traceback goes to the console's log
+        traceback.print_exc()
+        return failed(f"unexpected error: {type(error).__name__}: {error}; "
+                      "the traceback is in console.log of this seed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

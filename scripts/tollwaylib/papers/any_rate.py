@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One set of constants at any rate: the source relative over the law delay.
+
+They are the modules' defaults, and no paper has them. The bounds are what such a
+control should reach anywhere, and stand also where a case is known to miss one.
+"""
+
+from ..experiments.description import (Case, CaseExperiment, Variant,
+                                       case_bound, metric, panel)
+from ..experiments.workload import flow_of
+
+LINK = "R1"
+RATES_MBIT, RTT_MS, FLOWS = (1, 10, 100, 1000), 20, (1, 4)
+# At one rate: round trips, and flows that are many.
+MIDDLE_MBIT, RTTS_MS, MANY = 100, (5, 100, 200), 36
+# By then a start is over.
+START_S = 3.0
+DURATION_S, CHANGE_S = 30.0, 8.0
+# Queues have room for two round trips, and for at least so many packets.
+LEAST_ROOM_PKTS = 1000
+# A sink leaves so much unread, see guest/programs.py.
+UNREAD_BYTES = 256 << 10
+
+# The modules' own defaults, which other experiments do not have.
+SHIPPED = {"source": "relative", "wtp": 25, "loss_cut": 2, "coupling": 0.5}
+OURS = ("sbrm+delay",)
+# dctcp over dualpi2 is missing: Linux 6.1, the lab's, has no dualpi2.
+VARIANTS = tuple(Variant(name, cc, aqm) for name, cc, aqm in (
+    ("sbrm-delay", "sbrm", "delay"),
+    ("cubic-fq_codel", "cubic", "fq_codel"),
+    ("bbr-fq", "bbr", "fq"),
+    ("dctcp-codel", "dctcp", "codel ce_threshold 1ms ecn"),
+    ("pp-fq_rr", "pp", "fq_rr")))
+
+
+def _name(mbit, rtt_ms, what):
+    return f"{mbit:g} Mb/s, {rtt_ms:g} ms, {what}"
+
+
+def _count(flows):
+    return f"{flows} flow{'' if flows == 1 else 's'}"
+
+
+JOIN = _name(MIDDLE_MBIT, RTT_MS, "1 joins 9")
+LEAVE = _name(MIDDLE_MBIT, RTT_MS, "5 of 10 leave")
+
+
+def grid():
+    """[(Mb/s, round trip in ms, flows)], flows that all start at once."""
+    cells = [(mbit, RTT_MS, flows) for mbit in RATES_MBIT for flows in FLOWS]
+    cells += [(MIDDLE_MBIT, rtt_ms, flows) for rtt_ms in RTTS_MS
+              for flows in FLOWS]
+    return cells + [(MIDDLE_MBIT, RTT_MS, MANY)]
+
+
+def _buffers(mbit, rtt_ms, flows):
+    """Sysctls for what is in flight and waits of each flow, several times. No
+    more than that: the memory of the lab's kernel for TCP is small."""
+    room = round(max(200e3, 6 * mbit * 1e3 * (rtt_ms + 10) / 8 / flows))
+    first = 2 * (room + UNREAD_BYTES)
+    return {"net.ipv4.tcp_wmem": f"4096 {min(room, 400000)} {4 * room}",
+            "net.ipv4.tcp_rmem": f"4096 {first} {4 * first}"}
+
+
+def _case(values, mbit, rtt_ms, flows, name=None, **more):
+    """A case of flows, each (start s, stop s or None)."""
+    room = max(LEAST_ROOM_PKTS, round(
+        2 * mbit * 1e3 * rtt_ms / 8 / values["packet_bytes"]))
+    return Case(
+        name or _name(mbit, rtt_ms, _count(len(flows))),
+        tuple(flow_of(1, start_s, name=str(number), early=False,
+                      **({} if stop_s is None else {"stop_s": stop_s}))
+              for number, (start_s, stop_s) in enumerate(flows, 1)),
+        DURATION_S,
+        values={"rate_mbit": float(mbit), "rtt_ms": float(rtt_ms),
+                "limit": room, "buffer": room},
+        sysctls=_buffers(mbit, rtt_ms, len(flows)), **more)
+
+
+def _cases(values):
+    cases = []
+    for mbit, rtt_ms, flows in grid():
+        # A line of the figure: one round trip, and rates that differ.
+        line = {"x": mbit, "series": _count(flows)} \
+            if rtt_ms == RTT_MS and flows in FLOWS else {}
+        cases.append(_case(values, mbit, rtt_ms, [(0.0, None)] * flows, **line))
+    nine = [(0.0, None)] * 9
+    cases.append(_case(values, MIDDLE_MBIT, RTT_MS, nine + [(CHANGE_S, None)],
+                       name=JOIN))
+    cases.append(_case(values, MIDDLE_MBIT, RTT_MS, [
+        (0.0, CHANGE_S if number < 5 else None) for number in range(10)],
+        name=LEAVE))
+    return cases
+
+
+def _bounds(values):
+    bounds = []
+    for mbit, rtt_ms, flows in grid():
+        name = _name(mbit, rtt_ms, _count(flows))
+        packet_ms = values["packet_bytes"] * 8 / mbit / 1e3
+        target_ms = max(values["delay_ms"], 2 * packet_ms)
+        wanted = [
+            ("utilisation", "utilization", ">=", 0.98),
+            ("mean delay, ms", "delay_mean_ms", "<=",
+             target_ms + 2 * packet_ms + 1),
+            ("99th percentile of the delay, ms", "delay_p99_ms", "<=",
+             3 * target_ms),
+            ("drops after the start", "drops", "<=", 0)]
+        if flows > 1:
+            wanted.append(("worst share off by", "share_error", "<=", 0.05))
+        if flows in (1, MANY):
+            # A round trip's worth of packets takes a round trip.
+            wanted.append(("longest delay at the start, ms", "start_ms", "<=",
+                           max(rtt_ms, 20)))
+        bounds += [case_bound(text, name, key, operator, limit)
+                   for text, key, operator, limit in wanted]
+    return bounds + [
+        case_bound("s until shares and link are settled", name, "settled_s",
+                   "<=", max(1.0, 15 * RTT_MS / 1e3)) for name in (JOIN, LEAVE)]
+
+
+EXPERIMENTS = (
+    CaseExperiment(
+        name="any-rate", title="One set of constants at any rate",
+        reproduces="nothing: it compares", topology="OneLink", classes=(),
+        duration_s=DURATION_S,
+        defaults={"packet_bytes": 1514, "rate_mbit": float(MIDDLE_MBIT),
+                  "rtt_ms": float(RTT_MS),
+                  # No host is a bottleneck, nor is its link.
+                  "edge_mbit": 0.0, "initcwnd": 10, "warmup_s": 0.0,
+                  # No multiple of the time between packets of any link.
+                  "queue_sample_us": 5039,
+                  "limit": LEAST_ROOM_PKTS, "buffer": LEAST_ROOM_PKTS,
+                  **SHIPPED},
+        variants=VARIANTS, cc="sbrm", aqm="delay", cases=_cases,
+        # Hosts as they are: with timestamps, and segments put together (TSO).
+        shape=lambda values: {"rtt_ms": values["rtt_ms"],
+                              "gso_max_segs": None},
+        sysctls={"net.ipv4.tcp_timestamps": 1},
+        metrics=(
+            metric("utilization", "utilization", "utilisation [%]", 1,
+                   link=LINK, from_s=START_S),
+            metric("delay_mean_ms", "delay_mean_ms", "mean delay [ms]", 2,
+                   link=LINK, from_s=START_S),
+            metric("delay_p99_ms", "delay_p99_ms", "99th percentile [ms]", 2,
+                   link=LINK, from_s=START_S),
+            metric("start_ms", "delay_max_ms", "longest, first 3 s [ms]", 0,
+                   link=LINK, to_s=START_S),
+            metric("drops", "drops", "drops after 3 s", 0, from_s=START_S),
+            metric("share_error", "share_error", "worst share off by [%]", 1,
+                   from_part=0.5),
+            metric("settled_s", "settled_s", "settled after [s]", 1, link=LINK,
+                   width_s=0.3, step_s=0.1, part=0.15, level=0.9)),
+        bounds=((OURS, _bounds),), x_title="rate of the link [Mbit/s]",
+        pictures=(("curves", (panel("utilization"),
+                              panel("delay_mean_ms", log=True),
+                              panel("delay_p99_ms", log=True),
+                              panel("settled_s"))),
+                  ("rates", JOIN), ("rates", LEAVE))),
+)

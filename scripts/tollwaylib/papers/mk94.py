@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The overload of MK94: sources of which some are not under control."""
+
+from dataclasses import replace
+
+from ..experiments.description import Case, CaseExperiment, case_bound, metric
+from ..experiments.workload import LOADS, OURS, RIVALS, SOURCES, flow_of
+from ..theory import fluid
+
+# MK94 section 2.
+OVERLOAD_MBIT, OVERLOAD_ACCESS_MBIT = 8.0952, 80.952
+OVERLOAD_RTT_MS, OVERLOAD_WINDOW_PKTS = 50.0, 101.19
+MIXES = ((10, 0), (9, 1), (1, 9), (0, 10))
+ROOMS = (1.0, 0.5, 0.25)
+OVERFLOWS = ("drop-last", "drop-longest")
+
+
+def _overload_shape(_values):
+    # MK94 has all of the delay in the backbone.
+    return {"rtts_ms": [OVERLOAD_RTT_MS] * SOURCES,
+            "delay_ms": OVERLOAD_RTT_MS / 2 - 0.2, "sink_ms": 0.1}
+
+
+# The same for all sources, those under control and those that are not (MK94
+# section 2). pp94: PP94 section 6 sends a packet again once; what is lost then
+# waits for the timer (or the soft timeout, one packet in two round trips).
+# linux: RACK and TLP. RACK sends a lost packet again and again in every round
+# trip, so that sources without control keep the buffer full for ever.
+_RECOVERY = {"pp94": {"net.ipv4.tcp_recovery": 0,
+                      "net.ipv4.tcp_early_retrans": 0}, "linux": {}}
+
+
+def _overload_name(mix, overflow, room, load):
+    return f"{mix[0]}+{mix[1]} {overflow} B={room:g} {load:g}"
+
+
+def _overload_cases(values):
+    """168 runs; MK94's are of 420 s, these of `round_trips` after as many as
+    an average cycle of a source has at the smallest load."""
+    rtt_s = OVERLOAD_RTT_MS / 1000
+    on_s = 2 * rtt_s
+    rate_bps = values["rate_mbit"] * 1e6
+    cases = []
+    for mix in MIXES:
+        for overflow in OVERFLOWS:
+            for room in ROOMS:
+                for load in LOADS:
+                    off_s = fluid.off_for_load(load / SOURCES, on_s, rtt_s)
+                    flows = tuple(
+                        flow_of(number, 0.0, **(
+                              {"role": "pp"} if number <= mix[0] else
+                              {"role": "other", "cc": "ppx"}),
+                              sysctls=_RECOVERY[values["recovery"]],
+                              words=(number * 1000, rate_bps, on_s, off_s,
+                                     True))
+                        for number in range(1, SOURCES + 1))
+                    cases.append(Case(
+                        _overload_name(mix, overflow, room, load), flows,
+                        values["warmup_s"] + values["round_trips"] * rtt_s,
+                        values={"overflow": overflow, "buffer": round(
+                            room * OVERLOAD_WINDOW_PKTS)},
+                        x=load, series=f"{mix[0]}+{mix[1]}, {overflow}, "
+                                       f"B = {room:g}", rtt_s=rtt_s,
+                        sample_ms=500, queue_us=50000))
+    return cases
+
+
+# What MK94 says in words, as numbers. "Essentially driven out": a quarter of an
+# equal share. "Substantially more than its share": 1.3 of it.
+DRIVEN_OUT, SUBSTANTIALLY = 0.25, 1.3
+# Its abstract and conclusions: the goodput of packet pair under overload, which
+# was 80 to 95 % there.
+GOODPUT_LEAST = 0.80
+
+
+def _overload_bounds(_values):
+    """The conclusions of MK94 section 4, by their numbers."""
+    def at(mix, overflow, room, load=5.0):
+        return _overload_name(mix, overflow, room, load)
+
+    bounds = []
+    for mix in MIXES:
+        for overflow in OVERFLOWS:
+            for room in ROOMS:
+                # 1: with more load it does not go to nothing.
+                bounds.append(case_bound(
+                    "no collapse (1): goodput of that at load 1",
+                    at(mix, overflow, room), "goodput", ">=", 0.8,
+                    of_case=at(mix, overflow, room, 1.0)))
+                if 0 not in mix:
+                    # 5: more per source, in the majority and in the minority.
+                    bounds += [case_bound(
+                        "a packet-pair source (5), of an equal share",
+                        at(mix, overflow, room, load), "advantage", ">=", 1.0)
+                        for load in LOADS if load > 1]
+    pure, last, longest = (10, 0), *OVERFLOWS
+    for room in ROOMS:
+        for overflow in OVERFLOWS:
+            bounds.append(case_bound(
+                "goodput under overload", at(pure, overflow, room), "goodput",
+                ">=", GOODPUT_LEAST))
+            bounds.append(case_bound(
+                "one packet-pair source of ten (5), of its share",
+                at((1, 9), overflow, room), "advantage", ">=", SUBSTANTIALLY))
+        # 3: it drops and sends again more.
+        bounds.append(case_bound(
+            "drop-longest below drop-last (3)", at(pure, longest, room),
+            "goodput", "<=", 1.0, of_case=at(pure, last, room)))
+        # 5: the queue of one that does not listen is lost again and again.
+        bounds.append(case_bound(
+            "one source without control of ten (5), of its share",
+            at((9, 1), longest, room), "other_share", "<=", DRIVEN_OUT))
+    for overflow in OVERFLOWS:
+        # 2: goodput falls with the buffer.
+        bounds += [case_bound(
+            f"goodput (2) of that with B={more:g}", at(pure, overflow, less),
+            "goodput", "<=", 1.0, of_case=at(pure, overflow, more))
+            for more, less in zip(ROOMS, ROOMS[1:])]
+        # 5: who knows how to behave gains by a smaller buffer.
+        bounds.append(case_bound(
+            f"one packet-pair source of ten (5), of that with B={ROOMS[0]:g}",
+            at((1, 9), overflow, ROOMS[-1]), "advantage", ">=", 1.0,
+            of_case=at((1, 9), overflow, ROOMS[0])))
+    return bounds
+
+
+def _beside(variant):
+    """A rival in the place of packet pair, with MK94's middle buffer only; the
+    overflow rule of fq_codel is its own."""
+    if variant.cc == "pp":
+        return variant
+    only = "B=0.5" if variant.aqm == "fq_rr" else "drop-last B=0.5"
+    return replace(variant, settings={"only": only})
+
+
+EXPERIMENTS = (
+    CaseExperiment(
+        name="pp-overload", title="Overload, with and without control",
+        reproduces="MK94: Figures 2-5", topology="Confluence", classes=(),
+        duration_s=60.0,
+        defaults={"packet_bytes": 500, "rate_mbit": OVERLOAD_MBIT,
+                  "edge_mbit": OVERLOAD_ACCESS_MBIT, "warmup_s": 2.0,
+                  "start_jitter_s": 2.0, "initcwnd": 10, "initial": 2,
+                  "service": "wfq", "recovery": "pp94",
+                  "round_trips": 200.0},
+        variants=tuple(map(_beside, RIVALS)), cc="pp", aqm="fq_rr",
+        cases=_overload_cases, x_title="nominal load",
+        shape=_overload_shape,
+        metrics=(
+            metric("goodput", "goodput_share", "goodput [%]", 1),
+            metric("pp_each", "goodput_each", "each controlled [%]", 2,
+                   role="pp"),
+            metric("other_each", "goodput_each", "each other [%]", 2,
+                   role="other"),
+            metric("advantage", "advantage", "of an equal share", 2,
+                   role="pp"),
+            metric("other_share", "advantage",
+                   "of an equal share, each other", 2, role="other"),
+            metric("retransmits", "retransmits", "sent again [pkts]", 0),
+            metric("drops", "drops", "drops", 0)),
+        bounds=((OURS, _overload_bounds),),
+        pictures=(("curve", "goodput"), ("curve", "pp_each"),
+                  ("curve", "other_each"))),
+)

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The experiments of PP94 section 9, but for its transfers, and two beyond.
+
+PP94's figures are lost: what was worked back is said where it is used
+(ALGORITHMS.md 5).
+"""
+
+from ..experiments.description import Case, CaseExperiment, case_bound, metric
+from ..experiments.workload import (LOADS, OURS, PIPE_PKTS, RIVALS, SOURCES,
+                                    TABLE_3, flow_of, one_link, rtt_ms_of)
+from ..theory import fluid
+
+# --- PP94 9.1 and 9.2 ------------------------------------------------------
+
+def _table_3(sources):
+    """Shape of PP94 Figure 10: access ten times as fast as the bottleneck."""
+    def shape(values):
+        rtt_ms = rtt_ms_of(values)
+        return {"rtts_ms": [rtt_ms] * sources,
+                "delay_ms": round(rtt_ms * 0.4, 6),
+                "sink_ms": round(rtt_ms / 20, 6)}
+    return shape
+
+
+def _units(values):
+    """Seconds of a time unit, and of a round trip of 100."""
+    rtt_s = rtt_ms_of(values) / 1000
+    return rtt_s / PIPE_PKTS, rtt_s
+
+
+def _row_presets():
+    return tuple(((row,), {"rate_mbit": mbit, "edge_mbit": 10 * mbit})
+                 for row, (mbit, _) in TABLE_3.items())
+
+
+_ROW_DEFAULTS = {"row": "wan", "packet_bytes": 500, "warmup_s": 0.0,
+                 "start_jitter_s": 0.0002, "initcwnd": 10, "buffer": PIPE_PKTS,
+                 # PP94 5: a pair, and then what it told. With the ten of Linux
+                 # nine sources that start at once fill the buffer alone.
+                 "initial": 2}
+
+
+def _often(values, each=0.5):
+    """Sampling: us between samples of a queue, ms of a flow, for a resolution
+    of a part of a time unit."""
+    unit_s, rtt_s = _units(values)
+    return {"queue_us": max(round(unit_s * each * 1e6), 1), "rtt_s": rtt_s,
+            "sample_ms": round(unit_s * 1e3 * 10, 6)}
+
+
+def _base_cases(values):
+    _, rtt_s = _units(values)
+    return [Case("setpoint 20", (flow_of(1, 0.0),), 40 * rtt_s,
+                 values={} if values["setpoint"] else {"setpoint": 20},
+                 classes=True, **_often(values))]
+
+
+def _setpoint_cases(values):
+    _, rtt_s = _units(values)
+    return [Case("4 sources", tuple(flow_of(number, 0.0) for number in
+                                    range(1, 5)), 80 * rtt_s,
+                 classes=True, **_often(values, 5))]
+
+
+def _arrival_cases(values):
+    """Source 1 sends 1500 packets, nine others 500, the first of them 500 time
+    units later and then one every R round trips."""
+    unit_s, _ = _units(values)
+    cases = []
+    for apart in (0.5, 2):
+        flows = [flow_of(1, 0.0, 1500, "first")] + [
+            flow_of(number, (500 + (number - 2) * apart * PIPE_PKTS) * unit_s,
+                  500, "later") for number in range(2, SOURCES + 1)]
+        cases.append(Case(
+            f"every {apart:g} RTT", one_link(flows, values),
+            12000 * unit_s, x=apart, classes=True, **_often(values, 5)))
+    return cases
+
+
+# Table 4's times fit 2000 packets of source 1 and 500 of each other, all of
+# which start at 1000: 2000 + 500 (N - 1) are 2500 and 6500 of 2761 and 7172.
+BURST_FIRST_PKTS, BURST_OTHER_PKTS, BURST_UNITS = 2000, 500, 1000
+UNLIMITED_PKTS = 10000
+
+
+def _burst_cases(values):
+    unit_s, _ = _units(values)
+    cases = []
+    for series, room in (("limited", PIPE_PKTS), ("unlimited",
+                                                  UNLIMITED_PKTS)):
+        for count in range(2, SOURCES + 1):
+            flows = [flow_of(1, 0.0, BURST_FIRST_PKTS, "first")] + [
+                flow_of(number, BURST_UNITS * unit_s, BURST_OTHER_PKTS, "other")
+                for number in range(2, count + 1)]
+            cases.append(Case(
+                f"N = {count}, {series}", one_link(flows, values),
+                15000 * unit_s, values={"buffer": room}, x=count,
+                series=series, classes=True, **_often(values, 2)))
+    return cases
+
+
+def _per_role(role):
+    return (metric("completion_tu", "completion_units", "completion [TU]", 0,
+                   role=role),
+            metric("optimal_tu", "optimal_units", "optimum [TU]", 0,
+                   role=role))
+
+
+# --- PP94 9.3 --------------------------------------------------------------
+
+PUBLIC_PKTS = 2000
+
+
+def _public_cases(values):
+    """On for two round trips on average at the bottleneck's rate (MK94 (2) and
+    (4): PP94 does not say), silent for as long as the load wants it."""
+    _, rtt_s = _units(values)
+    on_s = 2 * rtt_s
+    rate_bps = values["rate_mbit"] * 1e6
+    cases = []
+    for kind in ("open", "closed"):
+        for load in LOADS:
+            off_s = fluid.off_for_load(load / SOURCES, on_s,
+                                       rtt_s if kind == "closed" else 0.0)
+            flows = tuple(
+                flow_of(number, 0.0, PUBLIC_PKTS, words=(
+                    number * 1000, rate_bps, on_s, off_s, kind == "closed"))
+                for number in range(1, SOURCES + 1))
+            cases.append(Case(
+                f"{kind} {load:g}", flows, 1500 * rtt_s, x=load, series=kind,
+                rtt_s=rtt_s, sample_ms=500, queue_us=20000))
+    return cases
+
+
+# How much longer than in the mean the last of ten sources may take: each makes
+# its packets in about ten periods of exponential length, and a sum of ten is
+# beyond 2.5 times its mean with probability 2e-4.
+PUBLIC_SLACK = 2.5
+
+
+def _public_bounds(values):
+    """PP94 9.3: "in all cases, the goodput is above 95 %"; and that all packets
+    come, in the time that sources need to make them or the link to carry them.
+    """
+    _, rtt_s = _units(values)
+    whole_s = SOURCES * PUBLIC_PKTS / PIPE_PKTS * rtt_s
+    return [bound for kind in ("open", "closed") for load in LOADS
+            for bound in (
+                case_bound("goodput", f"{kind} {load:g}", "goodput", ">=",
+                           0.95),
+                case_bound("last source done, s", f"{kind} {load:g}", "last_s",
+                           "<=", PUBLIC_SLACK * whole_s / min(load, 1)))]
+
+
+# --- PP94 9.5 --------------------------------------------------------------
+
+
+# --- beyond the papers -----------------------------------------------------
+
+
+# --- the list --------------------------------------------------------------
+
+EXPERIMENTS = (
+    CaseExperiment(
+        name="pp-base", title="One source: queue at the setpoint",
+        reproduces="PP94 9.1: Figures 11-14",
+        topology="Confluence", classes=(), duration_s=10.0,
+        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
+        cc="pp", aqm="fq_rr", cases=_base_cases, shape=_table_3(1),
+        metrics=(
+            metric("full_rtt", "full_at", "99 % utilisation after [RTT]", 2,
+                   link="R1", units=25, level=0.99),
+            metric("utilization", "utilization", "utilisation from 10 RTT [%]",
+                   2, link="R1", from_rtt=10),
+            metric("queue_min", "queue_min", "least queue from 10 RTT [pkts]",
+                   0, link="R1", from_rtt=10),
+            metric("queue_mean", "queue_mean", "mean queue [pkts]", 1,
+                   link="R1", from_rtt=10),
+            metric("queue_max", "queue_max", "greatest queue [pkts]", 0,
+                   link="R1", from_rtt=10),
+            metric("queue_peak", "queue_max",
+                   "greatest queue of the run [pkts]", 0,
+                   link="R1"),
+            metric("estimate_error", "estimate_error",
+                   "error of the estimated queue [pkts]", 2, from_rtt=10),
+            metric("drops", "drops", "drops", 0)),
+        bounds=((OURS, lambda values: [
+            case_bound("99 % utilisation after, RTT", "setpoint 20",
+                       "full_rtt", "<=", 4.5),
+            case_bound("utilisation from 10 RTT on", "setpoint 20",
+                       "utilization", ">=", 0.999),
+            case_bound("least queue from 10 RTT on", "setpoint 20",
+                       "queue_min", ">=", 18),
+            case_bound("greatest queue from 10 RTT on", "setpoint 20",
+                       "queue_max", "<=", 22)]),),
+        pictures=(("queue", "setpoint 20"), ("utilization", "setpoint 20"),
+                  ("sequence", "setpoint 20"))),
+    CaseExperiment(
+        name="pp-setpoint", title="Four sources probe 100 buffers",
+        reproduces="PP94 9.1: Figures 15 and 16",
+        topology="Confluence", classes=(), duration_s=10.0,
+        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
+        cc="pp", aqm="fq_rr", cases=_setpoint_cases, shape=_table_3(4),
+        metrics=(
+            metric("utilization", "utilization", "utilisation from 10 RTT [%]",
+                   2, link="R1", from_rtt=10),
+            metric("jain", "jain", "Jain of rates", 4, from_rtt=10),
+            metric("queue_each", "class_mean", "mean queue of a source [pkts]",
+                   1, from_rtt=30),
+            metric("queue_jain", "class_jain", "Jain of queues", 3,
+                   from_rtt=30),
+            metric("losses_each", "losses_each", "losses of a source", 1),
+            metric("retransmits", "retransmits", "sent again [pkts]", 0),
+            metric("drops", "drops", "drops", 0)),
+        bounds=((OURS, lambda values: [
+            case_bound("utilisation from 10 RTT on", "4 sources",
+                       "utilization", ">=", 0.99),
+            case_bound("Jain's index of the rates", "4 sources", "jain", ">=",
+                       0.999),
+            # Four setpoints rise until their sum is the buffer, 25 each, and
+            # fall by a quarter: a mean of (25 + 18.75)/2 = 21.9 if all fall at
+            # once, more where some do not; never more than a quarter of the
+            # buffer, nor less than what is left right after a loss.
+            case_bound("mean queue of a source, at least", "4 sources",
+                       "queue_each", ">=", 0.75 * PIPE_PKTS / 4),
+            case_bound("mean queue of a source, at most", "4 sources",
+                       "queue_each", "<=", PIPE_PKTS / 4),
+            case_bound("losses of a source, mean", "4 sources", "losses_each",
+                       "<=", 6)]),),
+        pictures=(("class_queues", "4 sources"), ("sequence", "4 sources"))),
+    CaseExperiment(
+        name="pp-arrivals", title="Sources that come one after another",
+        reproduces="PP94 9.2: Figures 17 and 18",
+        topology="Confluence", classes=(), duration_s=10.0,
+        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
+        cc="pp", aqm="fq_rr", cases=_arrival_cases,
+        x_title="round trips between arrivals", shape=_table_3(SOURCES),
+        metrics=(
+            metric("jain", "jain", "Jain of rates from 2200 to 4200 TU", 4,
+                   from_rtt=22, to_rtt=42),
+            metric("utilization", "utilization", "utilisation, 5-45 RTT [%]",
+                   2, link="R1", from_rtt=5, to_rtt=45),
+            *_per_role("first"),
+            metric("last_tu", "last_units", "last ends [TU]", 0),
+            metric("retransmits", "retransmits", "sent again [pkts]", 0),
+            metric("drops", "drops", "drops", 0)),
+        bounds=((OURS, lambda values: [
+            case_bound("Jain's index once all are there", f"every {apart} RTT",
+                       "jain", ">=", 0.99) for apart in ("0.5", "2")]),),
+        pictures=(("rates", "every 0.5 RTT"), ("rates", "every 2 RTT"),
+                  ("class_queues", "every 0.5 RTT"))),
+    CaseExperiment(
+        name="pp-burst", title="N - 1 sources start at once",
+        reproduces="PP94 9.2: Tables 4 and 5, Figures 19-21",
+        topology="Confluence", classes=(), duration_s=10.0,
+        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
+        cc="pp", aqm="fq_rr", cases=_burst_cases,
+        x_title="sources", shape=_table_3(SOURCES),
+        metrics=(
+            *_per_role("first"),
+            metric("loss_rate", "loss_rate", "lost of 1 [per 1000 TU]", 1,
+                   role="first"),
+            metric("retransmission_rate", "retransmission_rate",
+                   "sent again by 1 [per 1000 TU]", 1, role="first"),
+            metric("needless", "sent_needlessly", "needlessly by 1 [pkts]", 0,
+                   role="first"),
+            metric("peak", "class_peak", "peak queue of 1 [pkts]", 0,
+                   role="first"),
+            metric("drops", "drops", "all drops", 0)),
+        # "The loss rate and retransmission rate match exactly, which shows
+        # that the retransmission strategy is optimal" (PP94 9.2, of Table 4).
+        bounds=((OURS, lambda values: [
+            case_bound("sent again by source 1 and not lost, packets",
+                       f"N = {count}, {room}", "needless", "<=", 0)
+            for room in ("limited", "unlimited")
+            for count in range(2, SOURCES + 1)]),),
+        pictures=(("curve", "loss_rate"), ("curve", "peak"),
+                  ("curve", "completion_tu"),
+                  ("class_queues", "N = 10, limited"),
+                  ("rates", "N = 10, limited"),
+                  ("sequence", "N = 10, limited"))),
+    CaseExperiment(
+        name="pp-public", title="On-off sources, open and closed",
+        reproduces="PP94 9.3: Table 6",
+        topology="Confluence", classes=(), duration_s=120.0,
+        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
+        cc="pp", aqm="fq_rr", cases=_public_cases,
+        x_title="nominal load", shape=_table_3(SOURCES),
+        metrics=(
+            metric("retransmits", "retransmits", "sent again [pkts]", 0),
+            metric("goodput", "goodput_sent", "goodput", 3),
+            metric("finished", "finished", "sources done", 0),
+            metric("last_s", "last_s", "last ends [s]", 1),
+            metric("queue_mean", "queue_mean", "mean queue [pkts]", 1,
+                   link="R1"),
+            metric("drops", "drops", "drops", 0)),
+        bounds=((OURS, _public_bounds),),
+        pictures=(("curve", "goodput"),)),
+)

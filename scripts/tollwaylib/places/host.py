@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0
+"""This machine's own kernel as a place to run at: real time, needs root."""
+
+import hashlib
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from .. import errors, programs
+from ..components import CC_MODULES, OURS, QDISC_MODULES
+from ..errors import TollwayError
+from ..kernels import build
+from ..paths import TOP
+from .provenance import tool_versions
+
+# What the network is made of: a command, and what there is not if it fails.
+PARTS = (
+    ("ip link add type veth", "veth pairs cannot be made (modprobe veth)"),
+    ("tc qdisc add dev lo root htb",
+     "there is no htb qdisc (modprobe sch_htb)"),
+    ("tc qdisc add dev lo root netem delay 1ms",
+     "there is no netem qdisc (modprobe sch_netem)"),
+    ("tc qdisc add dev lo clsact",
+     "there is no clsact qdisc (modprobe sch_ingress)"),
+    ("tc qdisc add dev lo clsact && tc filter add dev lo ingress matchall "
+     "action mirred egress redirect dev lo",
+     "packets cannot be redirected (modprobe cls_matchall act_mirred)"),
+)
+
+
+def remedy(module):
+    """How to get a module, in brackets."""
+    return f"(make install, or insmod {module}.ko)" if module in OURS else \
+        f"(modprobe {module})"
+
+
+class HostPlace:
+    """Runs in network namespaces of this host.
+
+    cc: congestion control of the flows. aqm: tc words of the queue.
+    """
+
+    def __init__(self, cc, aqm):
+        self.cc, self.aqm = cc, aqm
+        self.tools = None
+        self.process = None
+        self.stopped = False
+
+    def prepare(self, progress):
+        """Check what the kernel has; TollwayError names all that is missing."""
+        if os.geteuid() != 0:
+            raise TollwayError("--on host needs root, for namespaces and "
+                               "qdiscs: use sudo, or --on lab")
+        programs.need(programs.HOST)
+        progress.step("building the tools")
+        self.tools = build.tools()
+        missing = self.missing()
+        if missing:
+            raise TollwayError("--on host is not possible here: "
+                               + "; ".join(missing))
+
+    def missing(self):
+        """What this kernel lacks for the run, each with what to do."""
+        lacks = []
+        if self._try("true")[0]:
+            return ["network namespaces cannot be made (CONFIG_NET_NS)"]
+        for command, sentence in PARTS:
+            if self._try(command)[0]:
+                lacks.append(sentence)
+        # Wrong words for a qdisc that exists are the run's to refuse.
+        kind = self.aqm.split()[0]
+        _, said = self._try(f"tc qdisc add dev lo root {self.aqm}")
+        if "qdisc kind is unknown" in said or "Unknown qdisc" in said:
+            module = QDISC_MODULES.get(kind, f"sch_{kind}")
+            lacks.append(f"there is no {kind} qdisc {remedy(module)}")
+        module = CC_MODULES.get(self.cc, f"tcp_{self.cc}")
+        subprocess.run(["modprobe", module], check=False,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+        if self.cc not in known.read_text().split():
+            lacks.append(f"there is no congestion control {self.cc} "
+                         f"{remedy(module)}")
+        return lacks
+
+    def _try(self, command):
+        """Exit status and words of a command in a namespace of its own."""
+        done = subprocess.run(
+            ["unshare", "-n", "sh", "-c", command], check=False, text=True,
+            env=dict(os.environ, TC_LIB_DIR=str(self.tools), LC_ALL="C"),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return done.returncode, done.stdout
+
+    def run(self, job, folder, core, on_line):
+        """Run a job; raw.json is in `folder` afterwards."""
+        inside = dict(job, out_dir=str(folder), bin_dir=str(self.tools),
+                      real_time=True)
+        (folder / "job.json").write_text(json.dumps(inside))
+        environment = dict(os.environ, PYTHONPATH=str(TOP / "scripts"),
+                           TC_LIB_DIR=str(self.tools))
+        # However this process ends, the run ends too, and cleans up. A Ctrl-C
+        # reaches it once, through stop(), as it has a session of its own.
+        with open(folder / "console.log", "w", encoding="utf-8") as log, \
+                subprocess.Popen(
+                    ["setpriv", "--pdeathsig", "TERM", sys.executable, "-m",
+                     "tollwaylib.guest.run", str(folder / "job.json")],
+                    text=True, env=environment, stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True) as self.process:
+            try:
+                if self.stopped:
+                    self.stop()
+                for line in self.process.stdout:
+                    log.write(line)
+                    on_line(line.rstrip("\n"))
+            except BaseException:
+                self.stop()
+                raise
+        if self.process.returncode:
+            raise errors.of_run(folder, self.process.returncode)
+
+    def stop(self):
+        """End the run; it removes its own namespaces."""
+        self.stopped = True
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait()
+
+    def provenance(self):
+        """What the results of this place depend on."""
+        config = Path(f"/boot/config-{platform.release()}")
+        text = config.read_bytes() if config.exists() else b""
+        hz = re.search(rb"^CONFIG_HZ=(\d+)$", text, re.MULTILINE)
+        return {"place": "host", "kernel": platform.release(),
+                "config_sha256": hashlib.sha256(text).hexdigest(),
+                "patches": [], "hz": int(hz.group(1)) if hz else None,
+                "modules": {}, "tools": tool_versions()}

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Figures of metrics and of shares, each as SVG and PNG."""
+
+import numpy as np
+
+from ..results.aggregate import aggregate
+from ..results.fields import mean_of
+from .plotting import (PALETTE, SHADE, STYLE, THEORY, headroom, histograms,
+                       legend_above, plt, save)
+from .tables import combination, path_share
+
+_PLAIN = "{x:g}"
+
+
+def _series(whole, key):
+    """(the column of a metric, {series: [(x, value or None)]} of its cases that
+    have an x; parts in per cent where the column is)."""
+    column = next(column for column in whole["columns"]
+                  if column["key"] == key)
+    factor = 100 if column["title"].endswith("[%]") else 1
+    found = {}
+    for point in whole["cases"]:
+        if point["x"] is not None:
+            value = mean_of(point["metrics"][key])
+            found.setdefault(point["series"], []).append(
+                (point["x"], None if value is None else factor * value))
+    return column, found
+
+
+def _known(points):
+    return [(x, value) for x, value in points if value is not None]
+
+
+def _lines(axes, drawn):
+    """Draw [(label, [(x, value or None)])]: a line is interrupted where there
+    is no value."""
+    for index, (label, points) in enumerate(drawn):
+        at, values = zip(*points)
+        axes.plot(at, [np.nan if value is None else value for value in values],
+                  marker="o", markersize=4,
+                  color=PALETTE[index % len(PALETTE)],
+                  linestyle="--" if index >= len(PALETTE) else "-",
+                  label=label)
+    at = [x for _, points in drawn for x, _ in points]
+    # Sizes of files and rates of links go over several powers of ten.
+    if min(at) > 0 and max(at) / min(at) > 50:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(_PLAIN)
+        axes.xaxis.set_minor_formatter("")
+
+
+def _limit(axes, drawn, log=False):
+    """Limits of the y axis for lines: from 0, or whole powers of ten."""
+    values = [value for _, points in drawn for _, value in _known(points)
+              if value > 0]
+    if not log or not values:
+        headroom(axes, max(values, default=0))
+        return
+    axes.set_yscale("log", nonpositive="mask")
+    axes.yaxis.set_major_formatter(_PLAIN)
+    axes.yaxis.set_minor_formatter("")
+    least, most = np.log10(min(values)), np.log10(max(values))
+    axes.set_ylim(10 ** np.floor(least), 10 ** max(np.ceil(most),
+                                                   np.floor(least) + 1))
+
+
+def curve(wholes, key, out):
+    """A metric against the x of its cases: a panel for each series if several
+    results are compared, else a line. None if no case has it."""
+    first = wholes[0]
+    column = _series(first, key)[0]
+    lines = [(combination(whole), {
+        name: _known(points) for name, points in _series(whole, key)[1].items()
+        if _known(points)}) for whole in wholes]
+    if len(wholes) > 1:
+        names = list(dict.fromkeys(name for _, found in lines
+                                   for name in found))
+        panels = [(name, [(label, found[name]) for label, found in lines
+                          if name in found]) for name in names]
+    else:
+        # A long list of series: those with one beginning share a panel.
+        groups = {}
+        for name, points in lines[0][1].items():
+            head, _, rest = (name or "").rpartition(", ")
+            groups.setdefault(head, []).append((rest, points))
+        panels = list(groups.items())
+    if not panels:
+        return None
+    with plt.rc_context(STYLE):
+        figure, grid = plt.subplots(
+            len(panels), 1, figsize=(9, 1.2 + 2.8 * len(panels)),
+            squeeze=False)
+        for (name, drawn), axes in zip(panels, grid[:, 0]):
+            _lines(axes, drawn)
+            _limit(axes, drawn)
+            axes.set_title(name or column["title"])
+            axes.set_ylabel(column["title"])
+            axes.legend(ncol=4)
+        grid[-1, 0].set_xlabel(first["x_title"] or "")
+        return save(figure, out)
+
+
+def curves(wholes, panels, out):
+    """Several metrics against the x of the cases, one below another: a column
+    and in it a line for each of the results if several are compared, else one
+    column with a line for each series. None if no case has any of them.
+
+    panels: see experiment.panel(). What never happened is missing.
+    """
+    def drawn(key):
+        """{head of a column: its lines}."""
+        if len(wholes) == 1:
+            return {combination(wholes[0]):
+                    list(_series(wholes[0], key)[1].items())}
+        found = {}
+        for whole in wholes:
+            for name, points in _series(whole, key)[1].items():
+                found.setdefault(name, []).append((combination(whole), points))
+        return found
+
+    rows = [(panel, _series(wholes[0], panel["key"])[0]["title"],
+             drawn(panel["key"])) for panel in panels]
+    heads = list(rows[0][2])
+    if not any(_known(points) for _, _, found in rows
+               for lines in found.values() for _, points in lines):
+        return None
+    with plt.rc_context(STYLE):
+        # The row above the panels is for the legend of all of them.
+        figure, (above, *grid) = plt.subplots(
+            len(rows) + 1, len(heads), squeeze=False, sharex="col",
+            sharey="row", figsize=(4 + 5 * len(heads), 1.6 + 2.4 * len(rows)),
+            height_ratios=[0.25] + [1] * len(rows))
+        for axes in above:
+            axes.set_axis_off()
+        for line, (panel, title, found) in zip(grid, rows):
+            for axes, head in zip(line, heads):
+                _lines(axes, found[head])
+            _limit(line[0], sum(found.values(), []), panel["log"])
+            line[0].set_ylabel(title)
+        for axes, head in zip(grid[0], heads):
+            axes.set_title(head)
+        for axes in grid[-1]:
+            axes.set_xlabel(wholes[0]["x_title"] or "")
+        above[0].legend(*grid[0][0].get_legend_handles_labels(), ncol=3,
+                        loc="center left").set_in_layout(False)
+        return save(figure, out)
+
+
+# What shows metrics of all cases, of one result or of several.
+OF_METRICS = {"curve": curve, "curves": curves}
+
+
+def rate_allocation(results, out):
+    """Every flow's rate beside its fair share (as CP05 Figure 4.3.4).
+
+    results: one result per seed of one experiment. Flows stand on the x axis,
+    grouped by path; a point is the mean over seeds with its 95 % confidence
+    interval, a line the weighted proportionally fair rate of a class.
+    out: path without suffix. Returns [SVG path, PNG path].
+    """
+    whole = aggregate(results)
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(9, 4.6))
+        _plot_flows(axes, whole)
+        axes.set_title(f"Rate allocation: {combination(whole)}")
+        axes.set_xlabel("flow")
+        axes.set_ylabel("rate [packets/s]")
+        legend_above(axes)
+        return save(figure, out)
+
+
+def _plot_flows(axes, whole):
+    """Points, class lines and path bands; flows ordered by path."""
+    paths = list(dict.fromkeys(group["path"] for group in whole["classes"]))
+    flows = sorted(whole["flows"], key=lambda flow: (
+        paths.index(flow["path"]), flow["id"]))
+    expected = {(group["path"], group["wtp"]): group["expected_pps"]
+                for group in whole["classes"]}
+    seeds = len(whole["seeds"])
+    label = "flow"
+    if seeds > 1:
+        label = f"flow: mean over {seeds} seeds and 95 % confidence interval"
+    for index, path in enumerate(paths):
+        at = [place for place, flow in enumerate(flows)
+              if flow["path"] == path]
+        if index % 2 == 0:
+            axes.axvspan(at[0] - 0.5, at[-1] + 0.5, color=SHADE, zorder=0,
+                         linewidth=0)
+        axes.text((at[0] + at[-1]) / 2, 0.985, f"path {path}", ha="center",
+                  va="top", transform=axes.get_xaxis_transform(),
+                  color=THEORY)
+        rates = [flows[place]["rate_pps"] for place in at]
+        axes.errorbar(
+            at, [rate["mean"] for rate in rates],
+            yerr=[rate["ci95"] or 0.0 for rate in rates] if seeds > 1 else None,
+            fmt="o", markersize=4.5, capsize=3, linewidth=1.2, zorder=3,
+            color=PALETTE[index % len(PALETTE)],
+            label=None if index else label)
+    for place, flow in enumerate(flows):
+        share = expected[flow["path"], flow["wtp"]]
+        axes.hlines(share, place - 0.5, place + 0.5, color=THEORY,
+                    linewidth=1.4, zorder=2,
+                    label=None if place else
+                    "weighted proportionally fair share")
+    top = max([*expected.values(),
+               *(flow["rate_pps"]["mean"] + (flow["rate_pps"]["ci95"] or 0)
+                 for flow in flows)])
+    headroom(axes, top)
+    axes.set_xlim(-0.5, len(flows) - 0.5)
+    every = max(1, round(len(flows) / 12))
+    axes.set_xticks(range(0, len(flows), every),
+                    [flow["id"] for flow in flows[::every]])
+
+
+def window_histograms(raw, out):
+    """How often a path's flows had which window (as CP05 Figures 5.6.4 and
+    5.6.6), after the warm-up. Arguments and value as for queues()."""
+    warmup_s = raw["parameters"]["warmup_s"]
+    windows_of = {}
+    for flow in raw["flows"]:
+        samples = flow["samples"]
+        windows_of.setdefault(flow["path"], []).extend(
+            cwnd for t, cwnd in zip(samples["t_s"], samples["cwnd"])
+            if t >= warmup_s)
+    return histograms(
+        {f"path {path}": values for path, values in windows_of.items()},
+        f"Congestion windows: {combination(raw)}", "window [packets]", out)
+
+
+def queue_histograms(raw, out):
+    """How often a queue had which backlog (as CP05 Figures 5.6.5, 5.6.7 and
+    5.6.9), after the warm-up. Arguments and value as for queues()."""
+    warmup_s = raw["parameters"]["warmup_s"]
+    return histograms(
+        {name: [backlog for t, backlog in zip(queue["t_s"],
+                                              queue["backlog_pkts"])
+                if t >= warmup_s] for name, queue in raw["queues"].items()},
+        f"Backlogs: {combination(raw)}", "backlog [packets]", out)
+
+
+def price_laws(results, out):
+    """Throughput of S3, utilisation and backlog of R3 for each combination of
+    Table 5.4.2 (as CP05 Figure 5.4.4).
+
+    results: results or aggregates of price-laws. out: path without suffix.
+    Returns [SVG path, PNG path].
+    """
+    labels = [result["parameters"]["simulations"] for result in results]
+    shares = [100 * path_share(result, "S3") for result in results]
+    links = [result["links"]["R3"] for result in results]
+    panels_of = (
+        ("S3 of its fair share [%]", shares, 100),
+        ("utilisation of R3 [%]",
+         [100 * mean_of(link["utilization"]) for link in links], 100),
+        ("backlog of R3 [packets]",
+         [mean_of(link["queue_mean_pkts"]) for link in links], None))
+    with plt.rc_context(STYLE):
+        figure, panels = plt.subplots(3, 1, figsize=(9, 8), sharex=True)
+        for axes, (label, values, ideal), colour in zip(panels, panels_of,
+                                                        PALETTE):
+            axes.bar(range(len(values)), values, color=colour)
+            if ideal is not None:
+                axes.axhline(ideal, color=THEORY, linewidth=1.2,
+                             linestyle=":")
+            axes.set_ylabel(label)
+            headroom(axes, max(values))
+        panels[0].set_title("Combinations of CP05 Table 5.4.2")
+        panels[-1].set_xticks(range(len(labels)), labels)
+        panels[-1].set_xlabel("simulation")
+        return save(figure, out)

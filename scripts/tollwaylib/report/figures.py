@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Figures of one run, each as SVG and PNG.
+
+raw: its raw result. Functions of one case take its name as well. out: path
+without suffix. All return [SVG path, PNG path].
+"""
+
+import numpy as np
+
+from ..errors import TollwayError
+from ..results.measurements import CaseData
+from ..results.metrics.queues import ESTIMATE_SCALE
+from .plotting import (PALETTE, STYLE, THEORY, headroom, legend_above, plt, save,
+                       sawtooth, shade_intervals)
+from .tables import combination
+
+# Link algorithms that have a backlog to aim at (CP05 b0).
+_AIM_AT_TARGET = ("sbrm", "rem-pc2", "rem-pc3", "rem4-pc2", "rem4", "price-pc2",
+                  "price", "price-sbrm")
+
+
+def windows(raw, out, flow_ids=(1, 5, 9)):
+    """Congestion windows over time (as CP05 Figure 4.3.6).
+
+    raw: a raw result; flow_ids: the flows to show, those that exist. With a
+    schedule, every second interval is shaded. out: path without suffix.
+    Returns [SVG path, PNG path].
+    """
+    chosen = [flow for flow in raw["flows"] if flow["id"] in flow_ids]
+    if not chosen:
+        raise TollwayError(f"none of the flows "
+                           f"{', '.join(map(str, flow_ids))} is in the run")
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(9, 4.2))
+        shade_intervals(axes, raw)
+        for index, flow in enumerate(chosen):
+            wtp = "" if flow["wtp"] is None else f", wtp {flow['wtp']:g}"
+            axes.step(flow["samples"]["t_s"], flow["samples"]["cwnd"],
+                      where="post", linewidth=1.3,
+                      color=PALETTE[index % len(PALETTE)],
+                      label=f"flow {flow['id']} (path {flow['path']}{wtp})")
+        axes.set_title(f"Congestion windows: {combination(raw)}")
+        axes.set_xlabel("time [s]")
+        axes.set_ylabel("window [packets]")
+        axes.set_xlim(0, raw["parameters"]["duration_s"])
+        headroom(axes, max(max(flow["samples"]["cwnd"]) for flow in chosen))
+        legend_above(axes)
+        return save(figure, out)
+
+
+def queues(raw, out):
+    """Backlog of each queue over time (as CP05 Figure 4.3.7).
+
+    raw: a raw result; its queues stand below each other on one time axis,
+    with mean after the warm-up and, when the AQM has one, target. With a
+    schedule, every second interval is shaded. out: path without suffix.
+    Returns [SVG path, PNG path].
+    """
+    names = list(raw["queues"])
+    parameters = raw["parameters"]
+    target = None
+    if parameters.get("aqm") in _AIM_AT_TARGET:
+        target = parameters.get("target")
+    with plt.rc_context(STYLE):
+        figure, panels = plt.subplots(
+            len(names), 1, figsize=(9, 1.2 + 2.3 * len(names)), sharex=True,
+            squeeze=False)
+        for index, (name, axes) in enumerate(zip(names, panels[:, 0])):
+            queue = raw["queues"][name]
+            times = np.asarray(queue["t_s"], dtype=float)
+            backlog = np.asarray(queue["backlog_pkts"], dtype=float)
+            mean = backlog[times >= parameters["warmup_s"]].mean()
+            shade_intervals(axes, raw)
+            axes.step(times, backlog, where="post", linewidth=0.6,
+                      color=PALETTE[index % len(PALETTE)], label=name)
+            axes.axhline(mean, color="black", linewidth=1.3, linestyle="--",
+                         label=f"mean after warm-up {mean:.1f}")
+            if target is not None:
+                axes.axhline(target, color=THEORY, linewidth=1.3,
+                             linestyle=":", label=f"target {target:g}")
+            axes.set_ylabel("backlog [packets]")
+            headroom(axes, max(backlog.max(), target or 0))
+            axes.set_xlim(0, parameters["duration_s"])
+            if index == 0:
+                axes.set_title(f"Queues: {combination(raw)}")
+            legend_above(axes)
+        panels[-1, 0].set_xlabel("time [s]")
+        return save(figure, out)
+
+
+def acknowledgements(raw, out, paths=("S3", "S5", "S6", "S1"), modulus=2000):
+    """Acknowledged segments of two flows of each path, modulo 2000 (as CP05
+    Figures 4.4.4 and 5.2.7): equal slopes are equal rates.
+
+    raw: a raw result; paths: those to show, that exist. The two flows are the
+    first that run from the beginning. out: path without suffix. Returns
+    [SVG path, PNG path].
+    """
+    chosen = {path: [flow for flow in raw["flows"] if flow["path"] == path][:2]
+              for path in paths}
+    chosen = {path: flows for path, flows in chosen.items() if flows}
+    if not chosen:
+        raise TollwayError("the run has none of the paths "
+                           f"{', '.join(paths)}")
+    with plt.rc_context(STYLE):
+        figure, panels = plt.subplots(
+            len(chosen), 1, figsize=(9, 1.2 + 1.9 * len(chosen)), sharex=True,
+            squeeze=False)
+        for (path, flows), axes in zip(chosen.items(), panels[:, 0]):
+            shade_intervals(axes, raw)
+            for index, flow in enumerate(flows):
+                segments = np.asarray(flow["samples"]["bytes_acked"],
+                                      dtype=float) / flow["mss_bytes"]
+                axes.plot(*sawtooth(flow["samples"]["t_s"], segments,
+                                    modulus), linewidth=0.9,
+                          color=PALETTE[index], label=f"flow {index}")
+            axes.set_ylabel(f"{path}: segment")
+            axes.set_ylim(0, 1.12 * modulus)
+            axes.set_xlim(0, raw["parameters"]["duration_s"])
+        panels[0, 0].set_title(f"Acknowledged segments modulo {modulus}: "
+                               f"{combination(raw)}")
+        legend_above(panels[0, 0])
+        panels[-1, 0].set_xlabel("time [s]")
+        return save(figure, out)
+
+
+def price_tracking(raw, out, path="S1", step_s=0.5):
+    """A path's price, and what its first flow takes it for (as CP05 Figure
+    5.2.4), in base e.
+
+    The price is the sum of those of the path's queues, as sampled. The flow's
+    is -ln(1 - m) of the segments that it had acknowledged where marks carry
+    the price; where the price is told as it is, w over its rate, for which it
+    is the right price. All are means over step_s.
+    raw: a raw result. out: path without suffix. Returns [SVG path, PNG path].
+    """
+    flow = next((flow for flow in raw["flows"] if flow["path"] == path), None)
+    if flow is None or any("price_q32" not in raw["queues"][link]
+                           for link in raw["paths"][path]["links"]):
+        raise TollwayError(f"a path {path} has a price where all of its "
+                           "queues are sbrm")
+    parameters = raw["parameters"]
+    edges = np.arange(0, parameters["duration_s"] + step_s / 2, step_s)
+    middles = (edges[:-1] + edges[1:]) / 2
+    actual = np.zeros(len(middles))
+    for link in raw["paths"][path]["links"]:
+        queue = raw["queues"][link]
+        prices = np.asarray(queue["price_q32"], dtype=float) / 2**32
+        place = np.digitize(queue["t_s"], edges) - 1
+        for index in range(len(middles)):
+            there = prices[place == index]
+            actual[index] += there.mean() if len(there) else np.nan
+    samples = flow["samples"]
+    marked, delivered = (
+        np.diff(np.interp(edges, samples["t_s"], samples[key]))
+        for key in ("delivered_ce", "delivered"))
+    if any(samples["delivered_ce"]):
+        label = f"from the marks of flow {flow['id']}"
+        part = np.divide(marked, delivered, where=delivered > 0,
+                         out=np.full(len(middles), np.nan))
+        estimate = -np.log1p(-np.minimum(part, 0.999))
+    else:
+        label = f"w over the rate of flow {flow['id']}"
+        wtp = flow["wtp"] * np.log(parameters["phi"]) \
+            if parameters["phi"] > 1 else flow["wtp"]
+        estimate = np.divide(wtp * step_s, delivered, where=delivered > 0,
+                             out=np.full(len(middles), np.nan))
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(9, 4.2))
+        shade_intervals(axes, raw)
+        axes.plot(middles, actual, color=PALETTE[0], linewidth=1.4,
+                  label=f"price of path {path}")
+        axes.plot(middles, estimate, color=PALETTE[1], linewidth=0.9,
+                  label=label)
+        axes.set_title(f"Price tracking: {combination(raw)}")
+        axes.set_xlabel("time [s]")
+        axes.set_ylabel("price (base e)")
+        axes.set_xlim(0, parameters["duration_s"])
+        # One flow's marks are few: its noise may leave the picture.
+        headroom(axes, 1.25 * np.nanmax(actual))
+        legend_above(axes)
+        return save(figure, out)
+
+# More sources than this are not told apart.
+_SOURCES = 6
+
+
+def _case(raw, name):
+    for case in raw["cases"]:
+        if case["name"] == name:
+            return case
+    raise TollwayError(f"the run has no case {name}")
+
+
+def _scale(case):
+    """(s of a unit of the time axis, its name)."""
+    if case.get("rtt_s"):
+        return case["rtt_s"], "time [round trips]"
+    return 1.0, "time [s]"
+
+
+def _few(flows):
+    return flows if len(flows) <= _SOURCES else [
+        flows[index] for index in sorted({round(place) for place in np.linspace(
+            0, len(flows) - 1, _SOURCES)})]
+
+
+def _until(case):
+    """When the last transfer is done, or the case, s."""
+    ends = [(flow["final"].get("transfers") or [{}])[0].get("end_s")
+            for flow in case["flows"] if flow["cc"]]
+    return case["duration_s"] if None in ends or not ends \
+        else min(1.05 * max(ends), case["duration_s"])
+
+
+def _one(raw, name, out, label, draw):
+    """A figure of one panel with the time as its x axis."""
+    case = _case(raw, name)
+    unit_s, unit = _scale(case)
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(9, 4.2))
+        top = draw(axes, case, unit_s)
+        axes.set_title(f"{name}: {combination(raw)}")
+        axes.set_xlabel(unit)
+        axes.set_ylabel(label)
+        axes.set_xlim(0, _until(case) / unit_s)
+        headroom(axes, top)
+        legend_above(axes)
+        return save(figure, out)
+
+
+def queue(raw, name, out):
+    """Backlog, setpoint, packets outstanding and what the source takes its
+    queue for (as PP94 Figure 11)."""
+    def draw(axes, case, unit_s):
+        top = 0
+        for index, (link, sampled) in enumerate(case["queues"].items()):
+            axes.step(np.asarray(sampled["t_s"]) / unit_s,
+                      sampled["backlog_pkts"], where="post", linewidth=0.8,
+                      color=PALETTE[index], label=f"queue {link}")
+            top = max(top, *sampled["backlog_pkts"])
+        flow = next(flow for flow in case["flows"] if flow.get("samples"))
+        samples = flow["samples"]
+        axes.plot(np.asarray(samples["t_s"]) / unit_s, samples["unacked"],
+                  color=PALETTE[3], linewidth=0.9,
+                  label=f"outstanding, source {flow['name']}")
+        if any(samples.get("cc_rate_bps", ())):
+            axes.plot(np.asarray(samples["t_s"]) / unit_s,
+                      np.asarray(samples["cc_pacing_gain"]) / ESTIMATE_SCALE,
+                      color=PALETTE[1], linewidth=0.9,
+                      label=f"estimate of source {flow['name']}")
+        setpoint = {**raw["parameters"], **case["values"]}.get("setpoint")
+        if setpoint:
+            axes.axhline(setpoint, color=THEORY, linestyle=":",
+                         label="setpoint")
+        return max(top, *samples["unacked"])
+    return _one(raw, name, out, "packets", draw)
+
+
+def has_classes(raw, name):
+    """Do the queues of a case tell sources apart?"""
+    data = CaseData(raw, _case(raw, name))
+    return all(data.own_queues(flow) is not None for flow in data.flows())
+
+
+def class_queues(raw, name, out):
+    """Backlog of each source's own queue (as PP94 Figures 15 and 20)."""
+    data = CaseData(raw, _case(raw, name))
+
+    def draw(axes, case, unit_s):
+        top = 0
+        for index, flow in enumerate(_few(data.flows())):
+            own = data.own_queues(flow)
+            if own is None:
+                raise TollwayError(f"{name}: the queue has no classes")
+            axes.step(own[0] / unit_s, own[1], where="post", linewidth=0.8,
+                      color=PALETTE[index], label=f"source {flow['name']}")
+            top = max(top, own[1].max())
+        del case
+        return top
+    return _one(raw, name, out, "backlog [packets]", draw)
+
+
+def sequence(raw, name, out):
+    """Packets acknowledged (as PP94 Figures 14, 16 and 21)."""
+    def draw(axes, case, unit_s):
+        flows = [flow for flow in case["flows"] if flow["cc"]]
+        top = 0
+        for index, flow in enumerate(_few(flows)):
+            packets = np.asarray(flow["samples"]["bytes_acked"]) \
+                / raw["mss_bytes"]
+            axes.plot(np.asarray(flow["samples"]["t_s"]) / unit_s, packets,
+                      color=PALETTE[index], linewidth=1.1,
+                      label=f"source {flow['name']}")
+            top = max(top, packets.max(initial=0))
+        return top
+    return _one(raw, name, out, "acknowledged [packets]", draw)
+
+
+def rates(raw, name, out, window_units=50):
+    """Rates of sources, of the link's (as PP94 Figures 17 and 18)."""
+    data = CaseData(raw, _case(raw, name))
+
+    def draw(axes, case, unit_s):
+        width_s = window_units / 100 * unit_s
+        at = np.arange(width_s, _until(case), width_s / 5)
+        link = next(iter(data.links))
+        top = 0
+        for index, flow in enumerate(_few(data.flows())):
+            share = (data.acked_at(flow, at)
+                     - data.acked_at(flow, at - width_s)) / data.mss \
+                / width_s / data.capacity_pps(link)
+            axes.plot(at / unit_s, share, color=PALETTE[index], linewidth=1.1,
+                      label=f"source {flow['name']}")
+            top = max(top, share.max(initial=0))
+        return top
+    return _one(raw, name, out, "delivered, of the link's rate", draw)
+
+
+def utilization(raw, name, out, window_units=25):
+    """Utilisation of the links in windows of 25 units (as PP94 Figure 13)."""
+    links = CaseData(raw, _case(raw, name)).links
+
+    def draw(axes, case, unit_s):
+        width_s = window_units / 100 * unit_s
+        at = np.arange(width_s, case["duration_s"], width_s)
+        for index, (link, sampled) in enumerate(case["queues"].items()):
+            sent = np.interp(at, sampled["t_s"], sampled["bytes"]) \
+                - np.interp(at - width_s, sampled["t_s"], sampled["bytes"])
+            axes.step(at / unit_s, 800 * sent / width_s
+                      / links[link]["capacity_bps"], where="pre",
+                      color=PALETTE[index], label=f"link {link}")
+        return 100
+    return _one(raw, name, out, "utilisation [%]", draw)
+
+
+def frames(raw, name, out):
+    """What coders made of a second."""
+    def draw(axes, case, unit_s):
+        top = 0
+        coders = [flow for flow in case["flows"] if flow["role"] == "video"]
+        for index, flow in enumerate(_few(coders)):
+            made = flow["final"].get("frames")
+            times, values = flow["samples"]["t_s"], \
+                flow["samples"]["bytes_acked"]
+            if made:
+                times, values = made["t_s"], np.cumsum(made["bytes"])
+            at = np.arange(1.0, case["duration_s"], 0.25)
+            mbit = 8e-6 * (np.interp(at, times, values)
+                           - np.interp(at - 1.0, times, values))
+            axes.plot(at / unit_s, mbit, color=PALETTE[index], linewidth=1.1,
+                      label=f"coder {flow['name']}")
+            top = max(top, mbit.max())
+        return top
+    return _one(raw, name, out, "coded [Mbit/s]", draw)
+
+
+PICTURES = {"queue": queue, "class_queues": class_queues,
+            "sequence": sequence, "rates": rates, "utilization": utilization,
+            "frames": frames}
+CAPTIONS = {
+    "queue": "Queue, and what the first source has outstanding",
+    "class_queues": "Backlog of the sources' own queues",
+    "sequence": "Packets acknowledged", "rates": "Rates of sources",
+    "utilization": "Utilisation in windows of 25 hundredths of a round trip",
+    "frames": "Rates of coders"}

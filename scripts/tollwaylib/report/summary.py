@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0
+"""How many verdicts of some results hold, and which do not."""
+
+from ..results.verdicts import MISS, verdicts
+from .tables import bound_cells, combination, published_cells
+
+# What there is without a verdict, in words: one of it, or several.
+_UNJUDGED = {
+    "needs seeds": ("1 more bound needs several seeds (--repeat).",
+                    "{} more bounds need several seeds (--repeat)."),
+    "needs runs": ("1 more bound is against a variant that was not run.",
+                   "{} more bounds are against variants that were not run."),
+    "other setup": ("1 published value is of another setup.",
+                    "{} published values are of another setup."),
+}
+
+
+def headline(wholes):
+    """A sentence or more for results or aggregates: N of M verdicts hold."""
+    judged = sum(len(verdicts(whole)) for whole in wholes)
+    said = [f"{judged - len(missed(wholes))} of {judged} verdicts hold."] \
+        if judged else ["There are no verdicts on this."]
+    words = [entry["verdict"] for whole in wholes
+             for entry in whole["published"] + whole["bounds"]]
+    for word, (one, several) in _UNJUDGED.items():
+        count = words.count(word)
+        if count:
+            said.append(one if count == 1 else several.format(count))
+    return " ".join(said)
+
+
+def missed(wholes):
+    """A line for each verdict that does not hold; where there are several
+    results, each line begins with the source and the queue."""
+    return [(f"{combination(whole)}: " if len(wholes) > 1 else "")
+            + f"{entry['name']} {entry['verdict']} ({_numbers(entry)})"
+            for whole in wholes for entry in verdicts(whole)
+            if entry["verdict"] in MISS]
+
+
+def _numbers(entry):
+    """What was measured, and what it is held against."""
+    if "op" in entry:
+        _, _, measured, limit = bound_cells(entry)
+        return f"{measured}; wanted {limit}"
+    value, measured = published_cells(entry)
+    return f"{measured}; published {value} {entry['unit']}"
+
+
+def text(wholes):
+    """headline() and missed() for a terminal."""
+    lines = missed(wholes)
+    return "\n".join([headline(wholes)]
+                     + ["These do not:"] * bool(lines)
+                     + [f"  {line}" for line in lines])

@@ -1,0 +1,543 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Tables of results.
+
+Every *_table function takes a result (results.analyse) or an aggregate over
+seeds (results.aggregate) and returns a Table, see rendering.py.
+"""
+
+from ..errors import TollwayError
+from ..results.fields import mean_of
+from ..results.published import reasons
+from .rendering import Table
+
+_NONE = "-"
+# How papers/cp05.json names the column that comparisons quote.
+_MEAN_UTILISATION = "mean core link utilisation"
+
+
+# --- cells ---------------------------------------------------------------
+
+def _number(value, digits=1):
+    """A number, or mean +- half the 95 % interval of an aggregated one."""
+    if isinstance(value, dict):
+        if value["mean"] is None:
+            return _NONE
+        text = f"{value['mean']:.{digits}f}"
+        if value["ci95"] is not None:
+            text += f" ± {value['ci95']:.{digits}f}"
+        return text
+    return _NONE if value is None else f"{value:.{digits}f}"
+
+
+def _percent(value, digits=1):
+    if isinstance(value, dict):
+        value = {key: None if value[key] is None else 100 * value[key]
+                 for key in ("mean", "ci95")}
+        return _number(value, digits)
+    return _NONE if value is None else f"{100 * value:.{digits}f}"
+
+
+def _count(value):
+    value = mean_of(value)
+    return _NONE if value is None else f"{value:.1f}".removesuffix(".0")
+
+
+def _drops(links, key="drops"):
+    return _count(sum(mean_of(link[key]) for link in links.values()))
+
+
+def _signed_percent(value):
+    return f"{100 * value:+.2f}"
+
+
+def _error(group):
+    half = group.get("error_ci95")
+    text = _signed_percent(group["error"])
+    return text if half is None else f"{text} ± {100 * half:.2f}"
+
+
+def _wtp(group):
+    return _NONE if group["wtp"] is None else f"{group['wtp']:g}"
+
+
+def _seeds_note(result):
+    seeds = result.get("seeds", ())
+    if len(seeds) < 2:
+        return []
+    return [f"mean ± half the 95 % confidence interval over "
+            f"{len(seeds)} seeds"]
+
+
+def combination(result):
+    """The congestion control and the AQM of a result, for a heading."""
+    parameters = result["parameters"]
+    return (f"{parameters.get('cc', _NONE)} + {parameters.get('aqm', _NONE)}"
+            + (" (paper)" if parameters.get("setup") == "paper" else ""))
+
+
+# --- tables --------------------------------------------------------------
+
+def classes_table(result):
+    """Each class's rate beside its weighted proportionally fair share."""
+    rows = []
+    for group in result["classes"]:
+        members = sum(flow["path"] == group["path"]
+                      and flow["wtp"] == group["wtp"]
+                      for flow in result["flows"])
+        rows.append([group["path"], _wtp(group), str(members),
+                     _number(group["rate_pps"]),
+                     _number(group["expected_pps"]), _error(group),
+                     _percent(group["spread"])])
+    return Table(
+        f"Rates by class: {combination(result)}",
+        ["path", "wtp [pkts/s]", "flows", "rate [pkts/s]", "fair [pkts/s]",
+         "error [%]", "spread [%]"], rows,
+        notes=["fair: weighted proportionally fair share; spread: "
+               "(max - min)/mean of the flows' rate/fair",
+               *_seeds_note(result)])
+
+
+def links_table(result):
+    """Utilisation, backlog, marks and drops of each link with a queue."""
+    rows = [[name, f"{link['capacity_bps'] / 1e6:g}",
+             _percent(link["utilization"], 2),
+             _number(link["queue_mean_pkts"]),
+             _number(link["queue_p99_pkts"]),
+             _count(link["marks"]), _count(link["drops"])]
+            for name, link in result["links"].items()]
+    return Table(
+        f"Links: {combination(result)}",
+        ["link", "rate [Mbit/s]", "utilisation [%]", "mean backlog [pkts]",
+         "99th percentile [pkts]", "marks", "drops"], rows,
+        notes=_seeds_note(result))
+
+
+def published_table(result):
+    """Published numbers beside ours; None if the paper has none for this."""
+    if not result["published"]:
+        return None
+    units = list(dict.fromkeys(entry["unit"] for entry in
+                               result["published"]))
+    rows = [[entry["name"], entry["verdict"], entry["paper"]]
+            + published_cells(entry)
+            + ([entry["unit"]] if len(units) > 1 else [])
+            for entry in result["published"]]
+    unit = f" [{units[0]}]" if len(units) == 1 else ""
+    return Table(f"Beside the published values: {combination(result)}",
+                 ["quantity", "verdict", "source", f"published{unit}",
+                  f"measured{unit}", *(["unit"] if len(units) > 1 else [])],
+                 rows, left=3,
+                 notes=other_setups(result) + reasons(result, "published"))
+
+
+def published_cells(entry):
+    """The published value of an entry, and the measured one."""
+    return [(_percent if entry["unit"] == "%" else _number)(entry[key])
+            for key in ("value", "measured")]
+
+
+def other_setups(result):
+    """What is not judged, and why: a sentence for each row of a paper."""
+    rows = {(entry["name"].partition(": ")[0], entry["paper"]):
+            entry["differences"] for entry in result["published"]
+            if entry["differences"]}
+    if not rows:
+        return []
+    return [f"{name}: no verdict, since {paper} holds for another setup; this "
+            f"run had {', '.join(differences)}"
+            for (name, paper), differences in rows.items()] + \
+        ([] if result["parameters"].get("setup") != "ours" else
+         ["--set setup=paper runs what the paper ran"])
+
+
+def bounds_table(result):
+    """The experiment's own bounds; None if it has none."""
+    if not result["bounds"]:
+        return None
+    return Table("Bounds", ["quantity", "verdict", "measured", "bound"],
+                 [bound_cells(bound) for bound in result["bounds"]], left=2,
+                 notes=reasons(result, "bounds"))
+
+
+def bound_cells(bound):
+    """Name, verdict, what was measured and what was wanted, of a bound."""
+    if bound["bound"] is not None:
+        limit = f"{bound['bound']:.4g}"
+    else:
+        limit = "that" if bound["verdict"] == "needs runs" else "never"
+    rival = f" of {bound['than']}" if "than" in bound else ""
+    return [bound["name"], bound["verdict"],
+            "-" if bound["verdict"] == "needs seeds"
+            else "never" if bound["measured"] is None
+            else f"{bound['measured']:.4g}", f"{bound['op']} {limit}{rival}"]
+
+
+def costliest_path(result):
+    """The path whose fair share per wtp is smallest: the most bottlenecks."""
+    return min(result["classes"], key=lambda group:
+               group["expected_pps"] / (group["wtp"] or 1.0))["path"]
+
+
+def path_share(result, path):
+    """A path's total rate over its weighted proportionally fair total."""
+    measured = fair = 0.0
+    for group in result["classes"]:
+        if group["path"] == path:
+            members = sum(flow["path"] == path and flow["wtp"] == group["wtp"]
+                          for flow in result["flows"])
+            measured += members * mean_of(group["rate_pps"])
+            fair += members * group["expected_pps"]
+    if not fair:
+        raise TollwayError(f"the result has no class on path {path}")
+    return measured / fair
+
+
+def comparison_table(results):
+    """Several pairs of congestion control and AQM of one experiment.
+
+    results: results or aggregates with the same links. The share column shows
+    how much of its fair rate the path with the most bottlenecks gets: far
+    below 100 % for loss-based TCP (CP05 4.3.2, Figure 4.3.5).
+    """
+    if not results:
+        raise TollwayError("there are no results to compare")
+    links = list(results[0]["links"])
+    path = costliest_path(results[0])
+    if any(list(result["links"]) != links
+           or result["experiment"] != results[0]["experiment"]
+           or path not in {group["path"] for group in result["classes"]}
+           for result in results):
+        raise TollwayError("only results of one experiment on the same links "
+                           "can stand in one table")
+    rows = []
+    for result in results:
+        mean = sum(mean_of(link["utilization"])
+                   for link in result["links"].values()) / len(links)
+        published = [entry for entry in result["published"]
+                     if entry["name"].endswith(_MEAN_UTILISATION)]
+        rows.append(
+            [combination(result)]
+            + [_percent(result["links"][name]["utilization"])
+               for name in links]
+            + [_percent(mean),
+               _percent(published[0]["value"]) if published else _NONE]
+            + [_number(result["links"][name]["queue_mean_pkts"])
+               for name in links]
+            + [_drops(result["links"]),
+               _signed_percent(max((group["error"] for group in
+                                    result["classes"]), key=abs)),
+               _percent(path_share(result, path))])
+    return Table(
+        "Congestion controls and AQMs compared",
+        ["source + link",
+         *(f"{name} [%]" for name in links), "mean [%]", "published [%]",
+         *(f"backlog {name} [pkts]" for name in links), "drops",
+         "worst class error [%]", f"path {path} of fair [%]"], rows,
+        notes=[f"{', '.join(links)}: utilisation; published: mean "
+               f"utilisation of the paper; path {path} of fair: its total "
+               f"rate over its weighted proportionally fair share"])
+
+
+def intervals_table(result):
+    """One row per interval of a schedule; None if there is no schedule."""
+    if "intervals" not in result:
+        return None
+    links = list(result["links"])
+    rows = []
+    for step in result["intervals"]:
+        worst = max(step["classes"], key=lambda group: abs(group["error"]))
+        rows.append(
+            [f"{step['start_s']:g}-{step['stop_s']:g}",
+             f"{step['factor']:g}"]
+            + [_percent(step["links"][name]["utilization_after_2s"])
+               for name in links]
+            + [_number(step["links"][name]["queue_mean_pkts"])
+               for name in links]
+            + [_drops(step["links"]), _drops(step["links"], "drops_after_2s"),
+               _signed_percent(worst["error"]), _seconds(step["max_convergence_s"]),
+               _seconds(_slowest(step["classes"])), f"{step['min_jain']:.4f}"])
+    return Table(
+        f"Intervals: {combination(result)}",
+        ["interval [s]", "load", *(f"{name} [%]" for name in links),
+         *(f"backlog {name} [pkts]" for name in links), "drops",
+         "drops after 2 s", "worst class error [%]", "converged [s]",
+         "near [s]", "least Jain"], rows,
+        notes=[f"{', '.join(links)}: utilisation from 2 s after the change "
+               f"or from the warm-up; converged: slowest class, until its "
+               f"rate over 1 s is within 10 % of its share; near: the same, "
+               f"over 2 s and 5 %; least Jain: Jain's index of the flows of "
+               f"the least equal class",
+               *_seeds_note(result)])
+
+
+# Figure 5.4.4 of CP05 shows these.
+_FIGURE_544 = {"path": "S3", "link": "R3"}
+
+
+def variants_table(results):
+    """Throughput of source 3, utilisation and backlog of link 3 (as CP05
+    Figure 5.4.4), a row per combination of Table 5.4.2.
+
+    results: results or aggregates of price-laws.
+    """
+    path, link = _FIGURE_544["path"], _FIGURE_544["link"]
+    rows = []
+    for result in results:
+        parameters = result["parameters"]
+        rate = sum(mean_of(flow["rate_pps"]) for flow in result["flows"]
+                   if flow["path"] == path)
+        rows.append([
+            str(parameters.get("simulations", _NONE)), combination(result),
+            f"{rate:.0f}", _percent(path_share(result, path)),
+            _signed_percent(max((group["error"] for group in
+                                 result["classes"]), key=abs)),
+            _percent(result["links"][link]["utilization"]),
+            _number(result["links"][link]["queue_mean_pkts"]),
+            _drops(result["links"])])
+    return Table(
+        "Combinations of CP05 Table 5.4.2",
+        ["simulation", "source + link", f"{path} [pkts/s]",
+         f"{path} of fair [%]", "worst class error [%]", f"{link} [%]",
+         f"backlog {link} [pkts]", "drops"], rows, left=2,
+        notes=_raw_note(results))
+
+
+def _raw_note(results):
+    """What marks that are taken for prices as they are cannot say."""
+    prices = [group["wtp"] / group["expected_pps"] for result in results
+              if result["parameters"]["estimator"] == "raw"
+              for group in result["classes"] if group["wtp"]]
+    if not prices:
+        return []
+    return ["raw marks and virtual queues say prices up to 1; the fair shares "
+            f"of these paths need up to {max(prices):.2f}"]
+
+
+def variants_tables(results):
+    """What a comparison shows: its variants, and what is judged between them.
+
+    results: results or aggregates of one experiment, from results.compare().
+    """
+    judged = _judged_table(results)
+    if "simulations" in results[0]["parameters"]:
+        return [variants_table(results)] + judged
+    if "cases" in results[0]:
+        return case_variants_tables(results) + [
+            table for result in results for table in
+            (published_table(result), bounds_table(result)) if table]
+    return [rivals_table(results)] + [
+        table for table in map(published_table, results) if table] + judged
+
+
+def _judged_table(results):
+    """[the bounds of all variants], or nothing."""
+    rows = [[result["parameters"]["variant"], *bound_cells(bound)]
+            for result in results for bound in result["bounds"]]
+    return [Table(
+        "Bounds", ["variant", "quantity", "verdict", "measured", "bound"],
+        rows, left=3, notes=list(dict.fromkeys(
+            reason for result in results
+            for reason in reasons(result, "bounds"))))] if rows else []
+
+
+def rivals_table(results):
+    """Links, recovery and pages of each variant (as CP05 Tables 5.6.1-5.6.3),
+    a row each. Arguments as for variants_tables()."""
+    links = list(results[0]["links"])
+    heads = ["variant", "source + link", *(f"{name} [%]" for name in links),
+             *(f"backlog {name} [pkts]" for name in links),
+             *(f"delay {name} [ms]" for name in links),
+             "fast retransmits", "timeouts"]
+    has_pages = all("pages" in result for result in results)
+    if has_pages:
+        heads += ["pages", "unfinished", "median [s]", "99th percentile [s]",
+                  "mean [s]", "throughput [kB/s]"]
+    rows = []
+    for result in results:
+        row = [result["parameters"]["variant"], combination(result)]
+        for key, show in (("utilization", _percent),
+                          ("queue_mean_pkts", _number),
+                          ("queue_mean_ms", _number)):
+            row += [show(result["links"][name][key]) for name in links]
+        recovery = result.get("recovery", {})
+        row += [_count(recovery.get(key)) for key in
+                ("fast_retransmits", "timeouts")]
+        if has_pages:
+            row += _page_cells(result["pages"][0])
+        rows.append(row)
+    return Table("Variants compared", heads, rows, left=2,
+                 notes=[f"{', '.join(links)}: utilisation; delay: mean backlog "
+                        "in times of the link", *_seeds_note(results[0])])
+
+
+def _page_cells(group):
+    return [_count(group["pages"]), _count(group["unfinished"]),
+            _number(group["median_s"], 3), _number(group["p99_s"], 3),
+            _number(group["mean_s"], 3), _number(group["throughput_kBps"])]
+
+
+def _seconds(value):
+    return "never" if value is None else f"{value:.2f}"
+
+
+def _slowest(groups):
+    times = [group["near_s"] for group in groups]
+    return None if None in times else max(times)
+
+
+def interval_classes_table(result):
+    """Each class's error in each interval; None if there is no schedule."""
+    if "intervals" not in result:
+        return None
+    steps = result["intervals"]
+    keys = list(dict.fromkeys(
+        (group["path"], group["wtp"]) for step in steps
+        for group in step["classes"]))
+    rows = []
+    for path, wtp in keys:
+        row = [path, _NONE if wtp is None else f"{wtp:g}"]
+        for step in steps:
+            group = [group for group in step["classes"]
+                     if (group["path"], group["wtp"]) == (path, wtp)]
+            row.append(_error(group[0]) if group else _NONE)
+        rows.append(row)
+    return Table(
+        f"Errors of the classes by interval: {combination(result)}",
+        ["path", "wtp [pkts/s]",
+         *(f"{step['start_s']:g}-{step['stop_s']:g} s [%]" for step in steps)],
+        rows, notes=["of the mean rate from 2 s after the change, against the "
+                     "weighted proportionally fair share"])
+
+
+def steady_state_table(result):
+    """Each link beside the model of CP05 5.5; None if it is not compared."""
+    if "steady_state" not in result:
+        return None
+    rows = []
+    for point in result["steady_state"]:
+        queue = mean_of(point["queue_pkts"])
+        rows.append([
+            point["link"], str(point["flows"]), f"{point['wtp_sum']:g}",
+            f"{point['capacity_pps']:g}", _percent(point["max_rate_error"], 2),
+            _percent(point["mark_probability"], 2),
+            _percent(point["expected_mark_probability"], 2),
+            _number(point["queue_pkts"]),
+            _number(point["expected_queue_pkts"]),
+            _signed_percent(queue / point["expected_queue_pkts"] - 1)])
+    return Table(
+        f"Steady state (CP05 Table 5.5.1): {combination(result)}",
+        ["link", "flows", "sum of w [pkts/s]", "c [pkts/s]",
+         "worst rate error [%]", "marked [%]", "model [%]", "backlog [pkts]",
+         "model [pkts]", "error [%]"], rows, notes=_seeds_note(result))
+
+
+def pages_table(result):
+    """Page times of the HTTP model; None if there are no pages."""
+    if "pages" not in result:
+        return None
+    rows = [[group["path"], *_page_cells(group)] for group in result["pages"]]
+    return Table(
+        f"Pages: {combination(result)}",
+        ["path", "pages", "unfinished", "median [s]", "99th percentile [s]", "mean [s]",
+         "throughput [kB/s]"], rows,
+        notes=["pages begun after the warm-up; percentiles count the time of "
+               "unfinished ones as at least that until the end (Kaplan-Meier); "
+               "throughput: mean size over mean time of finished ones",
+               *_seeds_note(result)])
+
+
+def recovery_table(result):
+    """Retransmissions and timeouts of all hosts; None if not counted."""
+    if "recovery" not in result:
+        return None
+    return Table(
+        f"Recovery: {combination(result)}",
+        ["counter", "number"],
+        [[name.replace("_", " "), _count(value)]
+         for name, value in result["recovery"].items()],
+        notes=["of all senders over the whole run"])
+
+
+# --- cases -----------------------------------------------------------------
+
+# More cases than that are shown by series and x, a table for each metric.
+_LONG = 30
+
+
+def _metric_cell(point, column):
+    show = _percent if column["title"].endswith("[%]") else _number
+    return show(point["metrics"][column["key"]], column["digits"])
+
+
+def _is_known(result, column):
+    return any(mean_of(point["metrics"][column["key"]]) is not None
+               for point in result["cases"])
+
+
+def cases_tables(result):
+    """Each case's metrics: a row each, or where there are very many, a table
+    for each metric."""
+    columns = [column for column in result["columns"]
+               if _is_known(result, column)]
+    if len(result["cases"]) > _LONG:
+        return [_series_table(result, column) for column in columns]
+    rows = [[point["name"], str(point["runs"]),
+             *(_metric_cell(point, column) for column in columns)]
+            for point in result["cases"]]
+    return [Table(f"Cases: {combination(result)}",
+                  ["case", "runs", *(column["title"] for column in columns)],
+                  rows, notes=_seeds_note(result))]
+
+
+def _series_table(result, column):
+    points = {(point["series"], point["x"]): point
+              for point in result["cases"]}
+    at = sorted({x for _, x in points})
+    rows = [[series, *(_metric_cell(points[series, x], column)
+                       if (series, x) in points else _NONE for x in at)]
+            for series in dict.fromkeys(series for series, _ in points)]
+    return Table(f"{column['title']}: {combination(result)}",
+                 ["series", *(f"{x:g}" for x in at)], rows,
+                 notes=_seeds_note(result))
+
+
+def case_variants_tables(results):
+    """Variants of an experiment of cases beside one another: one table where
+    there is one case, else one for each metric. A variant may leave cases
+    out."""
+    points = [{point["name"]: point for point in result["cases"]}
+              for result in results]
+    names = list(dict.fromkeys(
+        name for found in sorted(points, key=len, reverse=True)
+        for name in found))
+    columns = [column for column in results[0]["columns"]
+               if any(_is_known(result, column) for result in results)]
+    if len(names) == 1:
+        rows = [[combination(result),
+                 *(_metric_cell(found[names[0]], column)
+                   for column in columns)]
+                for result, found in zip(results, points)]
+        return [Table(f"Variants compared: {names[0]}",
+                      ["source + queue",
+                       *(column["title"] for column in columns)], rows,
+                      notes=_seeds_note(results[0]))]
+    return [Table(
+        column["title"], ["case", *map(combination, results)],
+        [[name, *(_metric_cell(found[name], column) if name in found else _NONE
+                  for found in points)] for name in names],
+        notes=_seeds_note(results[0])) for column in columns]
+
+
+def result_tables(result):
+    """All tables of one result or aggregate, those that apply."""
+    if "cases" in result:
+        tables = [*cases_tables(result), published_table(result),
+                  bounds_table(result)]
+        return [table for table in tables if table is not None]
+    # Users of pages are no greedy flows: they have no fair share to compare.
+    tables = [None if "pages" in result else classes_table(result),
+              links_table(result), steady_state_table(result),
+              pages_table(result), recovery_table(result),
+              published_table(result), bounds_table(result),
+              intervals_table(result), interval_classes_table(result)]
+    return [table for table in tables if table is not None]

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a run shows on the terminal, and writes for --json."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from .. import files
+from ..results import aggregate
+from ..results.verdicts import compare
+from . import rendering, summary, tables
+from .page import write_report
+
+
+def write_json(path, text):
+    """Write the file of --json: whole or not at all if it is a file, as it
+    comes if it is anything else, such as a pipe or /dev/null."""
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+    else:
+        files.write_text_atomic(path, text)
+
+
+def show_variants(done, out_dir, as_json=None):
+    """Print the comparison of all variants, write the report; returns the
+    list of their results or aggregates, the content of --json."""
+    settings = {}
+    for result in done:
+        key = json.dumps(result["parameters"], sort_keys=True)
+        settings.setdefault(key, []).append(result)
+    wholes = compare([
+        aggregate.aggregate(same) if len(same) > 1 else same[0]
+        for same in settings.values()])
+    _present(wholes, tables.variants_tables(wholes), out_dir, as_json)
+    return wholes
+
+
+def show(done, out_dir, as_json=None):
+    """Print the tables, write the report; returns the object of --json."""
+    whole = aggregate.aggregate(done) if len(done) > 1 else done[0]
+    _present(whole, tables.result_tables(whole), out_dir, as_json)
+    return whole
+
+
+def _present(wholes, shown, out_dir, as_json):
+    """Write the report and the object of --json, or print its tables; then how
+    many verdicts hold, and which do not."""
+    # First what lasts: the terminal may be gone.
+    page = write_report(out_dir)
+    text = json.dumps(wholes, indent=1) + "\n"
+    if as_json == "-":
+        sys.stdout.write(text)
+    elif as_json:
+        write_json(as_json, text)
+    if as_json != "-":
+        for table in shown:
+            print(rendering.render_text(table))
+            print()
+    if isinstance(wholes, dict):
+        wholes = [wholes]
+    print(f"report: {page}\n{summary.text(wholes)}",
+          file=sys.stderr if as_json == "-" else sys.stdout)

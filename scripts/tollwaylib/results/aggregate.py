@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0
+"""From the results of several seeds to means."""
+
+import math
+import statistics
+
+from scipy import stats
+
+from ..errors import TollwayError
+from .fields import look_up
+from .metrics.shares import longest_of, max_abs_error
+from .published import compare_published
+from .schema import SCHEMA, validate
+from .verdicts import OVER_SEEDS, judge, judge_rival, margin_of
+
+
+def _statistics(values):
+    """Mean, standard deviation and half the 95 % interval (Student's t).
+
+    With one value the last two are None. A None among the values makes
+    every entry None: what did not always happen has no mean.
+    """
+    count = len(values)
+    if None in values:
+        return {"mean": None, "sd": None, "ci95": None, "n": count}
+    mean = statistics.fmean(values)
+    if count < 2:
+        return {"mean": mean, "sd": None, "ci95": None, "n": count}
+    sd = statistics.stdev(values)
+    half = float(stats.t.ppf(0.975, count - 1)) * sd / math.sqrt(count)
+    return {"mean": mean, "sd": sd, "ci95": half, "n": count}
+
+
+def aggregate(results):
+    """One object for several seeds of one experiment.
+
+    results: one or more results with the same experiment, parameters (but for
+    a parameter named seed), links and flows, and different seeds.
+
+    Returns a dict shaped like a result, with `seeds` and `digests` (lists)
+    for `seed` and `digest`. Measured numbers become {mean, sd, ci95, n}: ci95
+    is half the 95 % confidence interval of the mean (Student's t), sd and
+    ci95 are None for one seed. A class's `error` is the mean rate's, and
+    `error_ci95` its half interval. A bound's `measured` is the worst seed's,
+    but for classes.max_abs_error_over_seeds, which is of the mean rates and
+    has no verdict in a single run.
+    """
+    _check_same(results)
+    first = results[0]
+    if "cases" in first:
+        return _aggregate_cases(results)
+    whole = {
+        "schema": SCHEMA,
+        "experiment": first["experiment"],
+        "parameters": {key: value for key, value in
+                       first["parameters"].items() if key != "seed"},
+        "seeds": [result["seed"] for result in results],
+        "links": _aggregate_links([result["links"] for result in results]),
+        "flows": [
+            {**{key: same[0][key] for key in ("id", "path", "cc", "wtp")},
+             **{key: _statistics([flow[key] for flow in same]) for key in
+                ("rate_pps", "goodput_bps", "retransmits", "rtt_mean_ms")}}
+            for same in zip(*(result["flows"] for result in results))],
+        "classes": _aggregate_classes(
+            [result["classes"] for result in results]),
+        "published": [],
+        "bounds": [],
+        "provenance": first["provenance"],
+        "digests": [result["digest"] for result in results],
+    }
+    if "intervals" in first:
+        whole["intervals"] = [
+            {**{key: same[0][key] for key in ("start_s", "stop_s", "factor")},
+             "links": _aggregate_links([step["links"] for step in same]),
+             "classes": groups,
+             "max_convergence_s": longest_of([step["max_convergence_s"]
+                                              for step in same]),
+             "max_abs_error": max(abs(group["error"]) for group in groups),
+             "min_jain": min(step["min_jain"] for step in same)}
+            for same in zip(*(result["intervals"] for result in results))
+            for groups in [_aggregate_classes([step["classes"]
+                                               for step in same])]]
+    for name, keys in (("steady_state", ("link", "flows", "wtp_sum",
+                                         "capacity_pps",
+                                         "expected_mark_probability",
+                                         "expected_queue_pkts")),
+                       ("pages", ("path",))):
+        if name in first:
+            whole[name] = [
+                {key: value if key in keys else
+                 _statistics([entry[key] for entry in same])
+                 for key, value in same[0].items()}
+                for same in zip(*(result[name] for result in results))]
+    if "recovery" in first:
+        whole["recovery"] = {
+            key: _statistics([result["recovery"][key] for result in results])
+            for key in first["recovery"]}
+    whole["published"] = compare_published(whole)
+    whole["bounds"] = [
+        _aggregate_bound(same, whole)
+        for same in zip(*(result["bounds"] for result in results))]
+    return whole
+
+
+def _aggregate_cases(results):
+    first = results[0]
+    whole = {
+        **{key: first[key] for key in ("schema", "experiment", "capacity_bps",
+                                       "columns", "x_title",
+                                       "provenance")},
+        "parameters": {key: value for key, value in
+                       first["parameters"].items() if key != "seed"},
+        "seeds": [result["seed"] for result in results],
+        "digests": [result["digest"] for result in results],
+        "cases": [
+            {**same[0], "metrics": {
+                key: _statistics([point["metrics"][key] for point in same])
+                for key in same[0]["metrics"]}}
+            for same in zip(*(result["cases"] for result in results))],
+        "published": [],
+        # The worst seed's: one that fails, if one does.
+        "bounds": [min(same, key=margin_of) for same in
+                   zip(*(result["bounds"] for result in results))],
+    }
+    whole["published"] = compare_published(whole)
+    return whole
+
+
+def _check_same(results):
+    if not results:
+        raise TollwayError("there are no results to put together")
+    for result in results:
+        validate(result)
+
+    def kind(result):
+        parameters = {key: value for key, value in
+                      result["parameters"].items() if key != "seed"}
+        if "cases" in result:
+            return (result["experiment"], parameters, result["capacity_bps"],
+                    [(point["name"], point["runs"])
+                     for point in result["cases"]])
+        return (result["experiment"], parameters,
+                {name: link["capacity_bps"]
+                 for name, link in result["links"].items()},
+                [(flow["id"], flow["path"], flow["cc"], flow["wtp"])
+                 for flow in result["flows"]],
+                [(bound["metric"], bound["op"],
+                  bound.get("than", bound["bound"]))
+                 for bound in result["bounds"]],
+                [(step["start_s"], step["stop_s"], step["factor"])
+                 for step in result.get("intervals", ())])
+
+    seeds = [result["seed"] for result in results]
+    if len(set(seeds)) < len(seeds):
+        raise TollwayError("two results have the same seed, and a repeat says "
+                           "nothing about spread")
+    if len({result["digest"] for result in results}) < len(results):
+        raise TollwayError("two seeds left the same trace, so the seed has no "
+                           "effect and the repeats no spread")
+    if any(kind(result) != kind(results[0]) for result in results[1:]):
+        raise TollwayError("results of different experiments or parameters "
+                           "have no common mean")
+
+
+def _aggregate_links(runs):
+    return {
+        name: {key: value if key == "capacity_bps" else
+               _statistics([links[name][key] for links in runs])
+               for key, value in link.items()}
+        for name, link in runs[0].items()}
+
+
+def _aggregate_classes(runs):
+    classes = []
+    for same in zip(*runs):
+        share = statistics.fmean(group["expected_pps"] for group in same)
+        rate = _statistics([group["rate_pps"] for group in same])
+        group = {
+            "path": same[0]["path"], "wtp": same[0]["wtp"],
+            "rate_pps": rate, "expected_pps": share,
+            "error": rate["mean"] / share - 1,
+            "error_ci95": rate["ci95"] and rate["ci95"] / share,
+            "spread": _statistics([group["spread"] for group in same]),
+        }
+        if "convergence_s" in same[0]:
+            for key in ("convergence_s", "near_s"):
+                group[key] = longest_of([group[key] for group in same])
+            group["jain"] = min(group["jain"] for group in same)
+        classes.append(group)
+    return classes
+
+
+def _aggregate_bound(same, whole):
+    if "than" in same[0]:
+        return judge_rival(same[0], look_up(whole, same[0]["metric"],
+                                            list(whole["links"])), None)
+    bound = {"name": same[0]["name"], "metric": same[0]["metric"],
+             "op": same[0]["op"], "value": same[0]["bound"]}
+    measured = [entry["measured"] for entry in same]
+    if bound["metric"] == OVER_SEEDS:
+        return judge(bound, max_abs_error(None, whole))
+    if None in measured:
+        return judge(bound, None)
+    worst = max if bound["op"] == "<=" else min
+    return judge(bound, worst(measured))

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0
+"""From one run's raw measurements to its result.
+
+Everything here is a pure function of raw.json (and of the published numbers
+in papers/), so results can be made again without running anything. Input that
+cannot be trusted (failed calibration, a flow that sent nothing, a counter
+that runs backwards, NaN) raises TollwayError; no number is made up.
+
+What is measured:
+
+- the window: from warmup_s to duration_s, cut to the life of the flow;
+- rate_pps: packets/s, bytes_acked in the window over mss over its seconds,
+  samples interpolated linearly; goodput_bps: the same bytes in bit/s;
+- expected_pps: the weighted proportionally fair rate of the flows active at
+  each moment, averaged over the same window; without wtp, every weight is 1;
+- utilization: bytes from warm-up to end over what the link could carry;
+- queue_mean_pkts, queue_p99_pkts: of the backlog samples in the window;
+- queue_mean_ms: the mean backlog in times of the link, of full packets;
+- marks, drops: between warm-up and end;
+- class: flows of one path and one wtp; its rate is their mean, spread is
+  (max - min)/mean of rate/expected, error is rate/expected - 1;
+- in an interval of a schedule, the first SETTLE_S seconds (or the warm-up,
+  if that is later) are left out of rates and of every *_after_2s;
+- jain: Jain's index of rate/expected over the flows of a class in an
+  interval, 1 if all get the same part of their share;
+- near_s: the first time after a change from which the class's mean rate over
+  the following 2 s is within 5 % of its new share; null if never;
+- pages: of the HTTP model, see metrics/applications.py;
+- convergence_s: the first time after a change from which the class's mean
+  rate over the following second is within 10 % of its new share; null if
+  that never happens.
+"""
+
+from ..errors import TollwayError
+from . import fields, metrics
+from .measurements import RunData, check_calibration, entry_of
+from .metrics.applications import pages_of
+from .metrics.queues import measure_link
+from .metrics.shares import (classes_of, intervals_of, measure_flows,
+                             steady_state_of)
+from .metrics.transfers import recovery_of
+from .published import compare_published
+from .schema import RAW_SCHEMA, SCHEMA, validate
+from .verdicts import judge, judge_case, measure_bound
+
+
+def analyse(raw):
+    """The result of one run, the object that `tollway run --json` writes.
+
+    raw: the content of raw.json. Returns a dict that passes validate().
+    Raises TollwayError if any of it cannot be trusted.
+    """
+    if isinstance(raw, dict) and "cases" in raw:
+        return _analyse_cases(raw)
+    run = RunData(raw)
+    flows, rates = measure_flows(run)
+    result = {
+        "schema": SCHEMA,
+        "experiment": entry_of(raw, "experiment", "raw"),
+        "parameters": run.parameters,
+        "seed": entry_of(raw, "seed", "raw"),
+        "links": {name: measure_link(run, queue)
+                  for name, queue in run.queues.items()},
+        "flows": flows,
+        "classes": classes_of(run.flows, rates, run.expected_pps()),
+        "published": [],
+        "bounds": [],
+        "provenance": entry_of(raw, "provenance", "raw"),
+        "digest": entry_of(raw, "trace_sha256", "raw"),
+    }
+    if raw.get("schedule"):
+        result["intervals"] = intervals_of(run)
+    if raw.get("steady_state"):
+        result["steady_state"] = steady_state_of(run, result)
+    if raw.get("network"):
+        result["recovery"] = recovery_of(raw["network"])
+    if any("pages" in flow for flow in raw["flows"]):
+        result["pages"] = pages_of(run)
+    result["published"] = compare_published(result)
+    result["bounds"] = [
+        judge(bound, measure_bound(bound, run, result))
+        for bound in raw.get("bounds") or []]
+    validate(result)
+    return result
+
+
+def _analyse_cases(raw):
+    """The result of a run of cases: they and their metrics stand in the place
+    of links, flows and classes."""
+    if raw.get("schema") != RAW_SCHEMA:
+        raise TollwayError(f"the raw result has schema {raw.get('schema')!r}, "
+                           f"not {RAW_SCHEMA}")
+    links = entry_of(raw, "links", "raw")
+    check_calibration(raw, links)
+    result = {
+        "schema": SCHEMA,
+        "experiment": entry_of(raw, "experiment", "raw"),
+        "parameters": entry_of(raw, "parameters", "raw"),
+        "seed": entry_of(raw, "seed", "raw"),
+        "capacity_bps": {name: link["capacity_bps"]
+                         for name, link in links.items()},
+        "columns": [{key: spec[key] for key in ("key", "title", "digits")}
+                    for spec in entry_of(raw, "metrics", "raw")],
+        "x_title": raw.get("x_title"),
+        "cases": metrics.measure(raw),
+        "published": [],
+        "bounds": [],
+        "provenance": entry_of(raw, "provenance", "raw"),
+        "digest": entry_of(raw, "trace_sha256", "raw"),
+    }
+    result["published"] = compare_published(result)
+    result["bounds"] = [judge_case(bound, result)
+                        for bound in raw.get("bounds") or []
+                        if fields.has_case(result, bound["case"]) and
+                        fields.has_case(result, bound.get("of_case",
+                                                          bound["case"]))]
+    validate(result)
+    return result

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Metrics of transfers and of what was sent again."""
+
+from ...errors import TollwayError
+from ..fields import mean_or_none
+from ..schema import RECOVERY
+
+
+def _transfers(data, words):
+    """[(completion s or None, optimum s)] of a role."""
+    found = [(data.completion_s(flow), flow["optimal_s"])
+             for flow in data.flows(words["role"])]
+    if not found:
+        raise TollwayError(f"{data.case['name']} has no {words['role']}")
+    return found
+
+
+def completion_ms(data, words):
+    value = mean_or_none(done for done, _ in _transfers(data, words))
+    return None if value is None else 1000 * value
+
+
+def optimal_ms(data, words):
+    return 1000 * mean_or_none(best for _, best in _transfers(data, words))
+
+
+def slowdown(data, words):
+    done, best = completion_ms(data, words), optimal_ms(data, words)
+    return None if done is None else done / best - 1
+
+
+def completion_units(data, words):
+    value = completion_ms(data, words)
+    return None if value is None else value / 10 / data.rtt_s
+
+
+def optimal_units(data, words):
+    return optimal_ms(data, words) / 10 / data.rtt_s
+
+
+def last_s(data, _words):
+    ends = [data.completion_s(flow) for flow in data.flows()]
+    return None if None in ends else max(
+        end + flow["start_s"] for end, flow in zip(ends, data.flows()))
+
+
+def last_units(data, words):
+    value = last_s(data, words)
+    return None if value is None else 100 * value / data.rtt_s
+
+
+def finished(data, words):
+    return sum(data.completion_s(flow) is not None
+               for flow in data.flows(words.get("role")))
+
+
+def retransmits(data, words):
+    return sum(flow["final"]["retransmits"]
+               for flow in data.flows(words.get("role")))
+
+
+def loss_part(data, words):
+    """Packets sent again, of all that were sent."""
+    flows = data.flows(words["role"])
+    sent = sum(flow["final"]["bytes_sent"] for flow in flows) / data.mss
+    return retransmits(data, words) / max(sent, 1)
+
+
+def goodput_sent(data, _words):
+    """PP94 9.3: 1 - retransmissions/packets."""
+    packets = sum(flow["packets"] for flow in data.flows())
+    return 1 - retransmits(data, {}) / packets
+
+
+def units_of(data, flow):
+    done = data.completion_s(flow)
+    return None if done is None else done / data.rtt_s * 100
+
+
+def retransmission_rate(data, words):
+    rates = []
+    for flow in data.flows(words["role"]):
+        units = units_of(data, flow)
+        rates.append(None if units is None else
+                     1000 * flow["final"]["retransmits"] / units)
+    return mean_or_none(rates)
+
+
+def recovery_of(network):
+    """Segments and timers of all hosts over the whole run; None if one host's
+    kernel does not say."""
+    return {key: None if any(counts.get(key) is None
+                             for counts in network.values())
+            else sum(counts[key] for counts in network.values())
+            for key in RECOVERY}

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the papers published, beside what was measured."""
+
+from ..experiments import published
+from . import fields
+from .fields import look_up, mean_of
+from .measurements import EPSILON
+from .verdicts import MISS
+
+# Instead of a verdict: the row is not about a run that was set like this one.
+OTHER_SETUP = "other setup"
+
+
+def compare_published(result):
+    """What the paper published for this run, beside what was measured.
+
+    result: a result or an aggregate, without need of its published part. The
+    list is empty when the paper says nothing about the pair of congestion
+    control and AQM, or the network is not the paper's. Where the sources and
+    queues were set in another way than the row says it holds for, the verdict
+    is "other setup", which is none, and `differences` says in what. Else it is
+    "agrees" (within the tolerance), "better" (beyond it in the good direction,
+    of what the paper is in favour of) or "differs".
+    """
+    pair = [result["parameters"].get("cc"), result["parameters"].get("aqm")]
+    found = [
+        (row, number, part["setup"]["capacity_bps"])
+        for part in published.parts(result["experiment"])
+        if _is_network(result, part["setup"])
+        for row in part["rows"] if pair in row["pairs"]
+        for number in row["numbers"]]
+    measured = []
+    for row, number, links in found:
+        if "cases" not in result:
+            value = look_up(result, number["metric"], links)
+            if value is None:
+                continue
+        elif fields.has_case(result, number["case"]):
+            value = mean_of(fields.metric_of(result, number["case"],
+                                             number["metric"]))
+        else:
+            continue
+        measured.append(_compare(row, number, value,
+                                 _differences(result, row["setup"])))
+    return measured
+
+
+def reasons(result, kind):
+    """Why verdicts of a result do not hold, where that was found out.
+
+    result: a result or an aggregate. kind: "published" or "bounds". Returns a
+    list of texts, each about entries that are "differs" or "fails".
+    """
+    pair = [result["parameters"].get("cc"), result["parameters"].get("aqm")]
+    missed = [entry["name"] for entry in result[kind]
+              if entry["verdict"] in MISS]
+    return [reason["why"] for reason in published.reasons()
+            if reason["experiment"] == result["experiment"]
+            and pair in reason["pairs"]
+            and any(reason["about"] in name for name in missed)]
+
+
+def _is_network(result, setup):
+    """Did the run have the links, flows and schedule that the paper's had?"""
+    capacity = result.get("capacity_bps") or {
+        name: link["capacity_bps"] for name, link in result["links"].items()}
+    edges = [step["start_s"] for step in result.get("intervals", ())]
+    if edges:
+        edges.append(result["intervals"][-1]["stop_s"])
+    return (all(capacity.get(name) == value
+                for name, value in setup["capacity_bps"].items())
+            and setup.get("flows") in (None, len(result.get("flows", ())))
+            and setup.get("edges_s", edges) == edges
+            and all(result["parameters"].get(name) == value
+                    for name, value in setup.get("parameters", {}).items()))
+
+
+def _differences(result, setup):
+    """In what a run's settings differ from those that a row holds for."""
+    there = result["parameters"]
+    return [f"{name} {_plain(there.get(name))} instead of {_plain(value)}"
+            for name, value in setup.items() if there.get(name) != value]
+
+
+def _plain(value):
+    if isinstance(value, list):
+        return "/".join(map(_plain, value))
+    return "unset" if value is None else f"{value:g}" \
+        if isinstance(value, (int, float)) else str(value)
+
+
+def _compare(row, number, measured, differences):
+    if differences:
+        verdict = OTHER_SETUP
+    elif measured is None:
+        verdict = "differs"
+    else:
+        above = measured - number["value"]
+        if number["better"] == "lower":
+            above = -above
+        if abs(above) <= number["tolerance"] + EPSILON:
+            verdict = "agrees"
+        else:
+            # A rival that does better than published is a difference, too.
+            verdict = "better" if above > 0 and not row.get("rival") \
+                else "differs"
+    return {"name": f"{row['name']}: {number['name']}",
+            "value": number["value"], "unit": number.get("unit", "%"),
+            "paper": row["paper"], "measured": measured, "verdict": verdict,
+            "differences": differences}

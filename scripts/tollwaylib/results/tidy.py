@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One tidy table of all results below a directory, for other programs."""
+
+import csv
+import io
+import os
+import sys
+from pathlib import Path
+
+from ..errors import TollwayError
+from ..files import load_json, result_directories, write_text_atomic
+from .schema import validate
+
+FORMATS = ("csv", "parquet")
+# One row for each number that was measured.
+COLUMNS = ("experiment", "run", "cc", "aqm", "seed", "kind", "name", "path",
+           "wtp", "series", "x", "metric", "value")
+# Of a result: the kind of its rows, the fields that name an entry, and those
+# that describe it. All others are measured.
+_LISTS = {"flows": ("flow", "id", ("path", "cc", "wtp")),
+          "classes": ("class", "path", ("path", "wtp"))}
+
+
+def rows(result, run):
+    """Rows of one result as a list of dicts, each with some of COLUMNS.
+
+    result: as in result.json. run: the name of its directory. Flows, classes,
+    links and cases have one row for each measured number; a number that is
+    None was not measured, and has no row. Units are in the names of metrics.
+    """
+    whose = {"experiment": result["experiment"], "run": run,
+             "cc": result["parameters"].get("cc"),
+             "aqm": result["parameters"].get("aqm"), "seed": result["seed"]}
+    found = []
+
+    def add(numbers, **words):
+        found.extend({**whose, **words, "metric": metric, "value": value}
+                     for metric, value in numbers.items() if value is not None)
+
+    for name, link in result.get("links", {}).items():
+        add(link, kind="link", name=name)
+    for field, (kind, key, words) in _LISTS.items():
+        for entry in result.get(field, ()):
+            add({metric: value for metric, value in entry.items()
+                 if metric not in (key, *words)},
+                kind=kind, name=str(entry[key]),
+                **{word: entry[word] for word in words})
+    for case in result.get("cases", ()):
+        add(case["metrics"], kind="case", name=case["name"],
+            series=case["series"], x=case["x"])
+    return found
+
+
+def table(directory):
+    """Rows of all results below a directory, in the order of their paths.
+
+    Raises TollwayError if there is none, or if one of them is damaged.
+    """
+    directory = Path(directory)
+    if not directory.is_dir():
+        raise TollwayError(f"{directory} is not a directory with results")
+    found = []
+    for place in result_directories(directory):
+        path = place / "result.json"
+        result = load_json(path)
+        try:
+            validate(result)
+        except TollwayError as error:
+            raise TollwayError(f"{path}: {error}") from error
+        found += rows(result, str(place.relative_to(directory)))
+    if not found:
+        raise TollwayError(f"{directory} holds no results: no result.json was "
+                           "found below it")
+    return found
+
+
+def write(directory, form, out=None):
+    """Write the table of a directory as csv or parquet.
+
+    out: the path of a file, which appears whole or not at all; None is the
+    standard output, for csv only.
+    """
+    found = table(directory)
+    if form == "parquet":
+        _write_parquet(found, out)
+        return
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(found)
+    if out is None:
+        sys.stdout.write(text.getvalue())
+    else:
+        write_text_atomic(out, text.getvalue())
+
+
+def _write_parquet(found, out):
+    if out is None:
+        raise TollwayError("parquet is a binary format: name a file with --out")
+    out = Path(out)
+    new = out.with_name(out.name + ".new")
+    try:
+        # Slow to import, and only needed here.
+        import pandas
+        pandas.DataFrame(found, columns=COLUMNS).to_parquet(new, index=False)
+        os.replace(new, out)
+    except ImportError as error:
+        raise TollwayError(
+            "--format parquet needs the Python packages pandas and pyarrow or "
+            "fastparquet; --format csv needs none of them") from error
+    except OSError as error:
+        raise TollwayError(f"cannot write {out}: {error.strerror}") from error
+    finally:
+        new.unlink(missing_ok=True)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Bounds, and whether they hold."""
+
+import math
+
+from ..errors import TollwayError
+from . import fields
+from .fields import look_up, mean_of
+from .measurements import entry_of, number_of
+from .metrics.queues import (max_pc3_error, max_queue_mean, max_utilization,
+                             min_utilization, total_drops,
+                             total_drops_whole_run)
+from .metrics.shares import (aimd_max_abs_error, drops_after_2s, max_abs_error,
+                             max_convergence_s, max_interval_error,
+                             max_queue_error, max_rate_error, max_spread,
+                             max_steady_queue_error, min_utilization_after_2s,
+                             path_share)
+
+HOLD, MISS = ("holds", "agrees", "better"), ("fails", "differs")
+
+
+def judge_case(bound, result):
+    limit = fields.limit_of(bound, result, mean_of)
+    measured = fields.metric_of(result, bound["case"], bound["metric"])
+    if limit is None:
+        # What another case never reached is no match for what was reached.
+        limit = 0.0 if measured is None else measured
+    verdict = judge({**bound, "value": limit}, measured)
+    return {**verdict, "name": f"{bound['case']}: {bound['name']}"}
+
+
+# What an experiment may set bounds on. Each takes the run and its result and
+# returns a number, or None for "never happened", which fails every bound.
+# Utilisation and queue bounds look at bottleneck links only.
+METRICS = {
+    # largest |error| of a class, relative
+    "classes.max_abs_error": max_abs_error,
+    # largest (max - min)/mean within a class
+    "classes.max_spread": max_spread,
+    # smallest utilisation, 0 to 1
+    "links.min_utilization": min_utilization,
+    # greatest utilisation, 0 to 1
+    "links.max_utilization": max_utilization,
+    # largest mean backlog, packets
+    "links.max_queue_mean_pkts": max_queue_mean,
+    # largest |error| of a mean backlog against b0 + p/gamma, relative
+    "links.max_queue_error": max_queue_error,
+    # the same against what the law PC3 comes to with the link's utilisation
+    "links.max_pc3_error": max_pc3_error,
+    # rate of path III over its fair one, of the double bottleneck
+    "classes.share_of_III": path_share("III"),
+    # packets dropped on all links after the warm-up
+    "links.total_drops": total_drops,
+    # packets dropped on all links, warm-up included
+    "links.total_drops_whole_run": total_drops_whole_run,
+    # smallest utilisation from 2 s after each change, 0 to 1
+    "intervals.min_utilization_after_2s": min_utilization_after_2s,
+    # packets dropped later than 2 s after a change
+    "intervals.drops_after_2s": drops_after_2s,
+    # largest |error| of a class from 2 s after each change, relative
+    "intervals.max_abs_error": max_interval_error,
+    # longest convergence_s, the start of the run included, s
+    "intervals.max_convergence_s": max_convergence_s,
+    # largest |error| of a class against w (1 - m)/m, relative; m from its
+    # flows' delivered_ce/delivered, or if those are zero from its links'
+    # marks/packets; None when nothing was marked
+    "aimd.max_abs_error": aimd_max_abs_error,
+    # largest |error| of a class, of links compared with the steady state
+    "steady_state.max_rate_error": max_rate_error,
+    # largest |error| of a mean backlog against the steady state, relative
+    "steady_state.max_queue_error": max_steady_queue_error,
+}
+
+# Judged by aggregate() alone, on the class means over all seeds.
+OVER_SEEDS = "classes.max_abs_error_over_seeds"
+
+
+def _is_metric(value):
+    """The name of a metric, or of a field of one interval or link."""
+    return value in (OVER_SEEDS, *METRICS) or (
+        isinstance(value, str) and value.startswith(("intervals.", "links.")))
+
+
+def measure_bound(bound, run, result):
+    metric = entry_of(bound, "metric", "bounds")
+    if "than" in bound:
+        return look_up(result, metric, run.bottlenecks)
+    if metric == OVER_SEEDS:
+        return OVER_SEEDS
+    if metric in METRICS:
+        return METRICS[metric](run, result)
+    if _is_metric(metric):
+        return look_up(result, metric, run.bottlenecks)
+    raise TollwayError(f"there is no metric {metric!r}; there are fields of "
+                       f"an interval or a link and {', '.join(METRICS)}")
+
+
+def judge(bound, measured):
+    if "than" in bound:
+        return judge_rival(bound, measured, None)
+    value = number_of(bound, "value", "bounds")
+    name, op = (entry_of(bound, key, "bounds") for key in ("name", "op"))
+    if measured is OVER_SEEDS:
+        return {"name": name, "metric": OVER_SEEDS,
+                "measured": None, "op": op, "bound": value,
+                "verdict": "needs seeds"}
+    if op not in ("<=", ">="):
+        raise TollwayError(f"a bound's op is <= or >=, not {op!r}")
+    holds = measured is not None and (
+        measured <= value if op == "<=" else measured >= value)
+    return {"name": name, "metric": bound["metric"],
+            "measured": measured, "op": op, "bound": value,
+            "verdict": "holds" if holds else "fails"}
+
+
+def judge_rival(bound, measured, rival):
+    """A bound against what a rival measured; rival: its result, or None."""
+    entry = {**{key: entry_of(bound, key, "bounds") for key in
+                ("name", "metric")}, "measured": measured,
+             **{key: entry_of(bound, key, "bounds") for key in ("op", "than")},
+             "bound": None, "verdict": "needs runs"}
+    if rival is None:
+        return entry
+    value = look_up(rival, bound["metric"], list(rival["links"]))
+    # What a rival never reached is no match for what was reached.
+    entry["bound"] = value
+    if None in (measured, value):
+        holds = measured is not None
+    else:
+        holds = measured <= value if bound["op"] == "<=" else measured >= value
+    entry["verdict"] = "holds" if holds else "fails"
+    return entry
+
+
+def compare(wholes):
+    """The same results or aggregates, judged against one another.
+
+    Bounds with `than` are against the variant of that name, of the same
+    experiment and the same seeds; where that is not among wholes, their
+    verdict stays "needs runs".
+    """
+    def key(whole, name):
+        return (whole["experiment"], name,
+                tuple(whole.get("seeds") or [whole["seed"]]))
+
+    there = {key(whole, whole["parameters"].get("variant")): whole
+             for whole in wholes}
+    return [{**whole, "bounds": [
+        judge_rival(bound, bound["measured"],
+                    there.get(key(whole, bound["than"])))
+        if "than" in bound else bound for bound in whole["bounds"]]}
+        for whole in wholes]
+
+
+def verdicts(result):
+    """The entries of a result or aggregate that are judged: a published value
+    of another setup is not, nor what needs other seeds or runs."""
+    return [entry for entry in result["published"] + result["bounds"]
+            if entry["verdict"] in HOLD + MISS]
+
+
+def all_hold(result):
+    """True if no verdict of a result or aggregate is "fails" or "differs"."""
+    return all(entry["verdict"] in HOLD for entry in verdicts(result))
+
+
+def margin_of(bound):
+    """How far a bound is from failing; failing ones are below 0."""
+    if bound["measured"] is None:
+        return -math.inf
+    over = bound["measured"] - bound["bound"]
+    return over if bound["op"] == ">=" else -over

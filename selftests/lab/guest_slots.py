@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-2.0
+"""pp where ACKs are not as far apart as the segments that they acknowledge.
+
+The way back, or the receiver, does to ACKs what the paths of the Internet do:
+
+    slot N [spaced]	they leave in slots of N us, as those of Wi-Fi, of cable
+			modems and of network cards; all at once, or as far apart
+			as a link of 1 Gb/s has them
+    gro N		the receiver's GRO waits N us for more to merge
+    delayed		the receiver delays ACKs
+    thinned		cake's filter leaves one ACK of eight
+
+Round-trip times are those of the path alone: on top of them comes what waits.
+"""
+
+import json
+import time
+from collections import namedtuple
+from pathlib import Path
+
+import guest_base
+from guest_base import note
+from guest_pp import FAIR, counters, fair_path, pp_info
+from tcp_bench import PACKET, info, pump
+
+SETPOINT = 10
+QUEUES = {"fq_codel": FAIR, "fq_rr": "fq_rr limit 20000"}
+ACK_BYTES = 66
+Cell = namedtuple("Cell", "queue flows rate_mbit rtt_ms acks")
+Found = namedtuple("Found", "used shares queue_pkts delays_us drops full_s state")
+
+
+def bunch(path, acks, rate_mbit, rtt_ms):
+    """Let a path do to ACKs what `acks` says; us that one may wait for that."""
+    how, *words = acks.split()
+    delay = f"delay {rtt_ms}ms limit 1000000"
+    if how == "slot":
+        wait_us = int(words[0])
+        if wait_us:
+            path.r2.run(f"tc qdisc replace dev left root netem {delay} "
+                        f"slot {wait_us}us {wait_us}us")
+        if "spaced" in words:
+            path.r1.run("tc qdisc add dev left root netem rate 1gbit "
+                        "limit 100000")
+        return wait_us
+    if how == "gro":
+        path.r2.run("ethtool -K right tso off")
+        path.d.run("ethtool -K left gro on")
+        path.d.run(["ip", "netns", "exec", "d", "sh", "-c",
+                    f"echo {int(words[0]) * 1000} > "
+                    "/sys/class/net/left/gro_flush_timeout; echo 1 > "
+                    "/sys/class/net/left/napi_defer_hard_irqs"])
+        return int(words[0])
+    if how == "thinned":
+        # The delay is at r1 then: cake has the device at r2 for itself.
+        path.r1.run(f"tc qdisc add dev left root netem {delay}")
+        path.r2.run("tc qdisc replace dev left root cake bandwidth "
+                    f"{int(rate_mbit * 1e6 * ACK_BYTES / PACKET / 8)}bit "
+                    "ack-filter-aggressive flows raw")
+        return 8 * PACKET * 8 / rate_mbit
+    return 0
+
+
+def slotted_path(cell):
+    """(path, us that an ACK waits at most)."""
+    path = fair_path(SETPOINT, aqm=QUEUES[cell.queue],
+                     rate_bps=cell.rate_mbit * 10**6, rtt_ms=cell.rtt_ms,
+                     quickack=cell.acks != "delayed")
+    for space in (path.s, path.d):
+        # Twice the pipe, and not more in all than TCP has memory for.
+        most = max(2 * 10**6, cell.rate_mbit * cell.rtt_ms * 250)
+        space.sysctl("net.ipv4.tcp_wmem", f"4096 {most // 2} {most}")
+        space.sysctl("net.ipv4.tcp_rmem", f"4096 {most} {2 * most}")
+    return path, bunch(path, cell.acks, cell.rate_mbit, cell.rtt_ms)
+
+
+def used_after(seen, rate_bps, part=0.9, span=4):
+    """s after which so much of the link is used, of [(s, bytes sent)]."""
+    for (since, was), (when, now) in zip(seen, seen[span:]):
+        if (now - was) * 8 >= part * rate_bps * (when - since):
+            return since
+    return None
+
+
+def measure(cell, warm_s=2.5, seconds=1.5, step_s=0.02):
+    """A Found of flows that begin 10 ms apart."""
+    path, wait_us = slotted_path(cell)
+    rate_bps = cell.rate_mbit * 10**6
+    flows, seen = [], []
+    began = time.monotonic()
+
+    def look(until_s):
+        queues = []
+        while (now := time.monotonic() - began) < until_s:
+            stats = path.stats()
+            seen.append((now, stats.bytes))
+            queues.append(stats.qlen)
+            pump(flows, step_s)
+        return sum(queues) / max(len(queues), 1)
+
+    for _ in range(cell.flows):
+        flows.append(path.connect("pp"))
+        pump(flows, 0.01)
+    look(warm_s)
+    before = [info(one).bytes_acked for one in flows]
+    was, since = path.stats(), time.monotonic()
+    queue = look(warm_s + seconds)
+    took, now = time.monotonic() - since, path.stats()
+    share = rate_bps / cell.flows * 1448 / PACKET
+    pps = [pp_info(one) for one in flows]
+    found = Found(
+        (now.bytes - was.bytes) * 8 / took / rate_bps,
+        [(info(one).bytes_acked - old) * 8 / took / share
+         for one, old in zip(flows, before)],
+        queue / cell.flows, [one.delay_us for one in pps],
+        now.drops - was.drops, used_after(seen, rate_bps),
+        [one.state for one in pps])
+    slot_pkts = wait_us * cell.rate_mbit / 8 / PACKET / cell.flows
+    bad = verdict(cell, found, slot_pkts, wait_us)
+    note(f"{cell.queue} {cell.flows} flows {cell.rate_mbit} Mb/s {cell.rtt_ms} ms "
+         f"{cell.acks}: {100 * found.used:.1f} % used, shares "
+         f"{min(found.shares):.3f} to {max(found.shares):.3f}, queue "
+         f"{found.queue_pkts:.1f} of {SETPOINT}+{slot_pkts:.1f}, R "
+         f"{min(found.delays_us)} to {max(found.delays_us)}, {found.drops} "
+         f"dropped, 90 % after {found.full_s}, state {found.state}, "
+         f"{counters(path.s)} {'BAD: ' + ' '.join(bad) if bad else 'ok'}")
+    guest_base.cleanup()
+    return bad
+
+
+def verdict(cell, found, slot_pkts, wait_us):
+    """What of a cell is not as it should be."""
+    delay_us = cell.rtt_ms * 1000
+    # A packet takes its time on the link; what is merged waits for its slot.
+    own_us = PACKET * 8 / cell.rate_mbit
+    if cell.acks.startswith(("gro", "thinned")):
+        own_us += wait_us
+    return [name for name, wrong in (
+        ("used", found.used < 0.97),
+        ("shares", max(abs(one - found.used) for one in found.shares) > 0.05),
+        ("queue", found.queue_pkts > SETPOINT + slot_pkts + 0.5),
+        ("R", any(not -50 <= one - delay_us <=
+                  max(0.05 * delay_us, 1000) + own_us
+                  for one in found.delays_us))) if wrong]
+
+
+def cells(queues=("fq_rr", "fq_codel"), flows=(2, 8), rates=(10, 100),
+          rtts=(5, 40, 150), acks=()):
+    """A grid."""
+    return [Cell(queue, count, rate, rtt, how) for queue in queues
+            for count in flows for rate in rates for rtt in rtts for how in acks]
+
+
+def hold(todo, **words):
+    """All of them are as they should be."""
+    bad = {cell: found for cell in todo if (found := measure(cell, **words))}
+    Path("bad.json").write_text(json.dumps([[*cell, found] for cell, found in
+                                            bad.items()]))
+    assert not bad, f"{len(bad)} of {len(todo)}: {bad}"
+
+
+SLOTS = ("slot 0", "slot 50", "slot 300", "slot 1000", "slot 4000",
+         "slot 10000", "slot 300 spaced", "slot 1000 spaced",
+         "slot 4000 spaced")
+MERGED = ("gro 0", "gro 300", "gro 1000", "gro 2000", "delayed", "thinned")
+
+
+def check_slots():
+    """ACKs in slots: the link is used, and the queue is at the setpoint."""
+    hold(cells(("fq_rr",), (2,), (100,), (40,), SLOTS))
+
+
+def check_merged():
+    """ACKs that stand for more than a segment: the same."""
+    # With "gro 300" pairs are merged by turns, and some 36 packets wait, not 11: only
+    # the long form asks for it.
+    hold(cells(("fq_rr",), (2,), (100,), (40,),
+               [how for how in MERGED if how != "gro 300"]))
+
+
+def check_join():
+    """A third flow has nine tenths of its share for 0.2 s, soon after it begins."""
+    for acks, limit_s in (("slot 0", 0.6), ("slot 1000", 2), ("slot 4000", 2)):
+        path, _ = slotted_path(Cell("fq_rr", 3, 100, 40, acks))
+        flows = [path.connect("pp") for _ in range(2)]
+        pump(flows, 3)
+        flows.append(path.connect("pp"))
+        began, seen = time.monotonic(), []
+        while (now := time.monotonic() - began) < 3:
+            seen.append((now, info(flows[-1]).bytes_acked * PACKET // 1448))
+            pump(flows, 0.02)
+        after_s = used_after(seen, 10**8 / 3, 0.9, 10)
+        note(f"{acks}: nine tenths of the share from {after_s} s on")
+        guest_base.cleanup()
+        assert after_s is not None and after_s <= limit_s, acks
+
+
+def check_many_slots():
+    """All queues, numbers of flows, rates and round-trip times."""
+    hold(cells(acks=SLOTS + MERGED), warm_s=8, seconds=5)
+
+
+if __name__ == "__main__":
+    guest_base.main(globals())

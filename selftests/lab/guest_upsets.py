@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What may happen to a queue in use, with the defaults: a link a thousand times
+slower or faster, one that is not served at all, another price law, another time of
+day. The flows live through it, and the queue is what it was before.
+"""
+
+import time
+
+import guest_base
+from guest_any_rate import PACKET, PORT, SETTLED_S, Link, expect, settled
+from guest_base import note
+from guest_leaf import PRIO
+from rtnl import DELAY, REM_PC1, REM_PC2, REM_PC3, SBRM, VQM
+from tcp_bench import class_of
+
+RTT_MS, FLOWS = 20, 4
+
+
+def busy(mbit, seconds, **words):
+    """A link with four flows."""
+    link = Link(round(mbit * 10**6), RTT_MS, FLOWS, seconds, **words)
+    for number in range(FLOWS):
+        link.add(start=f"{0.1 * number / FLOWS:.4f}")
+    return link
+
+
+def told(what, cell):
+    """Keep what was measured."""
+    note(f"{what}: utilisation {cell.utilisation:.3f}, delay {cell.mean_ms:.2f} "
+         f"ms, p99 {cell.p99_ms:.2f} ms, drops {cell.late_drops}, worst share "
+         f"{cell.worst:.3f} off")
+
+
+def slow_for(link, rate_bps, begin_s, end_s):
+    """Run the flows, with a link that is so slow for some time."""
+    whole_bps = link.rate_bps
+
+    def slow():
+        link.change(rate_bps)
+        return end_s, lambda: link.change(whole_bps)
+    link.go(begin_s, slow)
+
+
+def check_thousandth():
+    """100 Mb/s, then 0.1 Mb/s, then 100 Mb/s: within 15 s all is as it was."""
+    link = busy(100, 35)
+    slow_for(link, 10**5, 5, 10)
+    shares_s, full_s = settled(link, 10, range(FLOWS), link.rate_bps)
+    slow = link.between(6, 10)
+    served = (slow[-1].bytes - slow[0].bytes) * 8 / (slow[-1].time - slow[0].time)
+    note(f"a thousandth of the rate: {served / 1e5:.3f} of it used; then shares "
+         f"after {shares_s:.1f} s, full after {full_s:.1f} s")
+    after = link.cell(25, 35)
+    told("15 s later", after)
+    # Of some 33 packets, one more or less.
+    assert 0.95 < served / 1e5 < 1.05, served
+    expect([after])
+
+
+def check_not_served():
+    """Datagrams that come first take more than the link for half a minute: 25 s
+    later all is as it was."""
+    link = busy(10, 70, shape=PRIO, leaf="2:2")
+    link.path.sink("sbrm", PORT + 1)
+    link.add(port=PORT + 1, proto="udp", rate=15 * 10**6, size=PACKET - 42,
+             overhead=42, start=5, stop=34)
+    link.go()
+    slow = link.between(6, 34)
+    assert slow[-1].bytes - slow[0].bytes <= 2 * PACKET
+    shares_s, full_s = settled(link, 36, range(FLOWS), link.rate_bps)
+    after = link.cell(60, 70, flows=range(FLOWS))
+    told(f"shares after {shares_s:.1f} s, full after {full_s:.1f} s; 25 s later",
+         after)
+    expect([after])
+
+
+RATE = {REM_PC1, REM_PC3, VQM}
+
+
+def check_laws():
+    """From each law to each other one: what is in the queue stays there, and a law
+    that has a price of its own goes on from that of the one before."""
+    laws = (DELAY, SBRM, REM_PC1, REM_PC2, REM_PC3, VQM)
+    order = [law for number, first in enumerate(laws)
+             for second in laws[number + 1:] for law in (first, second)] + [DELAY]
+    at_s, each_s = 3, 0.7
+    link = busy(10, len(order) * each_s + 25)
+    path, last, seen = link.path, None, []
+
+    def step():
+        nonlocal last
+        law = order.pop(0)
+        words = {"rate": link.rate_bps // 8} if law in RATE else {}
+        with path.r1:
+            before = path.rtnl.stats("right")
+            path.rtnl.change("right", parent=class_of("1:1"), law=law, **words)
+            after = path.rtnl.stats("right")
+        seen.append((last, law))
+        assert after.law == law and after.limit == before.limit
+        # One may leave in between.
+        assert 0 <= before.qlen - after.qlen <= 1, (before.qlen, after.qlen)
+        assert after.drops == before.drops
+        if law in (DELAY, REM_PC1, REM_PC3) and last not in (None, VQM):
+            assert abs(after.x.price - before.x.price) <= 0.01 * max(
+                before.x.price, 2**20), (last, law, before.x, after.x)
+        last = law
+        return (at_s + each_s * len(seen), step) if order else None
+
+    link.go(at_s, step)
+    pairs = {(first, second) for first in laws for second in laws
+             if first != second}
+    assert not order and not pairs.difference(seen), pairs.difference(seen)
+    end = link.cell(link.seconds - 10, link.seconds)
+    told("the law delay again", end)
+    expect([end])
+
+
+def check_time_of_day():
+    """The clock on the wall is set: nothing here looks at it."""
+    link = busy(10, 16)
+    was = time.clock_gettime(time.CLOCK_REALTIME), time.monotonic()
+    steps = [3600, -7200, 10**8, -2 * 10**8, 0.5, -0.5]
+
+    def step():
+        time.clock_settime(time.CLOCK_REALTIME, time.clock_gettime(
+            time.CLOCK_REALTIME) + steps.pop(0))
+        return (12 - len(steps), step) if steps else None
+
+    try:
+        link.go(5, step)
+    finally:
+        time.clock_settime(time.CLOCK_REALTIME,
+                           was[0] + time.monotonic() - was[1])
+    cell = link.cell(SETTLED_S, 16)
+    told("while the clock is set", cell)
+    expect([cell])
+
+
+if __name__ == "__main__":
+    guest_base.main(globals())

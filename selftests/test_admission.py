@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: GPL-2.0
+"""tollway-admit without sockets: its law, its samples, its command line.
+
+The law is run in a model of AACC section 4, Figure 4: two sources, their gates, and
+one network queue. The unit of time is the transmission time of a packet there.
+"""
+
+import os
+import pathlib
+import random
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+ADMIT = HERE.parent / "tools/tollway-admit"
+sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE.parent / "tools")]
+
+from admit import htb, law, wire  # noqa: E402
+from tollwaylib.errors import TollwayError  # noqa: E402
+
+# A unit of time in ns; any would do.
+UNIT = 1_000_000
+
+
+# --- the law -------------------------------------------------------------------
+
+def made(**words):
+    return law.Law(**{"low_ns": 2, "high_ns": 4, "up": 0.125, "down": 0.25,
+                      "beta": 0.5, **words})
+
+
+@pytest.mark.parametrize("change, delays, excess", [
+    # Mean of an interval less the smallest delay of all.
+    ("excess", [[10, 10], [11, 13]], 2),
+    ("interval", [[10, 20], [20, 30]], 10),
+    # Disjoint pairs: 3 - 1 and 12 - 8, not 8 - 3.
+    ("pair", [[1, 3, 8, 12]], 3),
+    ("pair", [[5, 1, 7, 7]], -2),
+])
+def test_what_is_compared(change, delays, excess):
+    one = made(change=change)
+    for interval in delays:
+        for delay in interval:
+            one.sample(delay, 0)
+        one.step()
+    assert one.changed_ns == excess
+
+
+@pytest.mark.parametrize("delay, beta", [
+    (1.9, 0.625), (2, 0.5), (3, 0.5), (4, 0.5), (4.1, 0.25)])
+def test_beta_moves_outside_of_the_thresholds(delay, beta):
+    one = made()
+    one.sample(0, 0)
+    one.step()
+    one.beta = 0.5
+    one.sample(delay, 0)
+    assert one.step() == beta
+
+
+def test_beta_stays_within_0_and_1_and_without_samples():
+    one = made(beta=0.95)
+    one.sample(0, 0)
+    assert one.step() == 1.0
+    assert one.step() == 1.0
+    one.beta = 0.1
+    one.sample(100, 0)
+    assert one.step() == 0.0
+
+
+def test_a_window_forgets_what_is_old():
+    smallest = law.WindowMinimum(100)
+    assert smallest.add(5, 0) == 5
+    assert smallest.add(9, 49) == 5
+    # Another half: the first one is still known.
+    assert smallest.add(9, 60) == 5
+    # 5 is older than a window.
+    assert smallest.add(9, 110) == 9
+    # Nothing for several windows.
+    assert smallest.add(20, 1000) == 20
+
+
+def test_a_drift_of_clocks_moves_nothing():
+    """50 ppm, and a clock that is an hour ahead: beta rises all the same."""
+    one = made(low_ns=2 * UNIT, high_ns=2 * UNIT, up=0.005, beta=0.0)
+    hour_ns = 3600 * 10**9
+    for now_ns in range(0, 120 * 10**9, 10**8):
+        one.sample(hour_ns + now_ns * 50 // 10**6, now_ns)
+        one.step()
+    assert one.beta == 1.0 and one.delay_ns < UNIT
+
+
+def test_admission_never_stops():
+    assert law.spaced_share(0.0, 100) == 0.01
+    assert law.spaced_share(0.5, 100) == 0.5
+    bucket = law.Bucket(100)
+    assert bucket.share(0.5, 0) == 0.01
+    # The paper's example: from 0.5 to 0.55, a tenth more than was sent.
+    assert bucket.share(0.55, 50) == pytest.approx(0.55)
+    assert bucket.share(0.6, 1000) == 1.0
+    # A free network: who sent little may begin at once.
+    assert bucket.share(1.0, 3) == 1.0
+
+
+# --- the law in the paper's model ----------------------------------------------
+
+def simulate(offered, seed, change="excess", controlled=True, units=60_000,
+             quota=100, every=10, low=2, high=2, limit=10, warmup=20_000):
+    """(goodput, loss) of Figure 4 with Poisson sources of `offered` / 2 each.
+
+    In steps of a quota interval: what enters the queue of the network within one
+    is known at its beginning, since the gates move only at its end.
+    """
+    source = random.Random(seed)
+    laws = [law.Law(low * UNIT, high * UNIT, 0.005, 0.05, change,
+                    window_ns=10_000 * UNIT,
+                    beta=0.0 if controlled else 1.0) for _ in range(2)]
+    comes, waiting, gate_free = [0.0, 0.0], [[], []], [0.0, 0.0]
+    network_free, good, all_of_them = 0.0, 0, 0
+    for begin in range(0, units, quota):
+        entering = []
+        for index, one in enumerate(laws):
+            while comes[index] < begin + quota:
+                waiting[index].append(comes[index])
+                comes[index] += source.expovariate(offered / 2)
+            gap = min(1 / one.beta, quota) if one.beta else quota
+            taken = 0
+            for arrival in waiting[index]:
+                at = max(arrival, gate_free[index])
+                if at >= begin + quota:
+                    break
+                gate_free[index] = at + (gap if controlled else 0)
+                entering.append((at, index, False))
+                taken += 1
+            del waiting[index][:taken]
+            if controlled:
+                # The two borders do not sample in step.
+                entering += [(begin + every * step + 3.7 * index, index, True)
+                             for step in range(quota // every)]
+        for at, index, is_sample in sorted(entering):
+            network_free = max(network_free, at) + 1
+            delay = network_free - at
+            if is_sample:
+                laws[index].sample(round(delay * UNIT), round(at * UNIT))
+            elif at >= warmup:
+                all_of_them += 1
+                good += delay <= limit
+        for one in laws if controlled else ():
+            one.step()
+    return good / (units - warmup), 1 - good / max(1, all_of_them)
+
+
+def mean_goodput(offered, **words):
+    found = [simulate(offered, seed, **words)[0] for seed in range(1, 11)]
+    return sum(found) / len(found)
+
+
+def test_goodput_is_level_above_the_rate_of_the_link():
+    """AACC Figure 12: about 0.75 where uncontrolled traffic breaks down."""
+    plateau = [mean_goodput(offered) for offered in (1.0, 1.2, 1.6, 2.0)]
+    assert all(0.70 <= good <= 0.80 for good in plateau), plateau
+    assert max(plateau) - min(plateau) <= 0.05, plateau
+    assert mean_goodput(1.0, controlled=False) <= 0.25
+    assert mean_goodput(1.2, controlled=False) <= 0.05
+    assert mean_goodput(0.6) == pytest.approx(0.6, abs=0.02)
+
+
+def test_the_literal_reading_of_the_change_collapses():
+    """Pairs of samples, as section 3 has them, accept a queue that grows."""
+    assert mean_goodput(1.2, change="pair") <= 0.4
+    assert mean_goodput(1.2, change="interval") >= 0.6
+
+
+# --- samples -------------------------------------------------------------------
+
+KEY = b"0123456789abcdef"
+
+
+def pair():
+    return wire.Association(KEY), wire.Association(KEY)
+
+
+def exchange(one, other, rounds=3):
+    """Both send to each other; the last sample that other believed."""
+    last = None
+    for _ in range(rounds):
+        last = other.take(one.make(1)) or last
+        one.take(other.make(1))
+    return last
+
+
+def test_both_believe_each_other_after_three_samples():
+    one, other = pair()
+    assert exchange(one, other)
+    assert (one.peer, other.peer) == (other.session, one.session)
+    sample = other.take(one.make(77, [(1, -5), (2, 9)]))
+    assert (sample.stamp_ns, sample.reports) == (77, [(1, -5), (2, 9)])
+    assert not sample.is_new
+
+
+def test_no_more_than_eight_reports_and_a_length():
+    one, other = pair()
+    exchange(one, other)
+    data = one.make(1, [(number, number) for number in range(1, 12)], 986)
+    assert len(data) == 986
+    assert other.take(data).reports == [(number, number)
+                                        for number in range(4, 12)]
+
+
+def test_replay_reflection_and_forgery_are_refused():
+    one, other = pair()
+    exchange(one, other)
+    data = one.make(1)
+    assert other.take(data)
+    for _ in range(3):
+        assert other.take(data) is None
+    assert other.refused["replay"] == 3
+    assert one.take(one.make(1)) is None and one.refused["own"] == 1
+    data = bytearray(one.make(1))
+    for index in range(wire.SIZE):
+        data[index] ^= 0x80
+        assert other.take(bytes(data)) is None
+        data[index] ^= 0x80
+    assert other.take(bytes(data))
+    stranger = wire.Association(b"another key of 16")
+    assert other.take(stranger.make(1)) is None
+    for length in (0, 3, wire.SIZE - 1):
+        assert other.take(bytes(data)[:length]) is None
+
+
+def test_a_peer_that_begins_again_is_believed_and_its_old_samples_are_not():
+    one, other = pair()
+    recorded = []
+    for _ in range(6):
+        recorded.append(one.make(1))
+        other.take(recorded[-1])
+        one.take(other.make(1))
+    again = wire.Association(KEY)
+    exchange(again, other)
+    assert other.peer == again.session
+    for data in recorded:
+        assert other.take(data) is None
+    assert other.peer == again.session
+    # While somebody replays, a third start is believed as well.
+    third = wire.Association(KEY)
+    for data in recorded[:4]:
+        other.take(data)
+        exchange(third, other, 1)
+    assert other.peer == third.session
+
+
+def test_random_bytes_are_no_sample():
+    one, _ = pair()
+    source = random.Random(1)
+    for _ in range(2000):
+        assert one.take(source.randbytes(source.randrange(300))) is None
+
+
+def test_a_key_has_a_length():
+    with pytest.raises(ValueError):
+        wire.Association(b"short")
+
+
+# --- the class -----------------------------------------------------------------
+
+def test_class_ids_are_those_of_tc():
+    assert htb.class_id("1:10") == 0x10010
+    for word in ("1", "1:", ":1", "0:1", "1:0", "g:1", "1:10000", "1:2:3"):
+        with pytest.raises(TollwayError, match="as tc does"):
+            htb.class_id(word)
+
+
+# --- the command line ----------------------------------------------------------
+
+def said(*words):
+    """(status, standard error) of tollway-admit."""
+    done = subprocess.run([str(ADMIT), *map(str, words)], text=True,
+                          capture_output=True, check=False)
+    return done.returncode, done.stderr
+
+
+def test_a_key_is_made_once_and_for_nobody_else(tmp_path):
+    key = tmp_path / "key"
+    assert said("key", key) == (0, "")
+    assert key.stat().st_mode & 0o777 == 0o600
+    assert len(key.read_text().strip()) == 64
+    status, text = said("key", key)
+    assert status == 2 and "File exists" in text
+
+
+RUN = ["run", "--peer", "127.0.0.1", "--device", "lo", "--class", "1:10",
+       "--rate", "8mbit"]
+
+
+@pytest.mark.parametrize("words, sentence", [
+    (["--class", "10"], "no class"),
+    (["--rate", "8"], "no rate"),
+    (["--rate", "0mbit"], "8bit to 1000gbit"),
+    (["--interval", "1s", "--quota", "100ms"], "--interval must not"),
+    (["--quota", "0ms"], "more than 0"),
+    (["--low", "3ms", "--high", "2ms"], "--low must not be above --high"),
+    (["--lost", "50ms"], "--lost must not"),
+    (["--up", "0"], "from 1e-06 to 1"),
+    (["--down", "nan"], "from 1e-06 to 1"),
+    (["--safe", "0"], "from 0.001 to 1"),
+    (["--sample-class", "1:10"], "must not wait"),
+    (["--key", "/nonexistent"], "No such file"),
+    (["--peer", "no.such.host.invalid"], "no.such.host.invalid"),
+    (["--socket", "/nonexistent/socket"], "No such file"),
+])
+def test_what_is_wrong_is_one_sentence(words, sentence, tmp_path):
+    key = tmp_path / "key"
+    said("key", key)
+    status, text = said(*RUN, "--key", key, "--socket", tmp_path / "socket",
+                        *words)
+    assert status == 2 and sentence in text.splitlines()[-1], text
+    assert "Traceback" not in text
+    assert not (tmp_path / "socket").exists()
+
+
+def test_a_key_that_others_can_read_is_refused(tmp_path):
+    key = tmp_path / "key"
+    key.write_text("0" * 64)
+    os.chmod(key, 0o644)
+    status, text = said(*RUN, "--key", key, "--socket", tmp_path / "socket")
+    assert status == 2 and "chmod 600" in text
+
+
+def test_a_state_that_nobody_tells(tmp_path):
+    status, text = said("status", "--socket", tmp_path / "none")
+    assert status == 2 and "no tollway-admit answers" in text

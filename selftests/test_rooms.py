@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The rooms of the harness: which package imports which, and how long files
+are."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[1]
+LIBRARY = TOP / "scripts/tollwaylib"
+# Files of Python and of C are shorter than that, in lines.
+LONGEST = {".py": 600, ".c": 1000, ".h": 1000}
+# But for this one, which is still to be split.
+TOO_LONG = {"tools/traffic_send.c"}
+# What a room imports of the others. Data flows one way: papers and components
+# -> experiments -> runs -> places -> guest, and raw measurements -> results ->
+# report.
+MAY = {
+    "guest": {"errors"},
+    "theory": {"errors"},
+    "components": {"errors"},
+    "results": {"errors", "files", "theory", "experiments"},
+    "experiments": {"errors", "files", "theory", "components"},
+    "papers": {"errors", "theory", "experiments"},
+    "report": {"errors", "files", "results"},
+}
+
+
+def module_of(path):
+    """The dotted name of a file of the library, "" for its __init__.py."""
+    words = path.relative_to(LIBRARY).with_suffix("").parts
+    return ".".join(words[:-1] if words[-1] == "__init__" else words)
+
+
+FILES = {module_of(path): path for path in LIBRARY.rglob("*.py")}
+
+
+def imports_of(module):
+    """Modules of the library that a module imports, wherever in its text."""
+    path, found = FILES[module], set()
+    here = module.split(".") if module else []
+    if path.name != "__init__.py":
+        here = here[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            assert not any(alias.name.startswith("tollwaylib")
+                           for alias in node.names), f"{path}: be relative"
+        if not isinstance(node, ast.ImportFrom) or not node.level:
+            continue
+        base = here[:len(here) - node.level + 1]
+        base = ".".join(base + (node.module.split(".") if node.module else []))
+        for alias in node.names:
+            inner = f"{base}.{alias.name}" if base else alias.name
+            found.add(inner if inner in FILES else base)
+    assert found <= set(FILES), found - set(FILES)
+    # The package itself has the version and a path, and imports nothing.
+    return found - {module, ""}
+
+
+def room_of(module):
+    return module.partition(".")[0]
+
+
+@pytest.mark.parametrize("room", MAY)
+def test_a_room_imports_only_what_it_may(room):
+    wrong = [f"{module} imports {other}" for module in FILES
+             if room_of(module) == room for other in sorted(imports_of(module))
+             if room_of(other) not in MAY[room] | {room}]
+    assert not wrong
+    assert any(room_of(module) == room for module in FILES)
+
+
+def test_the_package_itself_imports_nothing():
+    """Not even lab and qemu have more than the guest's room beside it."""
+    assert not imports_of("")
+
+
+def circle(arrows):
+    """Some circle of a graph {node: its successors}, as a list, or None."""
+    done, way = set(), []
+
+    def visit(node):
+        if node in way:
+            return way[way.index(node):] + [node]
+        if node not in done:
+            way.append(node)
+            for after in sorted(arrows[node]):
+                found = visit(after)
+                if found:
+                    return found
+            way.pop()
+            done.add(node)
+        return None
+
+    return next(filter(None, map(visit, sorted(arrows))), None)
+
+
+def test_no_circle_of_modules():
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert not circle({module: imports_of(module) for module in FILES})
+
+
+def test_no_circle_of_rooms():
+    arrows = {}
+    for module in FILES:
+        arrows.setdefault(room_of(module), set()).update(
+            room_of(other) for other in imports_of(module)
+            if room_of(other) != room_of(module))
+    assert not circle(arrows)
+
+
+def test_files_are_short():
+    folders = [*TOP.glob("tcp_*"), *TOP.glob("sch_*"), TOP / "include",
+               TOP / "scripts", TOP / "tools"]
+    long = set()
+    for path in (path for folder in folders for path in folder.rglob("*")):
+        most = LONGEST.get(path.suffix)
+        if most and not path.name.endswith(".mod.c"):
+            if len(path.read_text().splitlines()) > most:
+                long.add(str(path.relative_to(TOP)))
+    assert long == TOO_LONG

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0
+"""tollway table: all numbers of a directory, from synthetic results."""
+
+import csv
+import io
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
+
+import synthetic  # noqa: E402
+from tollwaylib import cli, files  # noqa: E402
+from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.results import analysis, tidy  # noqa: E402
+
+CASES = [{"name": "burst, 3", "x": 3.0, "series": None, "runs": 1,
+          "metrics": {"peak": 17.0, "late_s": None}},
+         {"name": "burst, 4", "x": 4.0, "series": 'a "b"', "runs": 1,
+          "metrics": {"peak": 18.5, "late_s": 0.25}}]
+
+
+def of_cases(result):
+    """A result of cases, of the same run otherwise."""
+    return {**{name: value for name, value in result.items()
+               if name not in ("links", "flows", "classes")}, "cases": CASES,
+            "columns": [{"key": "peak", "title": "peak", "digits": 1}],
+            "x_title": None, "capacity_bps": {}}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A directory with two results of flows and one of cases."""
+    top = tmp_path_factory.mktemp("results")
+    made = [analysis.analyse(synthetic.steady(seed=seed)) for seed in (1, 2)]
+    for place, result in (("a/seed-1", made[0]), ("a/seed-2", made[1]),
+                          ("b", of_cases(made[0]))):
+        (top / place).mkdir(parents=True)
+        files.write_json_atomic(top / place / "result.json", result)
+    return top, made
+
+
+def read(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_every_measured_number_has_one_row(site, capsys):
+    top, made = site
+    assert cli.main(["table", str(top)]) == 0
+    rows = read(capsys.readouterr().out)
+    assert list(rows[0]) == list(tidy.COLUMNS)
+    keys = [tuple(row[name] for name in ("run", "kind", "name", "path", "wtp",
+                                         "metric")) for row in rows]
+    assert len(set(keys)) == len(keys)
+    for seed, result in enumerate(made, start=1):
+        mine = [row for row in rows if row["run"] == f"a/seed-{seed}"]
+        assert {row["seed"] for row in mine} == {str(seed)}
+        rates = {int(row["name"]): float(row["value"]) for row in mine
+                 if (row["kind"], row["metric"]) == ("flow", "rate_pps")}
+        assert rates == {flow["id"]: flow["rate_pps"]
+                         for flow in result["flows"]}
+        assert {row["name"]: float(row["value"]) for row in mine
+                if row["metric"] == "queue_mean_ms"} == {
+                    name: link["queue_mean_ms"]
+                    for name, link in result["links"].items()}
+        assert {(row["path"], float(row["wtp"])): float(row["value"])
+                for row in mine if row["metric"] == "spread"} == {
+                    (entry["path"], entry["wtp"]): entry["spread"]
+                    for entry in result["classes"]}
+    assert [(row["name"], row["series"], row["x"], row["metric"], row["value"])
+            for row in rows if row["run"] == "b"] == [
+                ("burst, 3", "", "3.0", "peak", "17.0"),
+                ("burst, 4", 'a "b"', "4.0", "peak", "18.5"),
+                ("burst, 4", 'a "b"', "4.0", "late_s", "0.25")]
+
+
+def test_a_file_is_written_whole(site, tmp_path, capsys):
+    top, _ = site
+    assert cli.main(["table", str(top), "--out", str(tmp_path / "t.csv")]) == 0
+    assert capsys.readouterr().out == ""
+    assert cli.main(["table", str(top)]) == 0
+    assert capsys.readouterr().out == (tmp_path / "t.csv").read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_parquet_where_pandas_can_write_it(site, tmp_path):
+    top, _ = site
+    out = tmp_path / "t.parquet"
+    try:
+        import pandas
+        pandas.DataFrame({"a": [1]}).to_parquet(tmp_path / "try")
+    except ImportError:
+        with pytest.raises(TollwayError, match="pyarrow.*--format csv"):
+            tidy.write(top, "parquet", out)
+        assert not list(tmp_path.iterdir())
+        return
+    tidy.write(top, "parquet", out)
+    assert len(pandas.read_parquet(out)) == len(tidy.table(top))
+
+
+def test_parquet_needs_a_file(site):
+    with pytest.raises(TollwayError, match="--out"):
+        tidy.write(site[0], "parquet")
+
+
+@pytest.mark.parametrize("make, sentence", [
+    (lambda top: None, "is not a directory"),
+    (lambda top: top.mkdir(), "holds no results"),
+    (lambda top: (top.mkdir(), (top / "result.json").write_text("{")),
+     "not valid JSON"),
+    (lambda top: (top.mkdir(), (top / "result.json").write_text("{}")),
+     "result.json: the result's object has no"),
+    (lambda top: (top.mkdir(), (top / "raw.json").write_text("{}")),
+     "cannot read .*result.json"),
+])
+def test_what_is_no_result_is_reported(make, sentence, tmp_path):
+    make(tmp_path / "top")
+    with pytest.raises(TollwayError, match=sentence):
+        tidy.table(tmp_path / "top")
+
+
+def test_a_reader_that_leaves_is_no_traceback(site):
+    """As `tollway table DIR | head -1` does."""
+    command = [sys.executable, str(HERE.parent / "scripts/tollway"), "table",
+               str(site[0])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert "Traceback" not in process.stderr.read()

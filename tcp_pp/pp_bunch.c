@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ACKs that come in bursts
+ *
+ * Network cards, Wi-Fi and cable modems hold ACKs back and release them together;
+ * receivers merge segments, routers drop ACKs that a later one repeats. The
+ * distance of two ACKs then tells nothing of the bottleneck: within a burst it is
+ * that of the last link, between bursts that of its slots. pp_train_bunch() sees
+ * that.
+ *
+ * What can be trusted is what arrives, from the end of one burst to that of
+ * another: the last ACK of a burst waited for less than a service time. Marks at
+ * such ends, a round trip or more apart, give the mean service time
+ *
+ *	s = (time between marks) / (segments delivered between them)
+ *
+ * which is that of the bottleneck if packets of ours waited there all the time,
+ * and otherwise no less than it. Whether they waited is seen from the least
+ * round-trip time, again that of the last ACK of a burst: n_hat = (rtt - R) / s_hat.
+ *
+ *	n_hat > 2 in all of the round trip	s_hat takes s as a sample
+ *	otherwise				s_hat is the less of both
+ *	n_hat <= 2				the rate is 5/2 of 1 / s_hat, or
+ *						3/2 once packets have waited
+ *
+ * So the rate grows as long as more arrives when more is sent, and s_hat never
+ * promises more than has arrived. R is raised only where nothing else is left: when
+ * twice the setpoint and more seemed to wait for 64 round trips and no more was
+ * sent than arrived.
+ */
+
+#include "pp.h"
+
+/* A slot is no longer than that, or than R. */
+#define PP_SLOT_MAX_US		20000
+
+/* Round trips of far too long a queue: it is none. */
+#define PP_BUNCH_LONGER		64
+
+/**
+ * pp_bunch_begin() - ACKs have begun to come in bursts
+ * @sk: socket
+ * @ca: connection
+ *
+ * What pairs told is nothing. The most that arrived is, until there are marks.
+ */
+void pp_bunch_begin(const struct sock *sk, struct pp *ca)
+{
+	u64 seen = pp_path_seen(ca);
+
+	if (seen)
+		ca->estimate.service = clamp_t(u64, pp_invert(seen),
+					       PP_SERVICE_MIN, PP_SERVICE_MAX);
+	ca->mean_rate = min_t(u64, ca->mean_rate, seen);
+	/* Until one is seen. */
+	ca->slot = min_t(u32, ca->delay_us >> (PP_SLOT_SHIFT + 4), U16_MAX);
+	ca->fresh = 1;
+	ca->odd = 0;
+	ca->shared = 0;
+	ca->delayed = 0;
+	pp_count(sock_net(sk), PP_COUNT_BUNCHED);
+}
+
+/* Is this the first ACK of a burst? What came before it is then whole. */
+static bool pp_bunch_is_first(struct pp *ca, u32 gap_us)
+{
+	u32 gap = min(gap_us, max_t(u32, ca->delay_us, PP_SLOT_MAX_US)) >>
+		  PP_SLOT_SHIFT;
+
+	if (gap >= ca->slot / 2) {
+		ca->slot = max_t(u32, ca->slot, min_t(u32, gap, U16_MAX));
+		return true;
+	}
+	/* Slots have become shorter, if a mark is overdue. */
+	ca->slot -= DIV_ROUND_UP(ca->slot, 64);
+	return false;
+}
+
+/**
+ * pp_bunch_ack() - take an ACK whose time is true
+ * @sk: socket
+ * @ca: connection
+ * @rs: rate sample of the stack; something was delivered
+ *
+ * Return: mean service time, ns in Q10, if a round trip is over; or 0.
+ */
+u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
+		 const struct rate_sample *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct pp_train *train = &ca->train;
+	u32 gap_us = ((u32)tp->tcp_clock_cache - train->last_ns) / NSEC_PER_USEC;
+	u32 segs, took_us;
+	bool known = train->open;
+
+	train->open = 1;
+	train->segs = 0;
+	train->stamp_us = tp->first_tx_mstamp;
+	train->last_ns = tp->tcp_clock_cache;
+	if (!known || (!ca->fresh &&
+		       before(rs->prior_delivered, ca->round_start)) ||
+	    !pp_bunch_is_first(ca, gap_us))
+		return 0;
+
+	segs = tp->delivered - rs->acked_sacked - ca->round_start;
+	took_us = (u32)tp->tcp_mstamp - gap_us - ca->round_us;
+	if (!segs || (s32)segs < 0 || (s32)took_us <= 0)
+		return 0;
+	ca->round_start += segs;
+	ca->round_us += took_us;
+	/* The first mark: what is before it began within a burst. */
+	if (ca->fresh) {
+		ca->fresh = 0;
+		return 0;
+	}
+	return div_u64((u64)min(took_us, PP_RTT_MAX_US) * NSEC_PER_USEC <<
+		       PP_SERVICE_SHIFT, segs);
+}
+
+/* Packets that waited at the least, since the mark before. */
+static u32 pp_bunch_least(const struct pp *ca)
+{
+	return pp_law_wait(ca->low_us, ca->delay_us, ca->estimate.service);
+}
+
+/**
+ * pp_bunch_sample() - take the mean service time of a round trip
+ * @ca: connection
+ * @sample: ns in Q10
+ */
+void pp_bunch_sample(struct pp *ca, u64 sample)
+{
+	if (pp_bunch_least(ca) > PP_QUEUE_LOW)
+		pp_estimate_sample(&ca->estimate, &ca->net->gains, sample);
+	else if (sample < ca->estimate.service)
+		ca->estimate.service = max(sample, PP_SERVICE_MIN);
+}
+
+/* Is more sent than arrives? Then what waits is ours. */
+static bool pp_bunch_is_pushing(const struct sock *sk, const struct pp *ca)
+{
+	u64 rate = pp_invert(ca->estimate.service);
+
+	rate = (rate * tcp_sk(sk)->mss_cache) >> PP_RATE_SHIFT;
+	return READ_ONCE(sk->sk_pacing_rate) > rate;
+}
+
+/**
+ * pp_bunch_round() - a round trip is over
+ * @sk: socket
+ * @ca: connection
+ */
+void pp_bunch_round(const struct sock *sk, struct pp *ca)
+{
+	u32 least = pp_bunch_least(ca);
+
+	ca->slot -= DIV_ROUND_UP(ca->slot, 8);
+	if (least > PP_QUEUE_LOW)
+		ca->settled = 1;
+	if (least / 2 <= ca->setpoint || pp_bunch_is_pushing(sk, ca)) {
+		ca->odd = 0;
+	} else if (++ca->odd >= PP_BUNCH_LONGER) {
+		ca->odd = 0;
+		pp_path_lengthen(sk, ca);
+	}
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Random numbers for the gaps between packets, and for what is rounded: one
+ * generator for each processor, so that nothing is locked.
+ */
+
+#include <linux/cache.h>
+#include <linux/percpu.h>
+#include <linux/random.h>
+
+#include "sbrm.h"
+#include "tollway_random.h"
+
+static DEFINE_PER_CPU(u64, sbrm_random);
+
+/**
+ * sbrm_random_u16() - draw a random number
+ *
+ * Return: 16 bits: the upper half of what the generator makes, which is random
+ *	down to the last of them.
+ */
+u16 sbrm_random_u16(void)
+{
+	u16 value = tollway_random_u32(&get_cpu_var(sbrm_random)) >> 16;
+
+	put_cpu_var(sbrm_random);
+	return value;
+}
+
+/* Seed the generators, before anything draws. */
+void __init sbrm_random_init(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		per_cpu(sbrm_random, cpu) = get_random_u64();
+}

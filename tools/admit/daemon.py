@@ -1,0 +1,428 @@
+# SPDX-License-Identifier: GPL-2.0
+"""tollway-admit run: hold the gate of one path, and tell what it does."""
+
+import collections
+import contextlib
+import errno
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+
+from tollwaylib.errors import TollwayError
+
+from . import htb, law, wire
+
+RUN = "/run/tollway-admit"
+SO_TIMESTAMPNS = 35
+CHECK_NS = 1_000_000_000
+# A realtime clock that is slewed does not move so much between two samples.
+STEP_NS = 10_000_000
+# Of IPv4 and UDP: --sample-bytes counts them.
+HEADER_BYTES = 28
+# Of samples that wait in the socket: more than any path needs in a moment.
+BATCH = 256
+STATES = {
+    "waiting": "no sample of the peer was believed yet",
+    "controlled": "beta follows the delay of the samples",
+    "lost": "the peer answers no more",
+    "no-class": "the class is gone: traffic is not shaped here",
+}
+
+
+def log(text):
+    """A line for the journal, which gives it the time."""
+    print(text, file=sys.stderr, flush=True)
+
+
+class Guardian:
+    """A process that puts the class back when this one ends, however it ends.
+
+    It reads what to put back from a pipe, and acts when the pipe is closed:
+    at the end of this process, at SIGKILL too.
+    """
+
+    def __init__(self, device, handle, packet_bytes):
+        reader, self._writer = os.pipe()
+        self._pid = os.fork()
+        if self._pid:
+            os.close(reader)
+            return
+        status = 1
+        try:
+            os.close(self._writer)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
+            status = self._watch(reader, device, handle, packet_bytes)
+        finally:
+            os._exit(status)
+
+    @staticmethod
+    def _watch(reader, device, handle, packet_bytes):
+        kept = None
+        with open(reader, "rb") as pipe:
+            while length := pipe.read(4):
+                kept = pipe.read(struct.unpack("=I", length)[0])
+        if kept:
+            gate = htb.HtbClass(device, handle, packet_bytes)
+            gate.original = kept
+            with contextlib.suppress(htb.NoClass):
+                gate.restore()
+        return 0
+
+    def keep(self, options):
+        """Put these options back; empty ones: leave the class alone."""
+        # Somebody may have killed it: this process puts the class back, too.
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._writer, struct.pack("=I", len(options)) + options)
+
+    def end(self):
+        """Let it act now, and wait until it has."""
+        os.close(self._writer)
+        os.waitpid(self._pid, 0)
+
+
+class Path:
+    """One path: its sockets, its association, its law and its gate.
+
+    options: of the command line, see __main__.py.
+    """
+
+    def __init__(self, options, clock_ns=time.monotonic_ns):
+        self.options = options
+        self.clock_ns = clock_ns
+        self.started_ns = clock_ns()
+        packet_ns = options.packet * 10**9 // options.rate_Bps
+        self.packet_ns = max(1, packet_ns)
+        self.quota_packets = max(1.0, options.quota_ns / self.packet_ns)
+        self.association = wire.Association(options.key)
+        self.law = law.Law(options.low_ns or 2 * self.packet_ns,
+                           options.high_ns or 2 * self.packet_ns,
+                           options.up, options.down, options.change,
+                           options.window_ns, beta=options.start)
+        self.bucket = law.Bucket(self.quota_packets) \
+            if options.gate == "bucket" else None
+        self.state = "waiting"
+        self.counted = dict.fromkeys(
+            ("sent", "unsent", "received", "reports", "clock_steps",
+             "sessions", "lost", "class_changes"), 0)
+        self._reports = collections.deque(maxlen=wire.REPORTS)
+        self._reported = 0
+        self._heard_ns = None
+        self._offset_ns = None
+        self._seen = {"bytes": 0, "packets": 0, "drops": 0, "backlog_bytes": 0}
+        self._sent_bytes = 0
+        self.udp = self._socket()
+        self._claim_class()
+        self.gate = htb.HtbClass(options.device, options.handle,
+                                 options.packet)
+        try:
+            self._seen = self.gate.claim()
+        except htb.NoClass as error:
+            raise TollwayError(
+                f"{error}: make it, for example by: tc class add dev "
+                f"{options.device} parent ... classid {self.gate.name} htb "
+                "rate ...") from error
+        except PermissionError as error:
+            raise TollwayError("the rate of a class is for the administrator "
+                               "(CAP_NET_ADMIN) to set") from error
+        self._sent_bytes = self._seen["bytes"]
+        self.guardian = Guardian(options.device, options.handle,
+                                 options.packet)
+        self.guardian.keep(self.gate.original)
+
+    def _socket(self):
+        options = self.options
+        try:
+            found = socket.getaddrinfo(options.peer, options.port,
+                                       type=socket.SOCK_DGRAM)
+        except socket.gaierror as error:
+            raise TollwayError(f"{options.peer}: {error.strerror}") from error
+        family, kind, protocol, _, address = found[0]
+        made = socket.socket(family, kind | socket.SOCK_CLOEXEC, protocol)
+        made.setblocking(False)
+        # One port serves the daemons of several peers.
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        if options.sample_class:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY,
+                            options.sample_class)
+        try:
+            made.bind((options.local or ("::" if family == socket.AF_INET6
+                                         else "0.0.0.0"), options.port))
+            made.connect(address)
+        except OSError as error:
+            if error.errno in (errno.EADDRINUSE, errno.EADDRNOTAVAIL,
+                               errno.EACCES):
+                raise TollwayError(f"port {options.port}: "
+                                   f"{error.strerror}") from error
+            raise
+        return made
+
+    def _claim_class(self):
+        """One daemon for each class: the name is of the network namespace,
+        and the kernel forgets it when this process ends."""
+        self._lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        name = f"\0tollway-admit/{self.options.device}/{self.options.handle:x}"
+        try:
+            self._lock.bind(name)
+        except OSError as error:
+            raise TollwayError(
+                "another tollway-admit holds this class of "
+                f"{self.options.device}") from error
+
+    # --- samples ---------------------------------------------------------
+
+    def send(self):
+        """Send one sample; a link that is down loses it, as the network may."""
+        data = self.association.make(self.clock_ns(), self._reports,
+                                     self.options.sample_bytes - HEADER_BYTES)
+        try:
+            self.udp.send(data)
+            self.counted["sent"] += 1
+        except OSError:
+            self.counted["unsent"] += 1
+
+    def receive(self):
+        """Take all samples that have come."""
+        for _ in range(BATCH):
+            try:
+                data, ancillary, _, _ = self.udp.recvmsg(
+                    wire.SIZE, socket.CMSG_SPACE(16))
+            except BlockingIOError:
+                return
+            except OSError:
+                # An ICMP error of an earlier sample: the peer is not there.
+                continue
+            now_ns = self.clock_ns()
+            sample = self.association.take(data)
+            if sample:
+                self._take(sample, self._arrival_ns(ancillary, now_ns), now_ns)
+
+    def _arrival_ns(self, ancillary, now_ns):
+        """When the kernel received it, by the monotonic clock.
+
+        The kernel stamps by the realtime clock, which may step; a step between
+        the stamp and this moment costs one wrong sample.
+        """
+        for level, kind, content in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS):
+                seconds, nanoseconds = struct.unpack("@ll", content[:16])
+                offset_ns = time.clock_gettime_ns(time.CLOCK_REALTIME) - now_ns
+                if self._offset_ns is not None and \
+                        abs(offset_ns - self._offset_ns) > STEP_NS:
+                    self.counted["clock_steps"] += 1
+                    log("the realtime clock was stepped by "
+                        f"{(offset_ns - self._offset_ns) / 1e9:+.3f} s")
+                self._offset_ns = offset_ns
+                stamp_ns = seconds * 10**9 + nanoseconds - offset_ns
+                # Later than now, or long ago: the clock stepped meanwhile.
+                if 0 <= now_ns - stamp_ns < 10**9:
+                    return stamp_ns
+        return now_ns
+
+    def _take(self, sample, arrival_ns, now_ns):
+        if sample.is_new:
+            self.counted["sessions"] += 1
+            self._reports.clear()
+            self._reported = 0
+            if self.counted["sessions"] > 1:
+                self.law.restart(self.options.safe)
+            log(f"the peer began session {self.counted['sessions']}")
+        self.counted["received"] += 1
+        self._heard_ns = now_ns
+        self._reports.append((sample.sequence, arrival_ns - sample.stamp_ns))
+        for sequence, delay_ns in sample.reports:
+            # Of this process's own samples, each once.
+            if self._reported < sequence <= self.association.sequence:
+                self._reported = sequence
+                self.counted["reports"] += 1
+                self.law.sample(delay_ns, now_ns)
+        if self.state in ("waiting", "lost"):
+            if self.state == "lost":
+                # What was believed of the path is old.
+                self.law.restart(self.options.safe)
+            self._enter("controlled")
+
+    # --- the gate --------------------------------------------------------
+
+    def _enter(self, state):
+        if state != self.state:
+            log(f"{self.state} -> {state}: {STATES[state]}")
+            self.state = state
+
+    def step(self):
+        """End a quota interval: move beta, and the gate with it."""
+        now_ns = self.clock_ns()
+        if self.state == "controlled" and \
+                now_ns - self._heard_ns > self.options.lost_ns:
+            self.counted["lost"] += 1
+            self._enter("lost")
+        beta = self.law.step()
+        if self.state in ("waiting", "lost"):
+            share = self.options.safe
+        elif self.bucket:
+            seen = self._look()
+            sent, self._sent_bytes = seen["bytes"] - self._sent_bytes, \
+                seen["bytes"]
+            share = self.bucket.share(beta, sent / self.options.packet)
+        else:
+            share = law.spaced_share(beta, self.quota_packets)
+        self._admit(share)
+
+    def _admit(self, share):
+        rate_Bps = max(1, int(share * self.options.rate_Bps))
+        if rate_Bps == self.gate.rate_Bps or not self.check():
+            return
+        try:
+            self.gate.set_rate(rate_Bps)
+        except htb.NoClass:
+            # Deleted since check(): the next one says so.
+            return
+        except OSError as error:
+            log(f"the rate cannot be set: {error.strerror}")
+
+    def _look(self):
+        with contextlib.suppress(htb.NoClass, OSError):
+            self._seen = self.gate.read()
+        return self._seen
+
+    def check(self):
+        """Is the class there? If somebody else changed it, take what it is now
+        as what it has to be in the end."""
+        try:
+            seen = self._seen = self.gate.read()
+        except htb.NoClass:
+            if self.state != "no-class":
+                # A class that somebody makes anew is not this one's to put back.
+                self.guardian.keep(b"")
+                self._enter("no-class")
+            return False
+        except OSError as error:
+            log(f"the class cannot be read: {error.strerror}")
+            return False
+        if self.state == "no-class" or not (
+                self.gate.rate_Bps is None or
+                self.gate.is_ours(seen["options"])):
+            self.counted["class_changes"] += 1
+            log(f"class {self.gate.name} was changed by somebody else")
+            self.gate.original = seen["options"]
+            # The end of the quota interval sets it again.
+            self.gate.rate_Bps = None
+            self.guardian.keep(self.gate.original)
+            self._sent_bytes = seen["bytes"]
+        if self.state == "no-class":
+            self._enter("lost" if self._heard_ns else "waiting")
+        return True
+
+    # --- the state -------------------------------------------------------
+
+    def status(self):
+        """All that is known, as an object for JSON."""
+        seen = self._look()
+        now_ns = self.clock_ns()
+
+        def ms(value):
+            return None if value is None else round(value / 1e6, 3)
+        return {
+            "state": self.state, "meaning": STATES[self.state],
+            "peer": self.options.peer, "device": self.options.device,
+            "class": self.gate.name, "beta": round(self.law.beta, 6),
+            "rate_bps": None if self.gate.rate_Bps is None
+            else 8 * self.gate.rate_Bps,
+            "full_rate_bps": 8 * self.options.rate_Bps,
+            "delay_ms": ms(self.law.delay_ns),
+            "compared_ms": ms(self.law.changed_ns),
+            "low_ms": ms(self.law.low_ns), "high_ms": ms(self.law.high_ns),
+            "change": self.options.change,
+            "heard_ms_ago": ms(None if self._heard_ns is None
+                               else now_ns - self._heard_ns),
+            "admitted_bytes": seen["bytes"],
+            "admitted_packets": seen["packets"],
+            "waiting_bytes": seen["backlog_bytes"],
+            "dropped_packets": seen["drops"],
+            "uptime_s": round((now_ns - self.started_ns) / 1e9, 3),
+            **self.counted, "refused": self.association.refused}
+
+    def close(self):
+        """Put the class back; nothing of this path is left."""
+        with contextlib.suppress(htb.NoClass, OSError):
+            if self.state != "no-class":
+                self.gate.restore()
+        self.guardian.keep(b"")
+        self.guardian.end()
+        self.gate.close()
+        self.udp.close()
+        self._lock.close()
+
+
+class Status:
+    """The Unix socket that answers each connection with the state."""
+
+    def __init__(self, path):
+        self.path = path
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket.setblocking(False)
+        try:
+            # Only a socket that nobody listens at is in the way.
+            with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+                with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+                    other.connect(path)
+                    raise TollwayError(f"another tollway-admit answers at "
+                                       f"{path}: give this one another "
+                                       "--socket")
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+            self.socket.bind(path)
+            self.socket.listen(4)
+        except OSError as error:
+            raise TollwayError(f"{path}: {error.strerror}") from error
+
+    def answer(self, state):
+        """Answer one connection; one that does not read is left alone."""
+        with contextlib.suppress(OSError):
+            connection, _ = self.socket.accept()
+            with connection:
+                connection.setblocking(False)
+                connection.send((json.dumps(state, indent=1) + "\n").encode())
+
+    def close(self):
+        """Leave no socket behind."""
+        self.socket.close()
+        with contextlib.suppress(OSError):
+            os.unlink(self.path)
+        # Only if it is the default one, and nobody else's socket is in it.
+        if os.path.dirname(self.path) == RUN:
+            with contextlib.suppress(OSError):
+                os.rmdir(RUN)
+
+
+def serve(path, status):
+    """Run until SIGINT or SIGTERM (KeyboardInterrupt of ends.guarded())."""
+    options = path.options
+    # Absolute times: a late turn delays no later one.
+    now_ns = path.clock_ns()
+    due = {"sample": now_ns, "quota": now_ns, "check": now_ns + CHECK_NS}
+    every = {"sample": options.interval_ns, "quota": options.quota_ns,
+             "check": CHECK_NS}
+    action = {"sample": path.send, "quota": path.step, "check": path.check}
+    readable = [path.udp] + ([status.socket] if status else [])
+    while True:
+        wait_s = max(0, min(due.values()) - path.clock_ns()) / 1e9
+        ready, _, _ = select.select(readable, [], [], wait_s)
+        if path.udp in ready:
+            path.receive()
+        if status and status.socket in ready:
+            status.answer(path.status())
+        now_ns = path.clock_ns()
+        for name, when_ns in due.items():
+            if now_ns >= when_ns:
+                action[name]()
+                # After a stop of this process: once, and not for each missed
+                # turn.
+                missed = (now_ns - when_ns) // every[name]
+                due[name] = when_ns + (missed + 1) * every[name]

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The samples on the wire, and who is believed.
+
+One UDP datagram of 208 bytes, or longer with zeros after them. All numbers are in
+network byte order:
+
+    offset  bytes
+         0      4  "TAS1"
+         4      4  number of reports, 0 to 8
+         8      8  session: random, one for each start of the sender
+        16      8  nonce: what a peer has to echo once, before it is believed
+        24      8  for: the session of the peer that the nonce was made for, or 0
+        32      8  echo: the last nonce that was made for the sender, or 0
+        40      8  sequence number, from 1
+        48      8  stamp: monotonic clock of the sender, ns
+        56   8x16  reports: sequence number of a sample of the peer and its
+                   virtual delay in ns (signed); unused ones are 0
+       184     24  HMAC-SHA256 of all that is before it, the first 24 bytes
+
+Each report travels in up to eight samples, so that one lost sample loses no report.
+
+A sample is believed if all of this holds:
+
+- its HMAC is right, by the key that both ends share;
+- its session is not that of the receiver (a sample that was reflected);
+- it is of the session that was accepted, and its sequence number is larger than
+  any before (a sample that was recorded before, or overtaken);
+- or it is of another session, and echoes the nonce for that session. The secret
+  of the nonces changes whenever a session is accepted. A recorded sample of an
+  earlier session echoes an earlier nonce, so that replay never moves a receiver to
+  another session.
+"""
+
+import hashlib
+import hmac
+import os
+import struct
+
+MAGIC = b"TAS1"
+REPORTS = 8
+_HEAD = struct.Struct("!4sIQQQQQQ")
+_REPORT = struct.Struct("!Qq")
+_BODY_BYTES = _HEAD.size + REPORTS * _REPORT.size
+MAC_BYTES = 24
+SIZE = _BODY_BYTES + MAC_BYTES
+SHORTEST_KEY = 16
+_MOST = (1 << 63) - 1
+
+
+def draw():
+    """A random number of 63 bits that is not 0."""
+    while True:
+        number = int.from_bytes(os.urandom(8), "big") & _MOST
+        if number:
+            return number
+
+
+class Sample:
+    """One believed sample of the peer."""
+
+    def __init__(self, session, sequence, stamp_ns, reports, is_new):
+        self.session = session
+        self.sequence = sequence
+        self.stamp_ns = stamp_ns
+        self.reports = reports
+        self.is_new = is_new
+
+
+class Association:
+    """Both directions of one path: makes samples, and takes those of the peer.
+
+    refused: why samples were not believed, and how many.
+    """
+
+    def __init__(self, key):
+        if len(key) < SHORTEST_KEY:
+            raise ValueError(f"a key has at least {SHORTEST_KEY} bytes")
+        self._key = key
+        self.session = draw()
+        self.sequence = 0
+        self.peer = None
+        self.highest = 0
+        self.refused = dict.fromkeys(("size", "key", "own", "replay",
+                                      "session"), 0)
+        # Whom the nonce that is sent is for.
+        self._claims = 0
+        self._secret = os.urandom(32)
+        # The nonce that the peer has made for this session.
+        self._echo = 0
+
+    def _nonce(self, session):
+        if not session:
+            return 0
+        made = hmac.new(self._secret, session.to_bytes(8, "big"),
+                        hashlib.sha256).digest()
+        # 0 means that there is none.
+        return int.from_bytes(made[:8], "big") & _MOST or 1
+
+    def _mac(self, body):
+        return hmac.new(self._key, body, hashlib.sha256).digest()[:MAC_BYTES]
+
+    def make(self, stamp_ns, reports=(), length=SIZE):
+        """The next sample; reports: up to eight (sequence, delay_ns)."""
+        self.sequence += 1
+        reports = list(reports)[-REPORTS:]
+        body = _HEAD.pack(MAGIC, len(reports), self.session,
+                          self._nonce(self._claims), self._claims, self._echo,
+                          self.sequence, stamp_ns)
+        for index in range(REPORTS):
+            body += _REPORT.pack(*(reports[index] if index < len(reports)
+                                   else (0, 0)))
+        return (body + self._mac(body)).ljust(length, b"\0")
+
+    def take(self, data):
+        """The Sample in a datagram, or None if it is not believed."""
+        if len(data) < SIZE or data[:4] != MAGIC:
+            return self._refuse("size")
+        body, mac = data[:_BODY_BYTES], data[_BODY_BYTES:SIZE]
+        if not hmac.compare_digest(mac, self._mac(body)):
+            return self._refuse("key")
+        _, count, session, nonce, made_for, echo, sequence, stamp_ns = \
+            _HEAD.unpack_from(body)
+        # With the right key these come only from a program that is in error.
+        if count > REPORTS or not session or not sequence or \
+                max(session, nonce, echo, sequence, stamp_ns) > _MOST:
+            return self._refuse("size")
+        if session == self.session:
+            return self._refuse("own")
+        is_new = session != self.peer
+        if not is_new and sequence <= self.highest:
+            return self._refuse("replay")
+        if made_for == self.session:
+            self._echo = nonce
+        if is_new:
+            self._claims = session
+            if not echo or echo != self._nonce(session):
+                return self._refuse("session")
+            self.peer = session
+            self._secret = os.urandom(32)
+        self.highest = sequence
+        reports = [_REPORT.unpack_from(body, _HEAD.size + index * _REPORT.size)
+                   for index in range(count)]
+        return Sample(session, sequence, stamp_ns, reports, is_new)
+
+    def _refuse(self, why):
+        self.refused[why] += 1
+        return None
