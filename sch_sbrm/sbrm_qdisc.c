@@ -69,8 +69,8 @@
 #include "tollway_fixp.h"
 #include "tollway_random.h"
 
-/* Flows are told apart by hash, for dithering: 4 KB for each queue. */
-#define SBRM_FLOWS_LOG		10
+/* Flows are told apart by hash, for dithering: 16 KB for each queue. */
+#define SBRM_FLOWS_LOG		12
 #define SBRM_FLOWS		BIT(SBRM_FLOWS_LOG)
 
 /* Marks that are owed are in 2^-29, see sbrm_draw(). */
