@@ -115,7 +115,8 @@ def installed(kernel, out_dir):
     (modules / "kernel").unlink()
     # As the first run there would build them.
     subprocess.run(
-        [sys.executable, "-c", "from tollwaylib import build; build.tools()"],
+        [sys.executable, "-c", "from tollwaylib.kernels import build; "
+         "build.tools()"],
         check=True, env=dict(
             os.environ, TOLLWAY_CACHE=str(target / "cache"),
             PYTHONPATH=str(target / "usr/local/lib/tollway/scripts")))

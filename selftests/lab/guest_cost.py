@@ -7,7 +7,7 @@ callbacks while real connections use it. Computing takes no virtual time, but
 the time stamp counter is that of the host.
 
 What they measure is in costs.json: test_cost.py judges it, and `make bench` runs
-them several times, for medians. What is measured is in tollwaylib/cost.py.
+them several times, for medians. What is measured is in tollwaylib/report/costs.py.
 """
 
 import json

@@ -28,7 +28,8 @@ def environment():
     settings.update(TOLLWAY_CACHE=str(CACHE), MPLCONFIGDIR="/tmp")
     # The guest's own tollwaylib does not lie in a checkout.
     folder = run([sys.executable, "-c",
-                  "from tollwaylib import build; print(build.tools_folder())"],
+                  "from tollwaylib.kernels import build; "
+                  "print(build.tools_folder())"],
                  env=dict(settings, PYTHONPATH=str(SRC / "scripts"))).strip()
     if not Path(folder).exists():
         Path(folder).parent.mkdir()

@@ -33,12 +33,13 @@ class Experiment:
     flow numbers, each with `flows_per_class` flows, whose willingness to pay
     is the parameter wtp times the weight. schedule: [(start s, factor)], by
     which the number of flows is multiplied. defaults: parameters that differ
-    from settings.COMMON. presets: [(names, parameters)], published parameter
+    from parameters.COMMON. presets: [(names, parameters)], published parameter
     sets: one holds where all its names are the congestion control, the queue
     or the scale or model of a run; the last that holds wins. bounds: [(names,
     bounds)], what must hold where all the names are given, see traits(); see
-    results.py for the metrics. steady_state: compare with CP05 5.5. variants:
-    what is run where neither source nor queue is given, if it is a comparison.
+    results/verdicts.py for the metrics. steady_state: compare with CP05 5.5.
+    variants: what is run where neither source nor queue is given, if it is a
+    comparison.
     """
     name: str
     title: str
@@ -84,8 +85,8 @@ class CaseExperiment(Experiment):
 
     cases: of the parameters, the list of Case. shape: of the parameters, the
     keywords of the topology. metrics: what is measured of each case, see
-    cases.py. bounds: [(names, of the parameters the bounds)]. pictures: what
-    the report shows, see case_figures.py. x_title: of the x of its cases.
+    results/metrics. bounds: [(names, of the parameters the bounds)]. pictures: what
+    the report shows, see report/figures.py. x_title: of the x of its cases.
     sysctls: {name: value} of all hosts, beside those of source and queue.
     """
     shape: Callable = None
@@ -140,7 +141,7 @@ def against(name, metric, operator, variant):
 
 
 def metric(key, kind, title, digits=1, **words):
-    """A metric of cases: its key in results, its kind in cases.KINDS with the
+    """A metric of cases: its key in results, its kind in results.metrics.KINDS with the
     words that it takes, and its head in tables."""
     return {"key": key, "kind": kind, "title": title, "digits": digits,
             "words": words}

@@ -9,7 +9,7 @@ from ..errors import TollwayError
 from .nodes import address_of
 
 IPERF_PORT = 5201
-# Between the samples of iperf3, s: results.py wants them less than one apart.
+# Between the samples of iperf3, s: results/ wants them less than one apart.
 IPERF_INTERVAL_S = 0.5
 
 

@@ -51,7 +51,7 @@ class Run(Calibration):
     """Build the network, calibrate it, run the traffic, collect the raw data.
 
     job: dict with `experiment`, `topology` (class in topologies.py and its
-    parameters), `parameters`, `flows` (list of dicts, see experiments.py),
+    parameters), `parameters`, `flows` (list of dicts, see experiments/jobs.py),
     `seed`, `sysctls` ({name: value}, set in every host), `out_dir`, `bin_dir`.
     `real_time`: to start a program takes time. `disposable`: nothing outlives
     the run anyway.
