@@ -99,6 +99,7 @@ static inline bool tollway_carrier_has_data(const struct sk_buff *skb,
  * tollway_carrier_write() - on the way out: free the field, return an echo
  * @skb: packet of a socket with a carrier
  * @echo: what the urgent pointer is to say, 0 for nothing
+ * @told: whether it says so now
  *
  * TCP holds the lock of the socket while it transmits. A device that sends its
  * packets through IP once more (ipvlan, vrf) does so without it: then this writes
@@ -106,12 +107,14 @@ static inline bool tollway_carrier_has_data(const struct sk_buff *skb,
  *
  * Return: false if the packet has data and no field.
  */
-static inline bool tollway_carrier_write(struct sk_buff *skb, u16 echo)
+static inline bool tollway_carrier_write(struct sk_buff *skb, u16 echo,
+					 bool *told)
 {
 	struct tcphdr *th;
 	struct iphdr *iph;
 	bool free = true;
 
+	*told = false;
 	if (skb->protocol != htons(ETH_P_IP) ||
 	    skb_ensure_writable(skb, ip_hdrlen(skb) + sizeof(struct tcphdr)))
 		return true;
@@ -132,12 +135,14 @@ static inline bool tollway_carrier_write(struct sk_buff *skb, u16 echo)
 			skb_shinfo(skb)->gso_type |= SKB_GSO_TCP_FIXEDID;
 	}
 
-	if (!echo || th->urg || !th->ack)
+	/* A pointer that is set: this packet was here before, with its echo. */
+	if (!echo || th->urg || !th->ack || th->urg_ptr)
 		return free;
 	if (skb->ip_summed != CHECKSUM_PARTIAL)
 		inet_proto_csum_replace2(&th->check, skb, th->urg_ptr,
 					 htons(echo), false);
 	th->urg_ptr = htons(echo);
+	*told = true;
 	return free;
 }
 
@@ -258,7 +263,7 @@ struct tollway_carrier_net {
 	struct net			*net;
 	const struct nf_hook_ops	*hooks;
 	struct work_struct		work;
-	bool				wanted;
+	u32				wanted;
 	bool				registered;
 };
 
@@ -276,23 +281,29 @@ static inline void tollway_carrier_register(struct work_struct *work)
 	int err = nf_register_net_hooks(carrier->net, carrier->hooks,
 					TOLLWAY_CARRIER_HOOKS);
 
-	if (err)
-		pr_warn("no netfilter hooks for the price field: error %d\n",
-			err);
-	else
+	if (err) {
+		pr_warn_ratelimited("no netfilter hooks for the field: error %d\n",
+				    err);
+		/* The next connection tries again. */
+		WRITE_ONCE(carrier->wanted, 0);
+	} else {
 		carrier->registered = true;
+	}
 }
 
 /**
  * tollway_carrier_use() - a connection wants the carrier
  * @carrier: of its namespace
+ * @hooks: the hooks, two of them; the same in each call
  *
  * Called where nothing may sleep: the hooks come by a work item. Until then the
  * field is silent.
  */
-static inline void tollway_carrier_use(struct tollway_carrier_net *carrier)
+static inline void tollway_carrier_use(struct tollway_carrier_net *carrier,
+				       const struct nf_hook_ops *hooks)
 {
-	if (!READ_ONCE(carrier->wanted) && !xchg(&carrier->wanted, true))
+	WRITE_ONCE(carrier->hooks, hooks);
+	if (!READ_ONCE(carrier->wanted) && !xchg(&carrier->wanted, 1))
 		schedule_work(&carrier->work);
 }
 
@@ -300,14 +311,11 @@ static inline void tollway_carrier_use(struct tollway_carrier_net *carrier)
  * tollway_carrier_net_init() - prepare a namespace
  * @carrier: of the namespace
  * @net: namespace
- * @hooks: the hooks, two of them
  */
 static inline void
-tollway_carrier_net_init(struct tollway_carrier_net *carrier, struct net *net,
-			 const struct nf_hook_ops *hooks)
+tollway_carrier_net_init(struct tollway_carrier_net *carrier, struct net *net)
 {
 	carrier->net = net;
-	carrier->hooks = hooks;
 	INIT_WORK(&carrier->work, tollway_carrier_register);
 }
 
@@ -320,6 +328,8 @@ tollway_carrier_net_init(struct tollway_carrier_net *carrier, struct net *net,
 static inline void
 tollway_carrier_net_exit(struct tollway_carrier_net *carrier)
 {
+	/* Nobody schedules it after this. */
+	xchg(&carrier->wanted, 1);
 	cancel_work_sync(&carrier->work);
 	if (carrier->registered)
 		nf_unregister_net_hooks(carrier->net, carrier->hooks,

@@ -698,6 +698,12 @@ static int sbrm_change(struct Qdisc *sch, struct nlattr *opt,
 	if (reset_stats) {
 		memset(&q->stats, 0, sizeof(q->stats));
 		q->stats.backlog_max = sbrm_backlog(q);
+		if (params.law == SBRM_LAW_ALPHA) {
+			WRITE_ONCE(q->state.cycles, 0);
+			WRITE_ONCE(q->state.beyond,
+				   !!(q->state.bits & PKT_SBRM_BCN));
+			WRITE_ONCE(q->state.cycle_max, 0);
+		}
 	}
 
 	/*

@@ -305,9 +305,9 @@ RUN = ["run", "--peer", "127.0.0.1", "--device", "lo", "--class", "1:10",
     (["--down", "nan"], "from 1e-06 to 1"),
     (["--safe", "0"], "from 0.001 to 1"),
     (["--sample-class", "1:10"], "must not wait"),
-    (["--key", "/nonexistent"], "No such file"),
+    (["--key", "no/such/file"], "No such file"),
     (["--peer", "no.such.host.invalid"], "no.such.host.invalid"),
-    (["--socket", "/nonexistent/socket"], "No such file"),
+    (["--socket", "no/such/socket"], "No such file"),
 ])
 def test_what_is_wrong_is_one_sentence(words, sentence, tmp_path):
     key = tmp_path / "key"

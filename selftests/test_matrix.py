@@ -43,7 +43,7 @@ def test_findings(compiler, line, ours):
     assert len(compatibility.findings(f"{line}\n{line}\n", compiler)) == ours
 
 
-def judged(tmp_path, text, status=0, modules=4, compiler="gcc"):
+def judged(tmp_path, text, status=0, modules=5, compiler="gcc"):
     for number in range(modules):
         folder = tmp_path / f"sch_{number}"
         folder.mkdir(exist_ok=True)
@@ -61,11 +61,11 @@ def test_a_clean_build_is_ok(tmp_path):
 
 
 @pytest.mark.parametrize("text, status, modules, said", [
-    (f"{CHECKED}{OUT}/a.c:1: warning: x", 0, 4, "1 findings"),
+    (f"{CHECKED}{OUT}/a.c:1: warning: x", 0, 5, "1 findings"),
     (CHECKED + "probe.sh: no module can be compiled", 1, 0, "probe.sh: no"),
     (f"{CHECKED}{OUT}/a.c:1: error: x\nmake: leaving", 2, 0, "a.c:1: error: x"),
-    ("", 0, 4, "sparse did not run"),
-    (CHECKED, 0, 3, "only 3 modules"),
+    ("", 0, 5, "sparse did not run"),
+    (CHECKED, 0, 4, "only 4 modules"),
 ])
 def test_what_is_a_failure(tmp_path, text, status, modules, said):
     row = judged(tmp_path, text, status, modules)

@@ -382,14 +382,14 @@ def test_host_says_what_is_missing(tmp_path):
 def test_missing_programs_are_named_before_the_run(options, program, tmp_path,
                                                    monkeypatch):
     from tollwaylib import SBIN, add_sbin
-    from tollwaylib.papers import cp05 as experiments
+    from tollwaylib import papers
     from tollwaylib.errors import TollwayError
     from tollwaylib.runs import runner
 
     # None of the place is called: it has no such methods.
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(TollwayError) as raised:
-        runner.run(object(), experiments.get("double-bottleneck"), "sbrm",
+        runner.run(object(), papers.get("double-bottleneck"), "sbrm",
                    "sbrm", {}, 3, [1], tmp_path / "out", options=options)
     assert program in str(raised.value)
     assert "scripts/install-dependencies" in str(raised.value)

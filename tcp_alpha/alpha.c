@@ -85,16 +85,6 @@ static u32 alpha_srtt_us(const struct tcp_sock *tp)
 	return clamp(tp->srtt_us >> 3, 1U, ALPHA_RTT_MAX_US);
 }
 
-/* BW_EST, packets/s in Q16. */
-static u64 alpha_bandwidth(const struct alpha *ca)
-{
-	u64 set = READ_ONCE(ca->net->bandwidth);
-
-	if (set)
-		return set << ALPHA_RATE_SHIFT;
-	return max(ca->bandwidth, ca->last_bandwidth) ?: ca->rate;
-}
-
 /* R_0 */
 static u64 alpha_initial(const struct sock *sk, const struct alpha *ca)
 {
@@ -113,8 +103,9 @@ static void alpha_pace(struct sock *sk, const struct alpha *ca)
 
 	/* 2^46 times a segment of at most 2^16. */
 	bytes = (ca->rate * tp->mss_cache) >> ALPHA_RATE_SHIFT;
-	/* 0 would be no pacing at all. */
-	bytes = clamp_t(u64, bytes, 1, READ_ONCE(sk->sk_max_pacing_rate));
+	/* 0 would be no pacing at all, and users may set a limit of 0. */
+	bytes = min_t(u64, bytes, READ_ONCE(sk->sk_max_pacing_rate));
+	bytes = max_t(u64, bytes, 1);
 	WRITE_ONCE(sk->sk_pacing_rate, bytes);
 
 	burst = ca->rate >> (ALPHA_RATE_SHIFT + ALPHA_BURST_SHIFT);
@@ -122,7 +113,9 @@ static void alpha_pace(struct sock *sk, const struct alpha *ca)
 
 	cwnd = 2ULL * alpha_law_packets(ca->rate, alpha_srtt_us(tp));
 	cwnd = max_t(u64, cwnd, tcp_packets_in_flight(tp)) + 16;
-	tcp_snd_cwnd_set(tp, min_t(u64, cwnd, tp->snd_cwnd_clamp));
+	/* The window is signed in places; a locked metric may make the clamp 0. */
+	cwnd = min3(cwnd, (u64)tp->snd_cwnd_clamp, (u64)S32_MAX);
+	tcp_snd_cwnd_set(tp, max_t(u64, cwnd, 1));
 }
 
 /* Nothing is known of the path. */
@@ -238,7 +231,7 @@ static void alpha_step(struct sock *sk, struct alpha *ca, u32 step_us,
 
 	if (cn)
 		ca->rate = max(alpha_law_fall(ca->rate, ca->gain, step_us,
-					      alpha_bandwidth(ca)),
+					      alpha_bandwidth(sk, ca)),
 			       alpha_rate_least(sk));
 	else if (used)
 		ca->rate = alpha_law_rise(ca->rate, ca->gain, step_us,
@@ -419,40 +412,6 @@ static void alpha_release(struct sock *sk)
 				     tcp_snd_cwnd(tp)));
 }
 
-/*
- * ss knows no structure of ours; bbr's has the nearest fields. bw: BW_EST; mrtt:
- * the longest round-trip time of the cycle; pacing_gain: alpha, packets/s per ms;
- * cwnd_gain: 1 for CN, 2 for LBCN, 4 if the field is echoed, 8 if marks have come.
- * Documented in tcp_alpha(7).
- */
-static size_t alpha_get_info(struct sock *sk, u32 ext, int *attr,
-			     union tcp_cc_info *info)
-{
-	const struct alpha *ca = inet_csk_ca(sk);
-	u32 state;
-	u64 bw;
-
-	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1))) &&
-	    !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
-		return 0;
-	/* A listener, say. */
-	if (!alpha_is_ready(sk))
-		return 0;
-
-	memset(&info->bbr, 0, sizeof(info->bbr));
-	bw = (alpha_bandwidth(ca) * tcp_sk(sk)->mss_cache) >> ALPHA_RATE_SHIFT;
-	state = ca->cn | ca->last_bcn << 1 |
-		(ca->carrier && !ca->absent) << 2 | ca->heard << 3;
-	info->bbr.bbr_bw_lo = (u32)bw;
-	info->bbr.bbr_bw_hi = (u32)(bw >> 32);
-	info->bbr.bbr_min_rtt = ca->rtt_us;
-	/* Gains are in Q8. */
-	info->bbr.bbr_pacing_gain = div_u64(ca->gain, 1000);
-	info->bbr.bbr_cwnd_gain = state << 8;
-	*attr = INET_DIAG_BBRINFO;
-	return sizeof(info->bbr);
-}
-
 static struct tcp_congestion_ops alpha_ops __read_mostly = {
 	/* Restricted, see above. */
 	.name		= "alpha",
@@ -466,21 +425,6 @@ static struct tcp_congestion_ops alpha_ops __read_mostly = {
 	.COMPAT_TSO_SEGS_OP = alpha_tso_segs,
 	.get_info	= alpha_get_info,
 };
-
-/**
- * alpha_owns() - is the private area of a socket ours?
- * @sk: TCP socket, locked, or the answer may be old
- *
- * Return: true if it is a struct alpha, and init() has run.
- */
-bool alpha_owns(const struct sock *sk)
-{
-	const struct tcp_congestion_ops *ops =
-		READ_ONCE(inet_csk(sk)->icsk_ca_ops);
-
-	/* Not a callback that a wrapper would replace. */
-	return ops && ops->get_info == alpha_get_info && alpha_is_ready(sk);
-}
 
 static int __init alpha_module_init(void)
 {

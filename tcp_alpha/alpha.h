@@ -81,10 +81,12 @@ static inline bool alpha_is_ready(const struct sock *sk)
 }
 
 /* alpha.c */
+u64 alpha_bandwidth(const struct sock *sk, const struct alpha *ca);
+size_t alpha_get_info(struct sock *sk, u32 ext, int *attr,
+		      union tcp_cc_info *info);
 bool alpha_owns(const struct sock *sk);
 
 /* alpha_carrier.c */
 void alpha_carrier_use(struct sock *sk);
-void alpha_carrier_net_init(struct net *net);
 
 #endif /* _ALPHA_H */

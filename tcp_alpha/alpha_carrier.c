@@ -40,14 +40,16 @@ static unsigned int alpha_hook_out(void *priv, struct sk_buff *skb,
 				   const struct nf_hook_state *state)
 {
 	struct alpha *ca = alpha_carrier(state->sk);
+	bool told;
 	u16 echo;
 
 	if (!ca)
 		return NF_ACCEPT;
 	echo = ca->rcv_any && !ca->rcv_bad ? ca->echo_bits + 1 : 0;
-	if (!tollway_carrier_write(skb, echo))
+	if (!tollway_carrier_write(skb, echo, &told))
 		alpha_count(state->net, ALPHA_COUNT_NO_DF);
-	ca->echo_bits = ca->last_bits;
+	if (told)
+		ca->echo_bits = ca->last_bits;
 	return NF_ACCEPT;
 }
 
@@ -144,14 +146,5 @@ static const struct nf_hook_ops alpha_hooks[TOLLWAY_CARRIER_HOOKS] = {
  */
 void alpha_carrier_use(struct sock *sk)
 {
-	tollway_carrier_use(alpha_carrier_net(sock_net(sk)));
-}
-
-/**
- * alpha_carrier_net_init() - prepare a namespace
- * @net: namespace
- */
-void alpha_carrier_net_init(struct net *net)
-{
-	tollway_carrier_net_init(alpha_carrier_net(net), net, alpha_hooks);
+	tollway_carrier_use(alpha_carrier_net(sock_net(sk)), alpha_hooks);
 }

@@ -151,7 +151,7 @@ static int __net_init alpha_net_init(struct net *net)
 	BUILD_BUG_ON(offsetof(struct alpha_net_priv, values));
 
 	priv->values = alpha_defaults;
-	alpha_carrier_net_init(net);
+	tollway_carrier_net_init(alpha_carrier_net(net), net);
 
 	/* One empty entry more: older kernels look for it. */
 	priv->table = kcalloc(ARRAY_SIZE(alpha_table) + 1,

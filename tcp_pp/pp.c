@@ -240,7 +240,8 @@ static void pp_setpoint_cut(struct pp *ca)
 	if (fixed && ca->shared)
 		return;
 	ca->rounds = 0;
-	ca->setpoint = max(ca->setpoint - ca->setpoint / 4, PP_SETPOINT_MIN);
+	ca->setpoint = max(ca->setpoint - ca->setpoint / 4,
+			   min(ca->setpoint, PP_SETPOINT_MIN));
 	/* The first time, or since the last. */
 	if ((ca->raised || !ca->tries) && ca->tries < PP_SETPOINT_TRIES)
 		ca->tries++;
@@ -442,6 +443,9 @@ static u32 pp_undo_cwnd(struct sock *sk)
 static void pp_restart(struct sock *sk, struct pp *ca, u32 rounds)
 {
 	pp_train_break(&ca->train);
+	/* What is between two marks would be the idle time. */
+	if (pp_is_bunched(ca))
+		ca->fresh = 1;
 	ca->mean_rate = (u64)ca->mean_rate >> min(rounds, 63U);
 	ca->flight >>= min(rounds, 2U);
 	ca->flight_last >>= min(rounds, 2U);
@@ -516,8 +520,12 @@ static void pp_set_state(struct sock *sk, u8 new_state)
 	if (new_state != TCP_CA_Loss ||
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		return;
-	if (!READ_ONCE(ca->net->setpoint))
+	/* The path may be another one: what was too much there is forgotten. */
+	if (!READ_ONCE(ca->net->setpoint)) {
 		ca->setpoint = PP_SETPOINT_INITIAL;
+		ca->tries = 0;
+		ca->raised = 0;
+	}
 	pp_restart(sk, ca, 63);
 }
 
@@ -611,7 +619,7 @@ static size_t pp_get_info(struct sock *sk, u32 ext, int *attr,
 			  union tcp_cc_info *info)
 {
 	const struct pp *ca = inet_csk_ca(sk);
-	u64 bw;
+	u64 service, bw;
 
 	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1))) &&
 	    !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
@@ -621,7 +629,9 @@ static size_t pp_get_info(struct sock *sk, u32 ext, int *attr,
 		return 0;
 
 	memset(&info->bbr, 0, sizeof(info->bbr));
-	bw = ca->estimate.service ? pp_invert(ca->estimate.service) : 0;
+	/* Once: there is no lock here, and it becomes 0 as the control changes. */
+	service = READ_ONCE(ca->estimate.service);
+	bw = service ? pp_invert(service) : 0;
 	bw = (bw * tcp_sk(sk)->mss_cache) >> PP_RATE_SHIFT;
 	info->bbr.bbr_bw_lo = (u32)bw;
 	info->bbr.bbr_bw_hi = (u32)(bw >> 32);

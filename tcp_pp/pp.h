@@ -210,6 +210,8 @@ u32 pp_pace_settle(struct sock *sk, struct pp *ca);
 void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train);
 
 /* pp_bunch.c */
+u64 pp_most_arrived(const struct pp *ca);
+bool pp_delay_raise(const struct sock *sk, struct pp *ca);
 void pp_bunch_begin(const struct sock *sk, struct pp *ca);
 u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 		 const struct rate_sample *rs);
@@ -217,8 +219,6 @@ void pp_bunch_sample(struct pp *ca, u64 sample);
 void pp_bunch_round(const struct sock *sk, struct pp *ca);
 
 /* pp_path.c */
-u64 pp_path_seen(const struct pp *ca);
-bool pp_path_lengthen(const struct sock *sk, struct pp *ca);
 u64 pp_path_bound(const struct pp *ca);
 u64 pp_path_ack(const struct sock *sk, struct pp *ca,
 		const struct rate_sample *rs);

@@ -38,6 +38,34 @@
 #define PP_BUNCH_LONGER		64
 
 /**
+ * pp_most_arrived() - the most that a round trip delivered
+ * @ca: connection
+ *
+ * Return: rate, packets/s in Q16.
+ */
+u64 pp_most_arrived(const struct pp *ca)
+{
+	return pp_law_rate(max(ca->flight, ca->flight_last), ca->delay_us);
+}
+
+/**
+ * pp_delay_raise() - take the least round-trip time of late for R
+ * @sk: socket
+ * @ca: connection
+ *
+ * Return: true, or false if that was done not long ago.
+ */
+bool pp_delay_raise(const struct sock *sk, struct pp *ca)
+{
+	if (ca->hold)
+		return false;
+	ca->delay_us = ca->low_us;
+	ca->hold = U8_MAX;
+	pp_count(sock_net(sk), PP_COUNT_LONGER);
+	return true;
+}
+
+/**
  * pp_bunch_begin() - ACKs have begun to come in bursts
  * @sk: socket
  * @ca: connection
@@ -46,7 +74,7 @@
  */
 void pp_bunch_begin(const struct sock *sk, struct pp *ca)
 {
-	u64 seen = pp_path_seen(ca);
+	u64 seen = pp_most_arrived(ca);
 
 	if (seen)
 		ca->estimate.service = clamp_t(u64, pp_invert(seen),
@@ -102,17 +130,19 @@ u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 	    !pp_bunch_is_first(ca, gap_us))
 		return 0;
 
+	/* The first mark: what is before it began within a burst, or was idle. */
+	if (ca->fresh) {
+		ca->fresh = 0;
+		ca->round_start = tp->delivered - rs->acked_sacked;
+		ca->round_us = (u32)tp->tcp_mstamp - gap_us;
+		return 0;
+	}
 	segs = tp->delivered - rs->acked_sacked - ca->round_start;
 	took_us = (u32)tp->tcp_mstamp - gap_us - ca->round_us;
 	if (!segs || (s32)segs < 0 || (s32)took_us <= 0)
 		return 0;
 	ca->round_start += segs;
 	ca->round_us += took_us;
-	/* The first mark: what is before it began within a burst. */
-	if (ca->fresh) {
-		ca->fresh = 0;
-		return 0;
-	}
 	return div_u64((u64)min(took_us, PP_RTT_MAX_US) * NSEC_PER_USEC <<
 		       PP_SERVICE_SHIFT, segs);
 }
@@ -120,6 +150,9 @@ u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 /* Packets that waited at the least, since the mark before. */
 static u32 pp_bunch_least(const struct pp *ca)
 {
+	/* No round-trip time: all was sent again, without time stamps. */
+	if (ca->low_us == U32_MAX)
+		return 0;
 	return pp_law_wait(ca->low_us, ca->delay_us, ca->estimate.service);
 }
 
@@ -161,6 +194,6 @@ void pp_bunch_round(const struct sock *sk, struct pp *ca)
 		ca->odd = 0;
 	} else if (++ca->odd >= PP_BUNCH_LONGER) {
 		ca->odd = 0;
-		pp_path_lengthen(sk, ca);
+		pp_delay_raise(sk, ca);
 	}
 }

@@ -100,17 +100,6 @@ static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
 }
 
 /**
- * pp_path_seen() - the most that a round trip delivered
- * @ca: connection
- *
- * Return: rate, packets/s in Q16.
- */
-u64 pp_path_seen(const struct pp *ca)
-{
-	return pp_law_rate(max(ca->flight, ca->flight_last), ca->delay_us);
-}
-
-/**
  * pp_path_bound() - most that the rate may be while the queue is low
  * @ca: connection
  *
@@ -121,7 +110,7 @@ u64 pp_path_seen(const struct pp *ca)
  */
 u64 pp_path_bound(const struct pp *ca)
 {
-	return pp_path_seen(ca) * 64;
+	return pp_most_arrived(ca) * 64;
 }
 
 /*
@@ -138,7 +127,7 @@ static u64 pp_path_credible(const struct pp *ca, u64 sample)
 	if (likely(!sample || !pp_is_low(ca) ||
 		   sample >= ca->estimate.service / 32))
 		return sample;
-	most = pp_path_seen(ca) * (ca->settled ? 4 : 8);
+	most = pp_most_arrived(ca) * (ca->settled ? 4 : 8);
 	return max(sample, pp_invert(most));
 }
 
@@ -380,7 +369,7 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 		most_us = div_u64(pp_law_rtt_ns(8 * PP_PACKET, ca->delay_us,
 						service), NSEC_PER_USEC);
 		if (ca->low_us > most_us + ca->delay_us / 8)
-			return pp_path_verdict_longer(sk, min(busy_us, U32_MAX),
+			return pp_path_verdict_longer(sk, min_t(u64, busy_us, U32_MAX),
 						      took_us);
 		return PP_VERDICT_OWN;
 	}
@@ -401,23 +390,6 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 						 PP_VERDICT_NONE;
 }
 
-/**
- * pp_path_lengthen() - take the least round-trip time of late for R
- * @sk: socket
- * @ca: connection
- *
- * Return: true, or false if that was done not long ago.
- */
-bool pp_path_lengthen(const struct sock *sk, struct pp *ca)
-{
-	if (ca->hold)
-		return false;
-	ca->delay_us = ca->low_us;
-	ca->hold = U8_MAX;
-	pp_count(sock_net(sk), PP_COUNT_LONGER);
-	return true;
-}
-
 /* A round trip in a queue that is taken for our own. */
 static void pp_path_own(const struct sock *sk, struct pp *ca)
 {
@@ -436,7 +408,7 @@ static void pp_path_own(const struct sock *sk, struct pp *ca)
 			ca->odd = 0;
 			/* A longer way loses nothing: nothing to watch for. */
 			if (verdict != PP_VERDICT_LONGER ||
-			    !pp_path_lengthen(sk, ca))
+			    !pp_delay_raise(sk, ca))
 				pp_path_share(sk, ca,
 					      verdict != PP_VERDICT_LOSSY);
 		}
@@ -459,7 +431,7 @@ static void pp_path_shared(const struct sock *sk, struct pp *ca)
 			return;
 		ca->fresh = 0;
 		ca->odd = 0;
-		if (!ca->fell && pp_path_lengthen(sk, ca))
+		if (!ca->fell && pp_delay_raise(sk, ca))
 			ca->shared = 0;
 		return;
 	}

@@ -147,9 +147,9 @@ void pp_train_bunch_count(struct pp_train *train)
  * than it serves them; a flow sends half as fast as it is served, or faster. So
  * trains that come 32 times closer together have waited elsewhere, or the share has
  * just grown as much: that happens once, and a burst counts once, however long it is.
- * In a FIFO that 32 flows share two trains may come so close, too. An ACK for more than two trains is a burst, too, and so are two ACKs at
- * the same time: no bottleneck does that. To be called before pp_train_ack() takes
- * the ACK.
+ * In a FIFO that 32 flows share two trains may come so close, too. An ACK for more
+ * than two trains is a burst, too, and so are two ACKs at the same time: no
+ * bottleneck does that. To be called before pp_train_ack() takes the ACK.
  *
  * Return: true if that is believed from now on.
  */
@@ -185,6 +185,9 @@ void pp_train_bunch_round(struct pp_train *train)
 	if (!train->bunch_seen && train->bunches)
 		train->bunches--;
 	train->bunch_seen = 0;
-	if (!train->bunches)
+	if (!train->bunches && train->bunched) {
 		train->bunched = 0;
+		/* The next ACK may be of a train whose first one was not noted. */
+		train->open = 0;
+	}
 }

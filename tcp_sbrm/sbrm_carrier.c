@@ -71,7 +71,7 @@
 struct sbrm_carrier_net {
 	struct net		*net;
 	struct work_struct	work;
-	bool			wanted;
+	u32			wanted;
 	bool			registered;
 };
 
@@ -368,11 +368,14 @@ static void sbrm_register_hooks(struct work_struct *work)
 	int err = nf_register_net_hooks(carrier->net, sbrm_hooks,
 					ARRAY_SIZE(sbrm_hooks));
 
-	if (err)
-		pr_warn("no netfilter hooks for the price field: error %d\n",
-			err);
-	else
+	if (err) {
+		pr_warn_ratelimited("no netfilter hooks for the price field: error %d\n",
+				    err);
+		/* The next connection tries again. */
+		WRITE_ONCE(carrier->wanted, 0);
+	} else {
 		carrier->registered = true;
+	}
 }
 
 /**
@@ -387,7 +390,7 @@ void sbrm_carrier_use(struct sock *sk)
 	struct sbrm_carrier_net *carrier = net_generic(sock_net(sk),
 						       sbrm_carrier_id);
 
-	if (!READ_ONCE(carrier->wanted) && !xchg(&carrier->wanted, true))
+	if (!READ_ONCE(carrier->wanted) && !xchg(&carrier->wanted, 1))
 		schedule_work(&carrier->work);
 }
 

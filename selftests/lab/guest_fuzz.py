@@ -369,9 +369,9 @@ def check_junk():
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
         law, limit, target, gamma, flags = bench.stats().settings
         assert limit < 2**31 and (target < limit or
-                                   law in (REM_PC1, VQM, DELAY))
-        assert law <= DELAY and 0 <= gamma <= GAMMA_ONE
-        assert gamma or law in (VQM, DELAY)
+                                   law in (REM_PC1, VQM, DELAY, ALPHA_LAW))
+        assert law <= ALPHA_LAW and 0 <= gamma <= GAMMA_ONE
+        assert gamma or law in (VQM, DELAY, ALPHA_LAW)
         assert not flags & ~(SETTABLE | GAMMA_AUTO)
         assert flags & 2 or not flags & 68
         assert flags & 36 != 36 and not (flags & 64 and flags & 36)

@@ -172,10 +172,11 @@ def check_slots():
 
 def check_merged():
     """ACKs that stand for more than a segment: the same."""
-    # With "gro 300" pairs are merged by turns, and some 36 packets wait, not 11: only
-    # the long form asks for it.
+    # With "gro 300" pairs are merged by turns, and some 36 packets wait, not 11. With
+    # "delayed" a flow takes delayed ACKs for bursts in some runs, and 32 wait then
+    # (10 otherwise). Only the long form asks for these two.
     hold(cells(("fq_rr",), (2,), (100,), (40,),
-               [how for how in MERGED if how != "gro 300"]))
+               [how for how in MERGED if how not in ("gro 300", "delayed")]))
 
 
 def check_join():

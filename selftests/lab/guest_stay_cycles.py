@@ -154,10 +154,10 @@ def random_options(rng, module):
 
 def cycle(traffic, rng):
     """Load, use, refuse to unload, stop to use, unload; all with traffic."""
-    for name in rng.sample(MODULES, 4):
+    for name in rng.sample(MODULES, len(MODULES)):
         load(name)
-    for name in rng.sample(sorted(CONTROLS), 2):
-        for cc in rng.sample(CONTROLS[name], 2):
+    for name in rng.sample(sorted(CONTROLS), len(CONTROLS)):
+        for cc in rng.sample(CONTROLS[name], min(2, len(CONTROLS[name]))):
             traffic.connect(cc)
     queues = rng.sample(sorted(QUEUES), 2)
     for name in queues:
@@ -170,12 +170,12 @@ def cycle(traffic, rng):
             refused(used)
         traffic.queue(b"pfifo\0", OTHER)
     space = rng.choice((traffic.path.s, traffic.path.d))
-    name = rng.choice(sorted(CONTROLS))
+    name = rng.choice([name for name in sorted(DEFAULTS) if DEFAULTS[name]])
     space.sysctl(DEFAULT, rng.choice(DEFAULTS[name]))
     traffic.leave(rng)
     refused(name)
     space.sysctl(DEFAULT, "reno")
-    for name in rng.sample(MODULES, 4):
+    for name in rng.sample(MODULES, len(MODULES)):
         gone(name)
     traffic.run(0.005)
     # A module that is away leaves traffic as it was.

@@ -20,7 +20,7 @@ from guest_base import amount, note
 from guest_fuzz import (FQ_RR_DEFAULTS, FQ_RR_RANGES, TAKES, fq_rr_good, good,
                         number, payload, traffic, usable)
 from memory import memory, no_leak
-from rtnl import (DELAY, FQ_RR_CLASS_WEIGHT, GAMMA, GAMMA_AUTO, GAMMA_ONE, NLM_F_ACK,
+from rtnl import (FQ_RR_CLASS_WEIGHT, GAMMA, GAMMA_AUTO, GAMMA_ONE, NLM_F_ACK,
                   NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST,
                   NLMSG_ERROR, RTM_GETQDISC, RTM_GETTCLASS, RTM_NEWQDISC,
                   RTM_NEWTCLASS, SETTABLE, TARGET, TCA_KIND, TCA_OPTIONS, attr, u32)
@@ -206,7 +206,7 @@ class Junk:
         assert (stats.qlen, stats.backlog) == (parent.qlen, parent.backlog)
         if stats.kind == "sbrm":
             law, limit, target, gamma, flags = stats.settings
-            assert 1 <= limit < 2**31 and law <= DELAY
+            assert 1 <= limit < 2**31 and law < len(TAKES)
             assert target < limit or TARGET not in TAKES[law]
             assert 0 <= gamma <= GAMMA_ONE and (gamma or GAMMA not in TAKES[law])
             assert not flags & ~(SETTABLE | GAMMA_AUTO)

@@ -40,8 +40,9 @@ VALUES = ("0", "1", "2", "3", "7", "50", "64", "1000", "70000", "10000000",
           "kalman", "continuous", "discrete", "", "junk", "9" * 400)
 WORDS = {
     "sbrm": {
-        "mark": ("sbrm", "rem-pc1", "rem-pc2", "rem-pc3", "vqm", "delay"),
-        "feedback": ("mark", "price", "four-bit"),
+        "mark": ("sbrm", "rem-pc1", "rem-pc2", "rem-pc3", "vqm", "delay",
+                 "alpha"),
+        "feedback": ("mark", "price", "four-bit", "two-bit"),
         "limit": ("1", "1000", "2147483647"), "target": ("0", "10", "500", "10us", "3ms", "1s"),
         "gamma": ("auto", "0.015", "1"), "phi": ("1.06", "16"),
         "alpha": ("0.1", "16"), "rate": ("8bit", "10mbit", "1tbit"),
@@ -51,6 +52,7 @@ WORDS = {
         "price-drop": (), "coupled": (), "any-ect": (), "l4s-ect": (),
         "coupling": ("0.01", "2", "1000"), "small": ("0b", "256b", "65535b"),
         "split-gso": (), "no-split-gso": (), "dither": (), "no-dither": (),
+        "high": ("1", "50"), "low": ("0", "25"), "goal": ("51", "300"),
         "reset-stats": ()},
     "fq_rr": {
         "limit": ("1", "100", "10240"), "memory_limit": ("1kb", "32mb"),

@@ -161,7 +161,11 @@ def read_key(path):
             key = file.read(4096).strip()
     except OSError as error:
         raise TollwayError(f"{path}: {error.strerror}") from error
-    if mode & (stat.S_IRWXG | stat.S_IRWXO) and stat.S_ISREG(mode):
+    # Of what systemd hands on, the bits of the group are the mask of an ACL.
+    own = os.environ.get("CREDENTIALS_DIRECTORY")
+    others = stat.S_IRWXO if own and os.path.dirname(path) == own \
+        else stat.S_IRWXG | stat.S_IRWXO
+    if mode & others and stat.S_ISREG(mode):
         raise TollwayError(f"{path} can be read by others: chmod 600 {path}")
     if len(key) < wire.SHORTEST_KEY:
         raise TollwayError(f"{path}: a key has at least {wire.SHORTEST_KEY} "

@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import socket
+import stat
 import struct
 import sys
 import time
@@ -70,7 +71,9 @@ class Guardian:
         if kept:
             gate = htb.HtbClass(device, handle, packet_bytes)
             gate.original = kept
-            with contextlib.suppress(htb.NoClass):
+            with contextlib.suppress(htb.NoClass, OSError):
+                # If it is still one of htb.
+                gate.read()
                 gate.restore()
         return 0
 
@@ -122,6 +125,8 @@ class Path:
                                  options.packet)
         try:
             self._seen = self.gate.claim()
+            # As it is once more: may this process change it?
+            self.gate.restore()
         except htb.NoClass as error:
             raise TollwayError(
                 f"{error}: make it, for example by: tc class add dev "
@@ -212,13 +217,16 @@ class Path:
         for level, kind, content in ancillary:
             if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS):
                 seconds, nanoseconds = struct.unpack("@ll", content[:16])
-                offset_ns = time.clock_gettime_ns(time.CLOCK_REALTIME) - now_ns
-                if self._offset_ns is not None and \
-                        abs(offset_ns - self._offset_ns) > STEP_NS:
+                # In this order a pause of this process makes a sample late,
+                # and never early.
+                offset_ns = time.clock_gettime_ns(time.CLOCK_REALTIME)
+                offset_ns -= self.clock_ns()
+                last, self._offset_ns = self._offset_ns, offset_ns
+                if last is not None and abs(offset_ns - last) > STEP_NS:
                     self.counted["clock_steps"] += 1
                     log("the realtime clock was stepped by "
-                        f"{(offset_ns - self._offset_ns) / 1e9:+.3f} s")
-                self._offset_ns = offset_ns
+                        f"{(offset_ns - last) / 1e9:+.3f} s")
+                    return now_ns
                 stamp_ns = seconds * 10**9 + nanoseconds - offset_ns
                 # Later than now, or long ago: the clock stepped meanwhile.
                 if 0 <= now_ns - stamp_ns < 10**9:
@@ -234,14 +242,19 @@ class Path:
                 self.law.restart(self.options.safe)
             log(f"the peer began session {self.counted['sessions']}")
         self.counted["received"] += 1
-        self._heard_ns = now_ns
         self._reports.append((sample.sequence, arrival_ns - sample.stamp_ns))
+        answered = False
         for sequence, delay_ns in sample.reports:
             # Of this process's own samples, each once.
             if self._reported < sequence <= self.association.sequence:
+                answered = True
                 self._reported = sequence
                 self.counted["reports"] += 1
                 self.law.sample(delay_ns, now_ns)
+        # A peer that hears nothing of ours, in one direction, is lost as well.
+        if not answered:
+            return
+        self._heard_ns = now_ns
         if self.state in ("waiting", "lost"):
             if self.state == "lost":
                 # What was believed of the path is old.
@@ -265,6 +278,10 @@ class Path:
         beta = self.law.step()
         if self.state in ("waiting", "lost"):
             share = self.options.safe
+            if self.bucket:
+                # What is sent at the safe rate is no measure of what may be.
+                self.bucket = law.Bucket(self.quota_packets)
+                self._sent_bytes = self._look()["bytes"]
         elif self.bucket:
             seen = self._look()
             sent, self._sent_bytes = seen["bytes"] - self._sent_bytes, \
@@ -353,7 +370,7 @@ class Path:
         with contextlib.suppress(htb.NoClass, OSError):
             if self.state != "no-class":
                 self.gate.restore()
-        self.guardian.keep(b"")
+            self.guardian.keep(b"")
         self.guardian.end()
         self.gate.close()
         self.udp.close()
@@ -376,6 +393,8 @@ class Status:
                                        f"{path}: give this one another "
                                        "--socket")
             with contextlib.suppress(FileNotFoundError):
+                if not stat.S_ISSOCK(os.lstat(path).st_mode):
+                    raise TollwayError(f"{path} is there, and is no socket")
                 os.unlink(path)
             self.socket.bind(path)
             self.socket.listen(4)

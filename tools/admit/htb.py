@@ -103,15 +103,17 @@ class HtbClass:
                                        0) + body)
         while True:
             data = self._socket.recv(65536)
-            _, kind, _, sequence, _ = _HEADER.unpack_from(data)
+            _, answer, _, sequence, _ = _HEADER.unpack_from(data)
             if sequence != self._sequence:
                 continue
-            if kind != NLMSG_ERROR:
+            if answer != NLMSG_ERROR:
                 return data[_HEADER.size:]
             code = -struct.unpack_from("=i", data, _HEADER.size)[0]
             if not code:
                 return None
-            if code in (errno.ENOENT, errno.ENODEV, errno.EINVAL):
+            # A class of a qdisc that has none; of a change it is a bad value.
+            if code in (errno.ENOENT, errno.ENODEV) or \
+                    (code == errno.EINVAL and kind == RTM_GETTCLASS):
                 raise NoClass(f"{self.device} has no class of htb "
                               f"{self.name}")
             raise OSError(code, os.strerror(code))

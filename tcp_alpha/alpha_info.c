@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is told of a connection, and whose its private area is
+ */
+
+#include <linux/inet_diag.h>
+#include <net/tcp.h>
+
+#include "alpha.h"
+
+/**
+ * alpha_bandwidth() - BW_EST
+ * @sk: socket
+ * @ca: its private area
+ *
+ * Return: packets/s in Q16.
+ */
+u64 alpha_bandwidth(const struct sock *sk, const struct alpha *ca)
+{
+	/* Not ca->net: get_info() has no lock, and the area may change its owner. */
+	u64 set = READ_ONCE(alpha_net(sock_net(sk))->bandwidth);
+
+	if (set)
+		return set << ALPHA_RATE_SHIFT;
+	return max(ca->bandwidth, ca->last_bandwidth) ?: ca->rate;
+}
+
+/*
+ * ss knows no structure of ours; bbr's has the nearest fields. bw: BW_EST; mrtt:
+ * the longest round-trip time of the cycle; pacing_gain: alpha, packets/s per ms;
+ * cwnd_gain: 1 for CN, 2 for LBCN, 4 if the field is echoed, 8 if marks have come.
+ * Documented in tcp_alpha(7).
+ */
+size_t alpha_get_info(struct sock *sk, u32 ext, int *attr,
+		      union tcp_cc_info *info)
+{
+	const struct alpha *ca = inet_csk_ca(sk);
+	u32 state;
+	u64 bw;
+
+	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1))) &&
+	    !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
+		return 0;
+	/* A listener, say. */
+	if (!alpha_is_ready(sk))
+		return 0;
+
+	memset(&info->bbr, 0, sizeof(info->bbr));
+	bw = (alpha_bandwidth(sk, ca) * tcp_sk(sk)->mss_cache) >>
+	     ALPHA_RATE_SHIFT;
+	state = ca->cn | ca->last_bcn << 1 |
+		(ca->carrier && !ca->absent) << 2 | ca->heard << 3;
+	info->bbr.bbr_bw_lo = (u32)bw;
+	info->bbr.bbr_bw_hi = (u32)(bw >> 32);
+	info->bbr.bbr_min_rtt = ca->rtt_us;
+	/* Gains are in Q8. */
+	info->bbr.bbr_pacing_gain = div_u64(ca->gain, 1000);
+	info->bbr.bbr_cwnd_gain = state << 8;
+	*attr = INET_DIAG_BBRINFO;
+	return sizeof(info->bbr);
+}
+
+/**
+ * alpha_owns() - is the private area of a socket ours?
+ * @sk: TCP socket, locked, or the answer may be old
+ *
+ * Return: true if it is a struct alpha, and init() has run.
+ */
+bool alpha_owns(const struct sock *sk)
+{
+	const struct tcp_congestion_ops *ops =
+		READ_ONCE(inet_csk(sk)->icsk_ca_ops);
+
+	/* Not a callback that a wrapper would replace. */
+	return ops && ops->get_info == alpha_get_info && alpha_is_ready(sk);
+}
