@@ -173,7 +173,8 @@ def check_recovery():
             flow = Flow(one, other, 6 * SIZE)
             flow.run(0.35)
             path.black_hole(True)
-            flow.run(0.006)
+            # With the modules' defaults packets are further apart.
+            flow.run(0.012 if SETTINGS["shipped"] else 0.006)
             path.black_hole(False)
             until_state(one, flow, ca_state=RECOVERY)
             switches.through(path.s, one, row, lambda: flow.run(0.01))
