@@ -9,10 +9,10 @@
  * neither does, the connection is TCP/RM.
  */
 
-#include <linux/ip.h>
 #include <net/tcp.h>
 
 #include "sbrm.h"
+#include "tollway_carrier.h"
 
 /* Odds of e^12 convict a peer of repeating ECE, see sbrm_echo_watch(). */
 #define SBRM_LATCHED_ODDS	12
@@ -42,9 +42,7 @@ void sbrm_echo_begin(struct sock *sk, struct sbrm *ca)
 	if (ca->estimator < SBRM_ESTIMATOR_FOUR_BIT)
 		return;
 
-	/* Mapped addresses are IPv4 on the wire. */
-	if (inet_csk(sk)->icsk_af_ops->net_header_len !=
-	    sizeof(struct iphdr)) {
+	if (!tollway_carrier_has_field(sk)) {
 		sbrm_echo_without_field(sk, ca, SBRM_COUNT_NO_IPV4);
 		pr_info_once("IPv6 has no field for prices: cp over IPv6 is TCP/RM\n");
 	} else if (compat_tcp_is_signed(tcp_sk(sk))) {

@@ -8,10 +8,10 @@
 #include <linux/time64.h>
 
 #include "sbrm.h"
+#include "tollway_burst.h"
 
 /* What one packet may hold: see sbrm_burst(). */
 #define SBRM_BURST_US	64
-#define SBRM_BURST_MIN	2U
 
 /**
  * sbrm_cwnd_set() - set the window
@@ -69,20 +69,6 @@ static u64 sbrm_paced_window(const struct tcp_sock *tp, const struct sbrm *ca)
 		   max((u64)tp->snd_ssthresh << FIXP_SHIFT, ca->cwnd));
 }
 
-/* As many segments in one packet as the device of the route takes. */
-static u32 sbrm_burst_max(struct sock *sk)
-{
-	const struct dst_entry *dst;
-	u32 most = sk->sk_gso_max_segs;
-
-	rcu_read_lock();
-	dst = __sk_dst_get(sk);
-	if (dst && sk_can_gso(sk))
-		most = max_t(u32, READ_ONCE(dst->dev->gso_max_segs), 1);
-	rcu_read_unlock();
-	return most;
-}
-
 /**
  * sbrm_burst() - limit what may leave as one packet
  * @sk: socket
@@ -95,9 +81,6 @@ static u32 sbrm_burst_max(struct sock *sk)
  * a packet is what the rate sends in %SBRM_BURST_US, or two segments where that is
  * less. By the mean rate: if the length of a packet followed the gaps of
  * sbrm_pace(), these would all be the same.
- *
- * A new route sets the limit anew, to what its device takes. What we have set is
- * never less than %SBRM_BURST_MIN: a limit below that is the device's.
  */
 static void sbrm_burst(struct sock *sk, const struct sbrm *ca, u64 cwnd)
 {
@@ -107,17 +90,12 @@ static void sbrm_burst(struct sock *sk, const struct sbrm *ca, u64 cwnd)
 	 */
 	u64 flow = (cwnd >> (FIXP_SHIFT - 16)) * SBRM_BURST_US;
 	u64 one = (u64)ca->rtt_us << 16;
-	u32 segments = SBRM_BURST_MIN;
+	u32 segments = TOLLWAY_BURST_MIN;
 
 	/* At most rates: no quotient. */
-	if (unlikely(flow >= (SBRM_BURST_MIN + 1) * one))
+	if (unlikely(flow >= (TOLLWAY_BURST_MIN + 1) * one))
 		segments = min_t(u64, div64_u64(flow, one), GSO_MAX_SEGS);
-	if (likely(sk->sk_gso_max_segs == segments ||
-		   sk->sk_gso_max_segs < SBRM_BURST_MIN))
-		return;
-	if (segments > sk->sk_gso_max_segs)
-		segments = min(segments, sbrm_burst_max(sk));
-	sk->sk_gso_max_segs = segments;
+	tollway_burst(sk, segments);
 }
 
 /**
