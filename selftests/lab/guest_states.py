@@ -20,7 +20,8 @@ from collections import Counter
 import guest_base
 from guest_base import SETTINGS, note, run
 from guest_ecn import PORT as OWN_PORT
-from guest_ecn import choose, connecting, disconnect, listener
+from guest_ecn import (ADDRESSES, both_families, choose, connecting, disconnect,
+                       listener)
 from guest_userns import MAPPED, RESTRICTED
 from states_bench import (CLOSE, CLOSE_WAIT, CLOSING, CONTROLS, ESTABLISHED,
                           FIN_WAIT1, FIN_WAIT2, LAST_ACK, RECEIVER, RECV_QUEUE,
@@ -43,6 +44,15 @@ def late_syn(path, cc):
         flow.sendall(bytes(100000))
         time.sleep(5)
         return info(flow)
+
+
+@contextlib.contextmanager
+def connecting_now(path, cc, address):
+    """(a listener at d, a socket of IPv6 at s whose SYN is on its way)."""
+    with listener(path.d, socket.AF_INET6) as server:
+        server.settimeout(60)
+        with connecting(path.s, socket.AF_INET6, address, [cc]) as one:
+            yield server, one
 
 
 def check_late_syn():
@@ -162,6 +172,36 @@ def check_established():
             switches.through(path.s, one, row, lambda: flow.run(0.03))
             flow.finish()
     switches.report()
+
+
+def check_ipv6():
+    """Switches with data in flight over IPv6, and of an IPv6 socket over IPv4,
+    which has other operations below it."""
+    path = both_families()
+    for address in (ADDRESSES[socket.AF_INET6][1],
+                    f"::ffff:{ADDRESSES[socket.AF_INET][1]}"):
+        early, switches = Switches(SYN_SENT), Switches(ESTABLISHED)
+        # The neighbours are known before their answers come late.
+        path.s.run(f"ping -c 1 {ADDRESSES[socket.AF_INET6][1]}")
+        # The timer of the SYN fires after the last switch: Loss, and its undo.
+        path.r2.run("tc qdisc change dev left root netem delay 1200ms limit 10000")
+        for row in rows():
+            with connecting_now(path, row[0], address) as (server, one):
+                early.through(path.s, one, row)
+                until_state(one, state=ESTABLISHED)
+                other, _ = server.accept()
+                with other:
+                    Flow(one, other).finish()
+        path.r2.run("tc qdisc change dev left root netem delay 40ms limit 10000")
+        for row in rows():
+            with connection(path, row[0], socket.AF_INET6, address) as ends:
+                flow = Flow(*ends, 4 * SIZE)
+                flow.run(0.06)
+                switches.through(path.s, ends[0], row, lambda: flow.run(0.03))
+                flow.finish()
+        note(address)
+        early.report()
+        switches.report()
 
 
 def check_recovery():

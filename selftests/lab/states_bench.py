@@ -135,11 +135,11 @@ class Switches:
 
 
 @contextlib.contextmanager
-def connection(path, cc):
+def connection(path, cc, family=socket.AF_INET, address=RECEIVER):
     """An accepted connection from s to d: (socket at s, at d)."""
-    with listener(path.d, socket.AF_INET) as server:
+    with listener(path.d, family) as server:
         server.settimeout(60)
-        with connecting(path.s, socket.AF_INET, RECEIVER, [cc]) as one:
+        with connecting(path.s, family, address, [cc]) as one:
             other, _ = server.accept()
             with other:
                 ready(one)
