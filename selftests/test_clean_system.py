@@ -5,7 +5,11 @@ long forms, as each makes a system and builds the lab in it."""
 import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 from test_house import TOP, sh
@@ -117,3 +121,37 @@ def test_fine():
 def test_wrong_words(words):
     done = sh(TOP / "selftests/clean-system", *words)
     assert done.returncode == 2 and "usage: " in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid(), reason="makes namespaces: needs root")
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT,
+                                    signal.SIGTERM])
+def test_interrupted(tmp_path, number):
+    """It ends at once, and none of its processes stays."""
+    stub = tmp_path / "debootstrap"
+    # A name that no other process has.
+    name = f"sleeper-{os.getpid()}-{number}"
+    stub.write_text(f"#!/bin/bash\ntouch {tmp_path}/started\n"
+                    f"exec -a {name} sleep 600\n")
+    stub.chmod(0o755)
+    with subprocess.Popen(
+            [TOP / "selftests/clean-system", "demo", tmp_path / "there"],
+            env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+            stdout=subprocess.PIPE, text=True) as process:
+        while not (tmp_path / "started").exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(number)
+        said = process.communicate(timeout=60)[0]
+    assert process.returncode == 128 + number, said
+    assert "# interrupted" in said
+    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline")
+                if name.encode() in read(path)]
+
+
+def read(path):
+    """A file of a process, which may end meanwhile."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
