@@ -389,8 +389,9 @@ def test_missing_programs_are_named_before_the_run(options, program, tmp_path,
     # None of the place is called: it has no such methods.
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(TollwayError) as raised:
-        runner.run(object(), papers.get("double-bottleneck"), "sbrm",
-                   "sbrm", {}, 3, [1], tmp_path / "out", options=options)
+        runner.run(object(), [runner.Combination(
+            papers.get("double-bottleneck"), "sbrm", "sbrm", {}, 3,
+            tmp_path / "out", options=options)], [1], tmp_path / "out")
     assert program in str(raised.value)
     assert "scripts/install-dependencies" in str(raised.value)
     assert ("tcpdump" in str(raised.value)) == ("trace" in options)

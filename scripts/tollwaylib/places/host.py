@@ -17,6 +17,7 @@ from ..kernels import build
 from ..paths import TOP
 from .provenance import tool_versions
 
+KNOWN_CCS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 # What the network is made of: a command, and what there is not if it fails.
 PARTS = (
     ("ip link add type veth", "veth pairs cannot be made (modprobe veth)"),
@@ -41,11 +42,15 @@ def remedy(module):
 class HostPlace:
     """Runs in network namespaces of this host.
 
-    cc: congestion control of the flows. aqm: tc words of the queue.
+    pairs: the congestion controls of the flows, each with the tc words of the
+    queue.
     """
 
-    def __init__(self, cc, aqm):
-        self.cc, self.aqm = cc, aqm
+    # Runs would disturb one another in real time.
+    parallel = False
+
+    def __init__(self, pairs):
+        self.pairs = list(pairs)
         self.tools = None
         self.process = None
         self.stopped = False
@@ -71,20 +76,21 @@ class HostPlace:
         for command, sentence in PARTS:
             if self._try(command)[0]:
                 lacks.append(sentence)
-        # Wrong words for a qdisc that exists are the run's to refuse.
-        kind = self.aqm.split()[0]
-        _, said = self._try(f"tc qdisc add dev lo root {self.aqm}")
-        if "qdisc kind is unknown" in said or "Unknown qdisc" in said:
-            module = QDISC_MODULES.get(kind, f"sch_{kind}")
-            lacks.append(f"there is no {kind} qdisc {remedy(module)}")
-        module = CC_MODULES.get(self.cc, f"tcp_{self.cc}")
-        subprocess.run(["modprobe", module], check=False,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-        if self.cc not in known.read_text().split():
-            lacks.append(f"there is no congestion control {self.cc} "
-                         f"{remedy(module)}")
-        return lacks
+        for aqm in dict.fromkeys(aqm for _, aqm in self.pairs):
+            # Wrong words for a qdisc that exists are the run's to refuse.
+            kind = aqm.split()[0]
+            _, said = self._try(f"tc qdisc add dev lo root {aqm}")
+            if "qdisc kind is unknown" in said or "Unknown qdisc" in said:
+                module = QDISC_MODULES.get(kind, f"sch_{kind}")
+                lacks.append(f"there is no {kind} qdisc {remedy(module)}")
+        for cc in dict.fromkeys(cc for cc, _ in self.pairs):
+            module = CC_MODULES.get(cc, f"tcp_{cc}")
+            subprocess.run(["modprobe", module], check=False,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            if cc not in KNOWN_CCS.read_text().split():
+                lacks.append(f"there is no congestion control {cc} "
+                             f"{remedy(module)}")
+        return list(dict.fromkeys(lacks))
 
     def _try(self, command):
         """Exit status and words of a command in a namespace of its own."""

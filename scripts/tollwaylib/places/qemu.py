@@ -229,7 +229,10 @@ class Qemu(Lab):
 
 
 class QemuPlace:
-    """Boots a stock kernel for each seed. word: of the matrix, or DEBUG."""
+    """Boots a stock kernel for each job. word: of the matrix, or DEBUG."""
+
+    # It runs in real time, and each kernel takes several cores.
+    parallel = False
 
     def __init__(self, word="6.1"):
         self.word = word
