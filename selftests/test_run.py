@@ -12,6 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 TOP = Path(__file__).resolve().parent.parent
@@ -428,6 +429,9 @@ def test_a_run_ends_with_its_verdicts(tmp_path, no_traces):
     done = tollway(*SHORT, "--out", tmp_path / "out", "--json",
                    tmp_path / "json")
     result = json.loads((tmp_path / "json").read_text())
+    # By the published schema, and without our code.
+    jsonschema.validate(result, json.loads(
+        (TOP / "scripts/tollwaylib/results/result.schema.json").read_text()))
     entries = result["published"] + result["bounds"]
     held, failed = ([entry for entry in entries if entry["verdict"] in words]
                     for words in (("holds", "agrees", "better"),
