@@ -79,6 +79,7 @@ help: ## this text (also what plain `make` does)
 # RESULTS=DIR        where make demo writes [results in the cache]
 # TESTS=WORDS        what make check runs, words for pytest [selftests]
 # JOBS=N             files of tests that make check runs at a time [cores]
+# RESUME=1           make check-full goes on with what was not run at this commit
 # TOLLWAY_CACHE=DIR  built kernels, modules and tools [~/.cache/tollway]
 # KERNELS=WORDS      kernels of make matrix and make smoke, such as "6.1 newest"
 # KERNEL_SRC=DIR     kernel source of the lab [package linux-source]
@@ -95,8 +96,9 @@ check: dependencies-check ## install missing packages, run all tests in their sh
 	$(plainly) scripts/tollway lab build
 	$(plainly) $(PYTEST) $(TESTS)
 
-check-full: dependencies-check ## all tests in their extended forms, then those of the lab on the debug kernel: some hours
-	$(plainly) $(PYTHON) selftests/full.py --jobs $(JOBS) $(TESTS)
+check-full: dependencies-check ## all tests in their extended forms, and those of the lab on the debug kernel: some hours
+	$(plainly) $(PYTHON) selftests/full.py --jobs $(JOBS) \
+		$(if $(RESUME),--resume) $(TESTS)
 
 bench: dependencies ## cycles per packet and per ACK beside the kernel's own; wall time of the main experiment
 	$(plainly) scripts/bench --out "$(RESULTS)/bench"

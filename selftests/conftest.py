@@ -88,7 +88,11 @@ def lab():
         pytest.skip("TOLLWAY_LAB_FLAVOUR=none: nothing ran in the lab")
     from tollwaylib.places.machine import Lab
     from tollwaylib.progress import Progress
-    return Lab(flavour, Progress())
+    progress = Progress()
+    try:
+        return Lab(flavour, progress)
+    finally:
+        progress.done()
 
 
 class Guest:

@@ -1,75 +1,329 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Run every test with its long form, then those of the lab on the debug kernel.
+"""Run every test with its long form, and those of the lab on the debug kernel, too.
 
-    selftests/full.py [--jobs N] [TEST...]
+    selftests/full.py [--jobs N] [--resume] [TEST...]
 
-TEST: files or directories, or other words for pytest; all tests by default. What
-fails in one part does not keep the others from being run, and is named again at
-the end. Exit status: 0 if nothing failed.
+TEST: files or directories of tests, or other words for pytest; all tests by
+default. One pytest runs one file on one kernel; N of them run at a time, each on
+a core of its own, those first that took longest the last time. What fails does
+not keep the others from being run, and is named again at the end.
+
+build/check-full has what each file printed, and its outcome with the commit.
+--resume keeps the outcomes of the same commit, the same words and the same
+TOLLWAY_SEED, and runs the other files; it needs a tree without changes. Exit
+status: 0 if nothing failed.
 """
 
 import argparse
+import concurrent.futures
+import contextlib
+import json
 import os
+import queue
+import signal
 import subprocess
 import sys
+import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 HERE = Path(__file__).resolve().parent
-TOLLWAY = str(HERE.parent / "scripts/tollway")
-# Of pytest, where a part has no test of those asked for.
+TOP = HERE.parent
+sys.path.insert(0, str(TOP / "scripts"))
+
+from tollwaylib import ends, files, progress  # noqa: E402
+from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.paths import digest_of  # noqa: E402
+from tollwaylib.places.session import end_session  # noqa: E402
+
+TOLLWAY = str(TOP / "scripts/tollway")
+RECORDS = TOP / "build/check-full"
+# Of pytest, where a file has no test of those asked for.
 NOTHING_COLLECTED = 5
 OUTCOMES = ("FAILED ", "ERROR ", "SKIPPED ")
+# What pytest is told on each kernel, and its environment.
+KERNELS = {"plain": ("", {}),
+           "debug": ("lab", {"TOLLWAY_LAB_FLAVOUR": "debug"})}
+# How long pytest may take to end when it is interrupted.
+STOP_S = 60
+COUNTS = ("passed", "failed", "skipped")
 
 
-def parts(jobs, tests):
-    """[(name, words, environment)] of what is run, in this order."""
-    pytest = [sys.executable, "-m", "pytest", "-n", str(jobs), "--dist",
-              "loadfile", *tests]
-    debug = {"TOLLWAY_LAB_FLAVOUR": "debug"}
-    return [("build of the lab", [TOLLWAY, "lab", "build"], {}),
-            ("every test", [*pytest, "-m", ""], {}),
-            ("build of the debug lab",
-             [TOLLWAY, "lab", "build", "--flavour", "debug"], {}),
-            ("the lab's tests on the debug kernel", [*pytest, "-m", "lab"],
-             debug)]
+@dataclass(frozen=True)
+class Job:
+    """A file of tests on a kernel. test: the path, with ::names as for pytest."""
+    kernel: str
+    test: str
+    words: tuple = ()
+
+    @property
+    def name(self):
+        """What it is called in the summary."""
+        path = os.path.relpath(self.test, TOP)
+        return f"{self.kernel} {self.test if path.startswith('..') else path}"
+
+    @property
+    def record(self):
+        """Where its outcome is kept, without an ending."""
+        name = self.name.replace("/", "-").replace(" ", "-")
+        if self.words:
+            name += f"-{digest_of(*self.words)[:8]}"
+        return RECORDS / name
+
+    def argv(self, core):
+        """The command that runs it on a core; it ends if this process does."""
+        return ["setpriv", "--pdeathsig", "TERM", "taskset", "-c", str(core),
+                sys.executable, "-m", "pytest", "-ra", "-m",
+                KERNELS[self.kernel][0], f"--junitxml={self.record}.xml", *self.words, self.test]
 
 
-def run(words, environment):
-    """Run a part; (did nothing fail?, what is to be said again)."""
-    kept, last = [], ""
-    with subprocess.Popen(words, text=True, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          env={**os.environ, **environment}) as process:
-        for line in process.stdout:
-            print(line, end="", flush=True)
-            last = line.strip(" =\n") or last
-            if line.startswith(OUTCOMES):
-                kept.append(line.rstrip())
-    return process.returncode in (0, NOTHING_COLLECTED), [*kept, last]
+def jobs_of(words):
+    """The jobs that the words of the command line ask for."""
+    tests = [word for word in words if os.path.exists(word.partition("::")[0])]
+    more = tuple(word for word in words if word not in tests)
+    found = []
+    for test in tests or [str(HERE)]:
+        path = Path(test)
+        found += map(str, sorted(path.rglob("test_*.py"))) \
+            if path.is_dir() else [test]
+    tests = [os.path.abspath(test) for test in dict.fromkeys(found)]
+    return [Job(kernel, test, more) for kernel in KERNELS for test in tests
+            if kernel == "plain" or "mark.lab" in
+            Path(test.partition("::")[0]).read_text(encoding="utf-8")]
+
+
+def state():
+    """The commit, or None where the tree differs from it."""
+    def git(*words):
+        return subprocess.run(["git", "-C", str(TOP), *words], text=True,
+                              stdout=subprocess.PIPE, check=False,
+                              stderr=subprocess.DEVNULL).stdout
+    return None if git("status", "--porcelain") else \
+        git("rev-parse", "HEAD").strip() or None
+
+
+def key_of(job, commit):
+    """What an outcome depends on."""
+    return {"commit": commit, "words": list(job.words),
+            "seed": os.environ.get("TOLLWAY_SEED", "1")}
+
+
+def durations(jobs):
+    """{job: seconds that it took the last time}, of those that are known."""
+    found = {}
+    for job in jobs:
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            found[job] = json.loads(
+                Path(f"{job.record}.json").read_text())["seconds"]
+    return found
+
+
+def in_order(jobs):
+    """The jobs, longest first; what was never run may be the longest."""
+    took = durations(jobs)
+    return sorted(jobs, key=lambda job: -took.get(job, float("inf")))
+
+
+def kept(jobs, commit):
+    """{job: its outcome} of those that were run at this commit already."""
+    found = {}
+    for job in jobs:
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            record = json.loads(Path(f"{job.record}.json").read_text())
+            if record["key"] == key_of(job, commit):
+                found[job] = record
+    return found
+
+
+def counts_of(path):
+    """{"passed", "failed", "skipped": numbers of tests} of a file of pytest.
+    OSError or ParseError where pytest did not come to its end."""
+    totals = dict.fromkeys(COUNTS, 0)
+    for suite in ElementTree.parse(path).getroot().iter("testsuite"):
+        count = {name: int(suite.get(name)) for name in
+                 ("tests", "failures", "errors", "skipped")}
+        bad = count["failures"] + count["errors"]
+        totals["failed"] += bad
+        totals["skipped"] += count["skipped"]
+        totals["passed"] += count["tests"] - bad - count["skipped"]
+    return totals
+
+
+def outcome_of(job, status, seconds):
+    """What came of a job whose pytest has ended."""
+    lines = []
+    with open(f"{job.record}.log", encoding="utf-8", errors="replace") as log:
+        lines += [line.rstrip() for line in log if line.startswith(OUTCOMES)]
+    counts, complete = dict.fromkeys(COUNTS, 0), True
+    try:
+        counts = counts_of(f"{job.record}.xml")
+    except (OSError, ElementTree.ParseError):
+        complete = False
+    good = complete and status in (0, NOTHING_COLLECTED)
+    if status < 0:
+        lines.append(f"FAILED {job.name}: ended by "
+                     f"{signal.Signals(-status).name}")
+    elif not good and not counts["failed"]:
+        lines.append(f"FAILED {job.name}: pytest ended with {status}")
+    if not good and not counts["failed"]:
+        counts["failed"] = 1
+    return {"good": good, "status": status, "seconds": round(seconds, 1),
+            **counts, "lines": lines}
+
+
+class Queue:
+    """Jobs that wait, run and have ended."""
+
+    def __init__(self, commit, total):
+        self.commit, self.total = commit, total
+        self.started = time.monotonic()
+        self.lock = threading.Lock()
+        self.running, self.stopped = {}, False
+        self.outcomes = {}
+
+    def run(self, jobs, count):
+        """Run the jobs in this order, `count` at a time."""
+        cores = sorted(os.sched_getaffinity(0))
+        idle = queue.SimpleQueue()
+        for number in range(count):
+            idle.put(cores[number % len(cores)])
+
+        def one(job):
+            core = idle.get()
+            try:
+                self.run_job(job, core)
+            finally:
+                idle.put(core)
+
+        with concurrent.futures.ThreadPoolExecutor(count) as pool:
+            futures = []
+            try:
+                futures += [pool.submit(one, job) for job in jobs]
+                for future in concurrent.futures.as_completed(futures):
+                    future.result()
+            except BaseException:
+                for future in futures:
+                    future.cancel()
+                self.stop()
+                raise
+
+    def run_job(self, job, core):
+        """Run a job, and keep its outcome, unless it was interrupted."""
+        Path(f"{job.record}.xml").unlink(missing_ok=True)
+        started = time.monotonic()
+        with open(f"{job.record}.log", "wb") as log:
+            with self.lock:
+                if self.stopped:
+                    return
+                process = subprocess.Popen(
+                    job.argv(core), stdout=log, stderr=subprocess.STDOUT,
+                    stdin=subprocess.DEVNULL, start_new_session=True,
+                    env={**os.environ, **KERNELS[job.kernel][1]})
+                self.running[job] = process
+            status = process.wait()
+        with self.lock:
+            del self.running[job]
+            if self.stopped:
+                return
+            outcome = outcome_of(job, status, time.monotonic() - started)
+            # The sources may have changed while it ran.
+            commit = self.commit if state() == self.commit else None
+            files.write_json_atomic(
+                f"{job.record}.json",
+                {"key": key_of(job, commit), "name": job.name, **outcome})
+            self.outcomes[job] = outcome
+            print("\n".join([*lines_of(job, outcome), self.so_far()]),
+                  flush=True)
+
+    def stop(self):
+        """End what is running, as Ctrl-C would."""
+        with self.lock:
+            self.stopped = True
+            running = list(self.running.values())
+        for process in running:
+            process.send_signal(signal.SIGINT)
+        for process in running:
+            try:
+                process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                end_session(process.pid)
+
+    def so_far(self):
+        """How far it is."""
+        passed = time.monotonic() - self.started
+        return f"-- {len(self.outcomes)} of {self.total} files, " \
+            f"{progress.duration(passed)}"
+
+
+def lines_of(job, outcome):
+    """A job's part of the summary."""
+    words = ", ".join(f"{outcome[name]} {name}" for name in COUNTS
+                      if outcome[name]) or "no test"
+    bad = [] if outcome["good"] else [f"    see {job.record}.log"]
+    return [f"{'ok' if outcome['good'] else 'FAILED'}: {job.name}: {words}, "
+            f"{progress.duration(outcome['seconds'])}",
+            *(f"    {line}" for line in outcome["lines"]), *bad]
+
+
+def summary(outcomes, builds, seconds):
+    """All jobs, then the totals of each kernel, as lines."""
+    said = ["== summary", *builds]
+    for job in sorted(outcomes, key=lambda job: job.name):
+        said += lines_of(job, outcomes[job])
+    for kernel in KERNELS:
+        mine = [one for job, one in outcomes.items() if job.kernel == kernel]
+        if mine:
+            said.append(f"{kernel} kernel: " + ", ".join(
+                f"{sum(one[name] for one in mine)} {name}" for name in COUNTS)
+                + f" in {len(mine)} files, "
+                f"{sum(one['seconds'] for one in mine) / 60:.0f} minutes of a "
+                "core")
+    return [*said, f"all together {seconds / 60:.0f} minutes"]
+
+
+def build(kernels):
+    """Build the labs; (are all there?, what to say of each)."""
+    good, said = True, []
+    for kernel in kernels:
+        status = subprocess.run([TOLLWAY, "lab", "build", "--flavour", kernel],
+                                stdin=subprocess.DEVNULL, check=False
+                                ).returncode
+        good = good and not status
+        said.append(f"{'FAILED' if status else 'ok'}: build of the {kernel} "
+                    "lab")
+    return good, said
 
 
 def main():
-    """Run all parts, and say what came of them."""
+    """Run all, and say what came of it."""
     parser = argparse.ArgumentParser(
         description="Run every test with its long form, on both kernels.")
     parser.add_argument("--jobs", type=int, default=1, metavar="N",
                         help="files of tests at a time (default: 1)")
-    options, tests = parser.parse_known_args()
-    summary, good = [], True
-    for name, words, environment in parts(options.jobs,
-                                          tests or [str(HERE)]):
-        started = time.monotonic()
-        print(f"== {name}", flush=True)
-        held, lines = run(words, environment)
-        good = good and held
-        took = round((time.monotonic() - started) / 60)
-        summary += [f"{'ok' if held else 'FAILED'}: {name}, {took} minutes",
-                    *(f"    {line}" for line in lines)]
-    print("\n".join(["== summary", *summary]))
-    return not good
+    parser.add_argument("--resume", action="store_true",
+                        help="keep the outcomes of this commit that are there")
+    options, words = parser.parse_known_args()
+    jobs, commit, started = jobs_of(words), state(), time.monotonic()
+    if options.resume and not commit:
+        raise TollwayError("--resume needs a tree without changes: outcomes of "
+                           "other sources would count for these")
+    RECORDS.mkdir(parents=True, exist_ok=True)
+    good, builds = build(dict.fromkeys(job.kernel for job in jobs))
+    work = Queue(commit, len(jobs))
+    if options.resume:
+        work.outcomes.update(kept(jobs, commit))
+        print(f"== {len(work.outcomes)} of {len(jobs)} files are done already")
+    try:
+        work.run([job for job in in_order(jobs) if job not in work.outcomes],
+                 max(options.jobs, 1))
+    finally:
+        print("\n".join(summary(work.outcomes, builds,
+                                time.monotonic() - started)), flush=True)
+    return not (good and all(one["good"] for one in work.outcomes.values()))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ends.guarded("full.py", main))

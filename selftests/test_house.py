@@ -6,11 +6,9 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
-import full
 import pytest
 
 from tollwaylib import VERSION as OUR_VERSION, papers, programs, progress
@@ -294,30 +292,3 @@ def test_readme_names_both_commands():
         assert word in text
     for target in re.findall(r"`(?:sudo )?make ([a-z-]+)", text):
         assert re.search(rf"^{target}:", MAKEFILE, re.M), target
-
-
-def test_all_parts_of_check_full_are_run_and_said(monkeypatch, capsys):
-    def part(name, code):
-        return name, [sys.executable, "-c", code], {"WORD": "told"}
-
-    monkeypatch.setattr(sys, "argv", ["full.py", "--jobs", "2", "there"])
-    good = part("good", "import os; print(os.environ['WORD'], '\\n= 3 passed =')")
-    monkeypatch.setattr(full, "parts", lambda jobs, tests: [
-        part("bad", "print('FAILED this\\nother'); raise SystemExit(1)"), good,
-        part("none", "raise SystemExit(5)")] if (jobs, tests) == (2, ["there"])
-        else [])
-    assert full.main()
-    assert capsys.readouterr().out.partition("== summary\n")[2].splitlines() == [
-        "FAILED: bad, 0 minutes", "    FAILED this", "    other",
-        "ok: good, 0 minutes", "    3 passed", "ok: none, 0 minutes", "    "]
-    monkeypatch.setattr(full, "parts", lambda jobs, tests: [good])
-    assert not full.main()
-
-
-def test_parts_of_check_full():
-    words = {name: (words, environment) for name, words, environment in
-             full.parts(2, ["selftests"])}
-    both = [one for name, one in words.items() if "test" in name]
-    assert [" ".join(one[0][-3:]) for one in both] == [
-        "selftests -m ", "selftests -m lab"]
-    assert both[1][1] == {"TOLLWAY_LAB_FLAVOUR": "debug"}

@@ -12,6 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 TOP = Path(__file__).resolve().parent.parent
@@ -389,8 +390,9 @@ def test_missing_programs_are_named_before_the_run(options, program, tmp_path,
     # None of the place is called: it has no such methods.
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(TollwayError) as raised:
-        runner.run(object(), papers.get("double-bottleneck"), "sbrm",
-                   "sbrm", {}, 3, [1], tmp_path / "out", options=options)
+        runner.run(object(), [runner.Combination(
+            papers.get("double-bottleneck"), "sbrm", "sbrm", {}, 3,
+            tmp_path / "out", options=options)], [1], tmp_path / "out")
     assert program in str(raised.value)
     assert "scripts/install-dependencies" in str(raised.value)
     assert ("tcpdump" in str(raised.value)) == ("trace" in options)
@@ -427,6 +429,9 @@ def test_a_run_ends_with_its_verdicts(tmp_path, no_traces):
     done = tollway(*SHORT, "--out", tmp_path / "out", "--json",
                    tmp_path / "json")
     result = json.loads((tmp_path / "json").read_text())
+    # By the published schema, and without our code.
+    jsonschema.validate(result, json.loads(
+        (TOP / "scripts/tollwaylib/results/result.schema.json").read_text()))
     entries = result["published"] + result["bounds"]
     held, failed = ([entry for entry in entries if entry["verdict"] in words]
                     for words in (("holds", "agrees", "better"),

@@ -63,7 +63,11 @@ def parser():
     run.add_argument("--repeat", type=number(int, MOST_RUNS), default=1,
                      metavar="N", help="runs, with successive seeds")
     run.add_argument("-j", "--jobs", type=number(int, MOST_RUNS), default=1,
-                     metavar="N", help="runs at a time, each on a core")
+                     metavar="N", help="runs at a time, each on a core; a run "
+                     "is one seed of one variant")
+    run.add_argument("--resume", action="store_true",
+                     help="keep the runs that are in --out already, and do "
+                     "those that are missing")
     run.add_argument("--traffic", choices=("tollway", "iperf3"),
                      default="tollway", help="who sends (default: tollway)")
     run.add_argument("--trace", choices=("none", "hash", "pcap"),

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import traceback
 
+from . import progress
 from .errors import TollwayError, sentence
 
 HOLDS, MISSED, FAILED, INTERRUPTED = 0, 1, 2, 130
@@ -41,7 +42,11 @@ def guarded(name, body):
 
 def _status_of(name, body):
     try:
-        return body()
+        try:
+            return body()
+        finally:
+            # What is said now comes after bars and moving lines.
+            progress.stop()
     except KeyboardInterrupt:
         return _interrupted(name)
     except BrokenPipeError:

@@ -1,41 +1,271 @@
 # SPDX-License-Identifier: GPL-2.0
 """Lines that say what long work is doing."""
 
+import atexit
+import contextlib
+import re
 import sys
+import threading
 import time
+
+# Seconds between lines of work that counts, or that many jobs do at a time: on
+# a terminal, and elsewhere.
+MOVING_S, PLAIN_S = 0.2, 10
+# "second 5 of 62", "case 3 of 20: name".
+_SO_FAR = re.compile(r"(\d+(?:\.\d+)?) of (\d+(?:\.\d+)?)")
+
+
+def duration(seconds):
+    """A time as a person reads it: 40 s, 12 min, 3 h 20 min."""
+    minutes = round(seconds / 60)
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if minutes < 90:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def part_of(text):
+    """How much is done by what a job says of itself, 0 to 1, or None."""
+    found = _SO_FAR.search(text)
+    if not found or not float(found[2]):
+        return None
+    return min(float(found[1]) / float(found[2]), 1.0)
+
+
+def left_s(passed_s, part):
+    """Seconds that are left at the pace up to now; None at both ends."""
+    return passed_s * (1 - part) / part if 0 < part < 1 else None
+
+
+def _about(seconds):
+    return "" if seconds is None else f"about {duration(seconds)} left"
+
+
+class Bars:
+    """Bars on a terminal, drawn by rich. ImportError where it is missing."""
+
+    def __init__(self, stream):
+        # Slow to import, and only for a terminal.
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress as Drawn, TextColumn
+        words = {"markup": False}
+        self.console = Console(file=stream)
+        self.drawn = Drawn(TextColumn("{task.description}", **words),
+                           BarColumn(bar_width=20),
+                           TextColumn("{task.fields[left]}", **words),
+                           console=self.console, transient=True,
+                           redirect_stdout=False, redirect_stderr=False)
+        self.tasks = {}
+
+    def show(self, key, text, part=None, left=None):
+        """Show a bar, or change it; part: 0 to 1, None if it is not known."""
+        self.drawn.start()
+        numbers = {"description": text, "left": _about(left),
+                   "total": None if part is None else 1.0,
+                   "completed": part or 0.0}
+        if key in self.tasks:
+            self.drawn.update(self.tasks[key], **numbers)
+        else:
+            self.tasks[key] = self.drawn.add_task(**numbers)
+
+    def remove(self, key):
+        """Take a bar away."""
+        if key in self.tasks:
+            self.drawn.remove_task(self.tasks.pop(key))
+
+    def say(self, text):
+        """Print a line that stays, above the bars."""
+        self.console.print(text, markup=False, highlight=False,
+                           soft_wrap=True)
+
+    def stop(self):
+        """Take all bars away, and give the terminal back."""
+        for key in list(self.tasks):
+            self.remove(key)
+        self.drawn.stop()
+
+
+class Job:
+    """One of several jobs that run at a time."""
+
+    def __init__(self, progress, name):
+        self.progress, self.name = progress, name
+        self.part, self.started = 0.0, time.monotonic()
+
+    def step(self, text):
+        """Say what the job is doing now."""
+        part = part_of(text)
+        if part is not None:
+            self.part = part
+        self.progress.job_step(self, text)
+
+    def say(self, text):
+        """Print a line that stays."""
+        self.progress.say(text)
+
+
+# What still draws on the terminal, see stop().
+_drawing = set()
+
+
+def stop():
+    """End all bars and moving lines: something else is printed from now on."""
+    for progress in list(_drawing):
+        progress.done()
+
+
+# A terminal has its cursor again, whatever ends the process.
+atexit.register(stop)
 
 
 class Progress:
-    """One line that moves on a terminal, plain lines elsewhere (stderr)."""
+    """Bars on a terminal, or one line that moves if rich is missing; plain
+    lines elsewhere (stderr)."""
 
     def __init__(self, stream=sys.stderr):
         self.stream = stream
         self.moving = stream.isatty()
+        self.bars = None
+        if self.moving:
+            with contextlib.suppress(ImportError):
+                self.bars = Bars(stream)
         self.started = time.monotonic()
         self.last = 0.0
         self.width = 0
+        self.lock = threading.RLock()
+        self.total = self.ended = 0
+        self.running = []
 
     def step(self, text):
         """Say what is being done now."""
-        self._show(text)
-        self.last = time.monotonic()
+        with self.lock:
+            # The next count is of something else.
+            self.started = self.started if self.total else time.monotonic()
+            self._show(text)
+            self.last = time.monotonic()
 
     def count(self, text, so_far):
         """Say how far it is, at most every 0.2 s (10 s without a terminal)."""
-        now = time.monotonic()
-        if now - self.last < (0.2 if self.moving else 10):
-            return
-        self.last = now
-        self._show(f"{text}: {so_far}, {now - self.started:.0f} s")
+        with self.lock:
+            if self._is_early():
+                return
+            part = part_of(so_far)
+            left = None if part is None else left_s(self._passed(), part)
+            self._show(f"{text}: {so_far}, {duration(self._passed())}", part,
+                       left)
+
+    def jobs(self, total):
+        """From now on `total` jobs are run, some at a time."""
+        with self.lock:
+            self.started = time.monotonic()
+            self.total, self.ended = total, 0
+            if self.bars:
+                self.bars.remove("now")
+
+    @contextlib.contextmanager
+    def job(self, name):
+        """A job that runs; gives its Job."""
+        one = Job(self, name)
+        with self.lock:
+            self.running.append(one)
+        try:
+            yield one
+            with self.lock:
+                self.ended += 1
+        finally:
+            with self.lock:
+                self.running.remove(one)
+                if self.bars:
+                    self.bars.remove(one)
+        with self.lock:
+            if self.total > 1 and self.bars:
+                self._show_all()
+            elif self.total > 1:
+                self._show(f"{name}: done; {self.so_far()}")
+                self.last = time.monotonic()
+
+    def job_step(self, job, text):
+        """A job says what it does: each time if it is the only one, else as
+        often as a count."""
+        with self.lock:
+            said = f"{job.name}: {text}"
+            if self.bars:
+                self._draw(job, said, job.part, left_s(
+                    time.monotonic() - job.started, job.part))
+                self._show_all()
+            elif self.total <= 1:
+                self._show(said)
+            elif not self._is_early():
+                self._show(f"{said}; {self.so_far()}")
+
+    def so_far(self):
+        """How many jobs are done, and when all will be."""
+        left = _about(self.left_s())
+        return f"{self.ended} of {self.total} runs done in " \
+            f"{duration(self._passed())}" + (f", {left}" if left else "")
+
+    def left_s(self):
+        """Seconds until all jobs are done at the pace up to now, or None."""
+        return left_s(self._passed(), self._part()) if self.total else None
+
+    def say(self, text):
+        """Print a line that stays."""
+        with self.lock:
+            if self.bars:
+                self.bars.say(text)
+                return
+            self._end_line()
+            print(text, file=self.stream, flush=True)
 
     def done(self):
-        """End the moving line."""
-        if self.moving and self.width:
-            print(file=self.stream)
-            self.width = 0
+        """End the bars or the moving line."""
+        with self.lock:
+            _drawing.discard(self)
+            self.total = 0
+            if self.bars:
+                self.bars.stop()
+            self._end_line()
 
-    def _show(self, text):
+    def _end_line(self):
+        if self.width:
+            print(file=self.stream)
+        self.width = 0
+
+    def _part(self):
+        done = self.ended + sum(job.part for job in self.running)
+        return done / self.total
+
+    def _passed(self):
+        return time.monotonic() - self.started
+
+    def _is_early(self):
+        """Is it too early for one more line? If not, the time is noted."""
+        now = time.monotonic()
+        if now - self.last < (MOVING_S if self.moving else PLAIN_S):
+            return True
+        self.last = now
+        return False
+
+    def _show_all(self):
+        """The bar of all jobs."""
+        if self.total > 1:
+            self._draw("all", f"{self.ended} of {self.total} runs done in "
+                       f"{duration(self._passed())}", self._part(),
+                       self.left_s())
+
+    def _draw(self, *arguments):
+        _drawing.add(self)
+        self.bars.show(*arguments)
+
+    def _show(self, text, part=None, left=None):
+        about = _about(left)
+        if self.bars:
+            self._draw("now", text, part, left)
+            return
+        text += f", {about}" if about else ""
         if self.moving:
+            _drawing.add(self)
             print(f"\r{text:<{self.width}}", end="", file=self.stream,
                   flush=True)
             self.width = len(text)

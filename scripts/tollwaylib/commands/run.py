@@ -91,9 +91,7 @@ def command_run(arguments, words):
         check_run(arguments, experiment, cc, aqm, values, variant)
     if arguments.as_json not in (None, "-"):
         check_file(arguments.as_json)
-    done = [result for cc, aqm, values, place, variant in checked
-            for result in run_once(arguments, words, experiment, cc, aqm,
-                                   values, place, variant)]
+    done = run_all(arguments, words, experiment, checked, out_dir)
     if variants:
         whole = terminal.show_variants(done, out_dir, arguments.as_json)
     else:
@@ -113,20 +111,28 @@ def check_run(arguments, experiment, cc, aqm, values, variant):
              variant)
 
 
-def run_once(arguments, words, experiment, cc, aqm, values, out_dir,
-             variant=None):
-    """Run all seeds of one combination; returns their results."""
-    place = {
-        "lab": lambda: LabPlace(arguments.flavour),
-        "qemu": lambda: QemuPlace(arguments.kernel),
-        "host": lambda: HostPlace(cc, aqm_words(aqm, values)),
-    }[arguments.on]()
-    seeds = range(arguments.seed, arguments.seed + arguments.repeat)
+def run_all(arguments, words, experiment, checked, out_dir):
+    """Run all seeds of all combinations; returns their results."""
+    options = {"trace": None if arguments.trace == "none" else arguments.trace,
+               "traffic": arguments.traffic, "verbose": arguments.verbose}
+    combinations = [
+        runner.Combination(experiment, cc, aqm, values,
+                           arguments.duration or experiment.duration_s, folder,
+                           variant, options)
+        for cc, aqm, values, folder, variant in checked]
     return runner.run(
-        place, experiment, cc, aqm, values,
-        arguments.duration or experiment.duration_s,
-        seeds, out_dir, jobs=arguments.jobs if arguments.on == "lab" else 1,
-        command=visible(shlex.join(["tollway", *words])),
-        variant=variant, options={"trace": None if arguments.trace == "none"
-                 else arguments.trace, "traffic": arguments.traffic,
-                 "verbose": arguments.verbose})
+        place_of(arguments, combinations), combinations,
+        range(arguments.seed, arguments.seed + arguments.repeat), out_dir,
+        jobs=arguments.jobs, command=visible(shlex.join(["tollway", *words])),
+        resume=arguments.resume)
+
+
+def place_of(arguments, combinations):
+    """The place that --on names."""
+    if arguments.on == "lab":
+        return LabPlace(arguments.flavour)
+    if arguments.on == "qemu":
+        return QemuPlace(arguments.kernel)
+    return HostPlace(dict.fromkeys(
+        (combination.cc, aqm_words(combination.aqm, combination.values))
+        for combination in combinations))

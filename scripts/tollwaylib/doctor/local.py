@@ -23,6 +23,7 @@ INSTALL_ALL = f"{TOP}/scripts/install-dependencies check"
 
 MODULES = (("mininet", "mininet"), ("numpy", "python3-numpy"),
            ("scipy", "python3-scipy"), ("matplotlib", "python3-matplotlib"),
+           ("jsonschema", "python3-jsonschema"), ("rich", "python3-rich"),
            ("pytest", "python3-pytest"))
 
 

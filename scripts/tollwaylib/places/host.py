@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """This machine's own kernel as a place to run at: real time, needs root."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -8,6 +9,7 @@ import platform
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 from .. import errors, programs
@@ -15,8 +17,13 @@ from ..components import CC_MODULES, OURS, QDISC_MODULES
 from ..errors import TollwayError
 from ..kernels import build
 from ..paths import TOP
+from . import limits
 from .provenance import tool_versions
+from .session import end_session
 
+KNOWN_CCS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+# What runs a job.
+PROGRAM = "tollwaylib.guest.run"
 # What the network is made of: a command, and what there is not if it fails.
 PARTS = (
     ("ip link add type veth", "veth pairs cannot be made (modprobe veth)"),
@@ -41,11 +48,15 @@ def remedy(module):
 class HostPlace:
     """Runs in network namespaces of this host.
 
-    cc: congestion control of the flows. aqm: tc words of the queue.
+    pairs: the congestion controls of the flows, each with the tc words of the
+    queue.
     """
 
-    def __init__(self, cc, aqm):
-        self.cc, self.aqm = cc, aqm
+    # Runs would disturb one another in real time.
+    parallel = False
+
+    def __init__(self, pairs):
+        self.pairs = list(pairs)
         self.tools = None
         self.process = None
         self.stopped = False
@@ -71,20 +82,21 @@ class HostPlace:
         for command, sentence in PARTS:
             if self._try(command)[0]:
                 lacks.append(sentence)
-        # Wrong words for a qdisc that exists are the run's to refuse.
-        kind = self.aqm.split()[0]
-        _, said = self._try(f"tc qdisc add dev lo root {self.aqm}")
-        if "qdisc kind is unknown" in said or "Unknown qdisc" in said:
-            module = QDISC_MODULES.get(kind, f"sch_{kind}")
-            lacks.append(f"there is no {kind} qdisc {remedy(module)}")
-        module = CC_MODULES.get(self.cc, f"tcp_{self.cc}")
-        subprocess.run(["modprobe", module], check=False,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-        if self.cc not in known.read_text().split():
-            lacks.append(f"there is no congestion control {self.cc} "
-                         f"{remedy(module)}")
-        return lacks
+        for aqm in dict.fromkeys(aqm for _, aqm in self.pairs):
+            # Wrong words for a qdisc that exists are the run's to refuse.
+            kind = aqm.split()[0]
+            _, said = self._try(f"tc qdisc add dev lo root {aqm}")
+            if "qdisc kind is unknown" in said or "Unknown qdisc" in said:
+                module = QDISC_MODULES.get(kind, f"sch_{kind}")
+                lacks.append(f"there is no {kind} qdisc {remedy(module)}")
+        for cc in dict.fromkeys(cc for cc, _ in self.pairs):
+            module = CC_MODULES.get(cc, f"tcp_{cc}")
+            subprocess.run(["modprobe", module], check=False,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            if cc not in KNOWN_CCS.read_text().split():
+                lacks.append(f"there is no congestion control {cc} "
+                             f"{remedy(module)}")
+        return list(dict.fromkeys(lacks))
 
     def _try(self, command):
         """Exit status and words of a command in a namespace of its own."""
@@ -101,16 +113,25 @@ class HostPlace:
         (folder / "job.json").write_text(json.dumps(inside))
         environment = dict(os.environ, PYTHONPATH=str(TOP / "scripts"),
                            TC_LIB_DIR=str(self.tools))
+        limit_s = limits.real_s(job)
+        expired = threading.Event()
+
+        def expire():
+            expired.set()
+            self._end()
+
+        watchdog = threading.Timer(limit_s, expire)
         # However this process ends, the run ends too, and cleans up. A Ctrl-C
         # reaches it once, through stop(), as it has a session of its own.
         with open(folder / "console.log", "w", encoding="utf-8") as log, \
                 subprocess.Popen(
                     ["setpriv", "--pdeathsig", "TERM", sys.executable, "-m",
-                     "tollwaylib.guest.run", str(folder / "job.json")],
+                     PROGRAM, str(folder / "job.json")],
                     text=True, env=environment, stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
                     start_new_session=True) as self.process:
             try:
+                watchdog.start()
                 if self.stopped:
                     self.stop()
                 for line in self.process.stdout:
@@ -119,15 +140,30 @@ class HostPlace:
             except BaseException:
                 self.stop()
                 raise
+            finally:
+                watchdog.cancel()
+        if expired.is_set():
+            raise TollwayError(
+                f"the run did not finish within {limit_s:g} s and was stopped: "
+                f"see {folder / 'console.log'}")
         if self.process.returncode:
             raise errors.of_run(folder, self.process.returncode)
 
     def stop(self):
         """End the run; it removes its own namespaces."""
         self.stopped = True
-        if self.process and self.process.poll() is None:
-            self.process.terminate()
-            self.process.wait()
+        self._end()
+
+    def _end(self):
+        if not self.process or self.process.poll() is not None:
+            return
+        self.process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(limits.END_S)
+        # What is left of it would keep the console open, and a namespace goes
+        # with its last process.
+        end_session(self.process.pid)
+        self.process.wait()
 
     def provenance(self):
         """What the results of this place depend on."""

@@ -5,21 +5,19 @@ import json
 
 from .. import errors
 from ..kernels.usermode import HZ
-from .machine import BUILD, MEMORY_MB, OUT, Lab
+from . import limits
+from .machine import BUILD, OUT, Lab
 from .provenance import module_versions, tool_versions
 
 # Real time allowed for one run: far above any, to catch a hang.
 WALL_S = 4 * 3600
-# More flows than that want more memory, most of it only for tcp_mem, which is a
-# sixteenth of it, to be above what is in flight: the host sees 0.5 GB of it.
-FLOWS_IN_MEMORY = 1000
-MANY_FLOWS_MB = 8192
-# Virtual time beyond the traffic.
-VIRTUAL_GRACE_S = 300
 
 
 class LabPlace:
-    """Boots the lab for each seed. flavour: plain or debug."""
+    """Boots the lab for each job. flavour: plain or debug."""
+
+    # What the others on this machine do has no effect in virtual time.
+    parallel = True
 
     def __init__(self, flavour="plain"):
         self.flavour = flavour
@@ -38,10 +36,8 @@ class LabPlace:
             ["/usr/bin/python3", "-m", "tollwaylib.guest.run",
              f"{OUT}/job.json"],
             folder, seed=job["seed"], core=core, wall_s=WALL_S,
-            virtual_s=job.get("virtual_s", job["parameters"]["duration_s"])
-            + VIRTUAL_GRACE_S,
-            on_line=on_line, memory_mb=MEMORY_MB
-            if len(job["flows"]) <= FLOWS_IN_MEMORY else MANY_FLOWS_MB)
+            virtual_s=limits.virtual_s(job), on_line=on_line,
+            memory_mb=limits.memory_mb(job))
         if status:
             raise errors.of_run(folder, status)
 

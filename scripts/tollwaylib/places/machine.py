@@ -18,10 +18,10 @@ from ..errors import TollwayError
 from ..kernels import build
 from ..kernels.usermode import kernel as lab_kernel
 from ..paths import TOP
+from .limits import MEMORY_MB
 from .session import end_session
 
 OUT, SRC, BUILD = "/run/tollway/out", "/run/tollway/src", "/run/tollway/build"
-MEMORY_MB = 768
 # Boot date: a fixed one, 2005-01-01, the year of CP05.
 START_NS = 1104537600 * 10**9
 DEFAULT_WALL_S = 3600

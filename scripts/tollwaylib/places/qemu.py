@@ -23,6 +23,7 @@ from ..errors import TollwayError
 from ..kernels import build, compatibility
 from ..kernels.usermode import QEMU_FILES, kernel as own_kernel
 from ..paths import TOP, cache_dir, digest_of, locked
+from . import limits
 from .machine import BUILD, OUT, Lab
 from .provenance import module_versions, tool_versions
 
@@ -32,8 +33,6 @@ PROCESSORS = 2
 MEMORY_MB = 1024
 # Modules the initramfs needs to find the root, with those they need.
 ROOT_MODULES = ("virtio_pci", "9pnet_virtio", "9p")
-# Real time beyond the traffic: boot, calibration, and collection, s.
-GRACE_S = 600
 
 
 @dataclass(frozen=True)
@@ -229,7 +228,10 @@ class Qemu(Lab):
 
 
 class QemuPlace:
-    """Boots a stock kernel for each seed. word: of the matrix, or DEBUG."""
+    """Boots a stock kernel for each job. word: of the matrix, or DEBUG."""
+
+    # It runs in real time, and each kernel takes several cores.
+    parallel = False
 
     def __init__(self, word="6.1"):
         self.word = word
@@ -244,11 +246,12 @@ class QemuPlace:
         inside = dict(job, out_dir=OUT, bin_dir=f"{BUILD}/tools",
                       disposable=True, real_time=True)
         (folder / "job.json").write_text(json.dumps(inside))
-        limit_s = job["parameters"]["duration_s"] + GRACE_S
+        limit_s = limits.real_s(job)
         status = self.machine.run(
             ["/usr/bin/python3", "-m", "tollwaylib.guest.run",
              f"{OUT}/job.json"], folder, seed=job["seed"], core=core,
-            wall_s=limit_s + 60, virtual_s=limit_s, on_line=on_line)
+            wall_s=limit_s + limits.END_S, virtual_s=limit_s, on_line=on_line,
+            memory_mb=limits.memory_mb(job))
         if status:
             raise errors.of_run(folder, status)
 

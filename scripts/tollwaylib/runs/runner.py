@@ -1,14 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Run an experiment for one or more seeds, at a place, into a directory."""
+"""Run experiments at a place: all jobs of a command in one queue.
+
+A job is one seed of one variant. The cases of an experiment are one job: they
+run one after another in one network and one kernel, and share the stream of
+random numbers of their start times, so that each case begins in the state that
+the ones before it have left. In kernels of their own they would give other
+numbers than those published.
+"""
 
 import concurrent.futures
 import contextlib
 import errno
 import fcntl
+import json
 import os
+import queue
 import shutil
 import subprocess
-import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from .. import files, programs
 from ..errors import RefusedError, TollwayError
@@ -16,6 +28,61 @@ from ..experiments import jobs as experiments
 from ..paths import TOP
 from ..progress import Progress
 from ..results import analysis, schema
+
+# Of a job: what does not change its numbers, and what places add to it.
+_NOT_COMPARED = {"verbose", "out_dir", "bin_dir", "disposable", "real_time"}
+
+
+@dataclass(frozen=True)
+class Combination:
+    """An experiment with a source, a queue and parameters, and the directory
+    whose seed-N have its results. variant: the Variant that it is, of an
+    experiment that compares. options: more entries of its jobs (trace, traffic,
+    verbose)."""
+    experiment: Any
+    cc: str
+    aqm: str
+    values: dict
+    duration_s: float
+    out_dir: Path
+    variant: Any = None
+    options: dict = None
+
+    def job(self, seed):
+        """What the guest needs for a seed (dict)."""
+        return dict(experiments.job(self.experiment, self.cc, self.aqm,
+                                    self.values, self.duration_s, seed,
+                                    self.variant), **(self.options or {}))
+
+    def needs(self):
+        """What programs are needed for, see programs.need()."""
+        options = self.options or {}
+        return ([programs.EXPERIMENTS]
+                + [programs.TRACE] * bool(options.get("trace"))
+                + [programs.IPERF3] * (options.get("traffic") == "iperf3"))
+
+
+@dataclass(frozen=True)
+class Task:
+    """A job of the queue: a seed of a combination."""
+    combination: Combination
+    seed: int
+
+    @property
+    def folder(self):
+        """Where its raw.json and result.json are."""
+        return self.combination.out_dir / f"seed-{self.seed}"
+
+    @property
+    def name(self):
+        """What it is called in lines of progress."""
+        variant = self.combination.variant
+        return f"{variant.name}, seed {self.seed}" if variant else \
+            f"seed {self.seed}"
+
+    def job(self):
+        """What the guest needs (dict)."""
+        return self.combination.job(self.seed)
 
 
 @contextlib.contextmanager
@@ -52,63 +119,116 @@ def claimed(out_dir):
                     folder.rmdir()
 
 
-def run(place, experiment, cc, aqm, values, duration_s, seeds, out_dir,
-        jobs=1, command="", options=None, progress=None, variant=None):
-    """Run every seed; returns the list of results, in the order of seeds.
+def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
+        resume=False):
+    """Run every seed of every combination; returns the list of results, in
+    this order.
 
-    place: object with prepare(progress), run(job, out_dir, core, on_line) and
-    provenance(), see places/lab.py and places/host.py. options: more entries of
-    the job (trace, traffic, verbose). variant: the Variant that it is, of an
-    experiment that compares. Each seed's raw.json and result.json are
-    in out_dir/seed-N. What a failed or interrupted seed left is removed, but
-    for its logs.
+    place: object with prepare(progress), run(job, folder, core, on_line),
+    stop(), provenance() and `parallel` (may several jobs run at a time?), see
+    places/lab.py. out_dir: the directory of all combinations. jobs: how many
+    jobs run at a time, each on a core of its own. resume: keep the results that
+    are there; TollwayError where another job or another kernel made them.
+
+    A result is written when its job ends. What a failed or interrupted job
+    left is removed, but for its logs; the jobs that have not ended are lost,
+    the others are kept.
     """
     progress = progress or Progress()
-    options = options or {}
-    programs.need(programs.EXPERIMENTS,
-                  *([programs.TRACE] if options.get("trace") else []),
-                  *([programs.IPERF3] if options.get("traffic") == "iperf3"
-                    else []))
+    programs.need(*dict.fromkeys(need for combination in combinations
+                                 for need in combination.needs()))
     place.prepare(progress)
     # Before the run: what fails here would have made it in vain.
-    provenance = dict(place.provenance(), command=command, checkout=checkout())
-    cores = sorted(os.sched_getaffinity(0))
-    jobs = min(jobs, len(seeds), len(cores))
-    done = []
-    with claimed(out_dir), concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        def one(index):
-            seed = seeds[index]
-            job = dict(experiments.job(experiment, cc, aqm, values, duration_s,
-                                       seed, variant), **options)
-            return run_seed(place, job, out_dir / f"seed-{seed}",
-                            cores[index % jobs], provenance, progress)
+    provenance = place.provenance()
+    tasks = [Task(combination, seed) for combination in combinations
+             for seed in seeds]
+    with contextlib.ExitStack() as claims:
+        for folder in dict.fromkeys([out_dir, *(combination.out_dir for
+                                                combination in combinations)]):
+            claims.enter_context(claimed(folder))
+        done = {task.folder: kept(task, provenance) for task in tasks} \
+            if resume else {}
+        waiting = [task for task in tasks if not done.get(task.folder)]
+        if resume:
+            progress.say(f"{len(tasks) - len(waiting)} of {len(tasks)} runs "
+                         "are there already")
+        provenance.update(command=command, checkout=checkout())
+        try:
+            _run_all(place, waiting, jobs if place.parallel else 1, provenance,
+                     progress, done)
+        except BaseException:
+            count = len([result for result in done.values() if result])
+            if count:
+                progress.say(f"{count} of {len(tasks)} runs are kept: the "
+                             "same command with --resume does the others")
+            raise
+        finally:
+            progress.done()
+    return [done[task.folder] for task in tasks]
 
+
+def _run_all(place, waiting, jobs, provenance, progress, done):
+    """Run tasks, and put each result into `done` as it comes."""
+    cores = sorted(os.sched_getaffinity(0))
+    jobs = max(1, min(jobs, len(waiting), len(cores)))
+    idle = queue.SimpleQueue()
+    for core in cores[:jobs]:
+        idle.put(core)
+    progress.jobs(len(waiting))
+    # Set in the thread of what failed, before it could take the next task.
+    failed = threading.Event()
+
+    def one(task):
+        if failed.is_set():
+            return
+        core = idle.get()
+        try:
+            with progress.job(task.name) as line:
+                done[task.folder] = run_task(place, task, core, provenance,
+                                             line)
+        except BaseException:
+            failed.set()
+            raise
+        finally:
+            idle.put(core)
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         futures = []
         try:
-            futures += [pool.submit(one, index) for index in range(len(seeds))]
+            futures += [pool.submit(one, task) for task in waiting]
+            ended, _ = concurrent.futures.wait(
+                futures, return_when=concurrent.futures.FIRST_EXCEPTION)
             for future in futures:
-                done.append(future.result())
+                if future in ended:
+                    future.result()
         except BaseException:
             for future in futures:
                 future.cancel()
             place.stop()
             raise
-        finally:
-            progress.done()
-    return done
 
 
-def run_seed(place, job, folder, core, provenance, progress):
-    """Run one seed into a folder; returns its result."""
+def run_task(place, task, core, provenance, line):
+    """Run one job into its folder; returns its result. line: its
+    progress.Job."""
+    folder, job = task.folder, task.job()
     complete = False
+
+    def on_line(text):
+        if text.startswith("tollway: "):
+            line.step(text[9:])
+        elif job.get("verbose"):
+            line.say(text)
+
     try:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        place.run(job, folder, core, lambda line: _show(line, job, progress))
+        place.run(job, folder, core, on_line)
         raw = schema.load_raw(folder)
         raw["provenance"].update(provenance)
         files.write_json_atomic(folder / "raw.json", raw, indent=None)
         result = analysis.analyse(raw)
+        # Last: the result is the sign that all is there.
         files.write_json_atomic(folder / "result.json", result)
         complete = True
         return result
@@ -122,11 +242,60 @@ def run_seed(place, job, folder, core, provenance, progress):
                 (folder / name).unlink(missing_ok=True)
 
 
-def _show(line, job, progress):
-    if line.startswith("tollway: "):
-        progress.step(f"seed {job['seed']}: {line[9:]}")
-    elif job.get("verbose"):
-        print(line, file=sys.stderr)
+def kept(task, provenance):
+    """The result of a task that an earlier run has left, or None where it has
+    left none. TollwayError if that run was not what this one would be.
+
+    provenance: of the place.
+    """
+    folder = task.folder
+    if not all((folder / name).is_file() for name in
+               ("job.json", "raw.json", "result.json")):
+        return None
+    result = files.load_json(folder / "result.json")
+    try:
+        schema.validate(result)
+    except TollwayError as error:
+        raise TollwayError(f"{folder / 'result.json'}: {error}") from error
+    made = {"job": _compared(files.load_json(folder / "job.json")),
+            **{key: result["provenance"].get(key) for key in provenance}}
+    # As it is after a way through a file of JSON.
+    asked = json.loads(json.dumps({"job": _compared(task.job()),
+                                   **provenance}))
+    found = difference(made, asked)
+    if found:
+        raise TollwayError(
+            f"{folder} has the result of another run ({found}): give this one "
+            "another --out, or leave out --resume to replace it")
+    return result
+
+
+def _compared(job):
+    return {key: value for key, value in job.items()
+            if key not in _NOT_COMPARED}
+
+
+def difference(made, asked, where=""):
+    """The first difference of two values of JSON as words, "" if there is
+    none."""
+    if isinstance(made, dict) and isinstance(asked, dict):
+        pairs = [(key, made.get(key), asked.get(key)) for key in
+                 dict.fromkeys([*made, *asked])]
+    elif isinstance(made, list) and isinstance(asked, list) and \
+            len(made) == len(asked):
+        pairs = list(zip(range(len(made)), made, asked))
+    elif made == asked:
+        return ""
+    else:
+        return f"{where} {_short(made)} instead of {_short(asked)}"
+    return next(filter(None, (
+        difference(mine, other, f"{where}.{key}" if where else str(key))
+        for key, mine, other in pairs)), "")
+
+
+def _short(value):
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def checkout():

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0
+"""full.py, the queue of make check-full, with tests that take no time."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import full  # noqa: E402
+from tollwaylib.errors import TollwayError  # noqa: E402
+
+# In two words, or this would be taken for a file of the lab.
+LAB = "import os, pytest\npytestmark = pytest.mark" + ".lab\n"
+FILES = {
+    "test_good.py": "def test_a(): pass\ndef test_b(): pass\n",
+    "test_bad.py": LAB + "def test_a(): pass\n"
+    "def test_b(): assert os.environ.get('TOLLWAY_LAB_FLAVOUR') != 'debug'\n"
+    "@pytest.mark.skip(reason='not here')\ndef test_c(): pass\n",
+    "test_dies.py": "import os\ndef test_a(): os.kill(os.getpid(), 9)\n",
+    "test_broken.py": "import nosuch\n",
+}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run full.py for some of FILES; gives (status, the lines of its summary).
+
+    The state of the tree is what run.state says."""
+    monkeypatch.setattr(full, "RECORDS", tmp_path / "records")
+    monkeypatch.setattr(full, "build", lambda kernels: (True, []))
+    monkeypatch.setattr(full, "state", lambda: run_it.state)
+    folder = tmp_path / "tests"
+    folder.mkdir()
+
+    def run_it(names, *words):
+        for path in folder.iterdir():
+            if path.is_file():
+                path.unlink()
+        for name in names:
+            (folder / name).write_text(FILES[name])
+        monkeypatch.setattr(sys, "argv", ["full.py", *words, str(folder)])
+        status = full.main()
+        said = capsys.readouterr().out.replace(f"{folder}/", "")
+        run_it.started = [line.split(": ")[1] for line in said.splitlines()
+                          if line.startswith(("ok: ", "FAILED: "))]
+        return status, said.partition("== summary\n")[2].splitlines()
+
+    run_it.state, run_it.started = "c0ffee", []
+    return run_it
+
+
+def test_every_file_on_every_kernel(run):
+    status, said = run(FILES, "--jobs", "2")
+    assert status
+    said = [line for line in said if "see " not in line]
+    assert [line.rpartition(", ")[0] or line for line in said] == [
+        "FAILED: debug test_bad.py: 1 passed, 1 failed, 1 skipped",
+        said[1], said[2],
+        "ok: plain test_bad.py: 2 passed, 1 skipped",
+        said[4],
+        "FAILED: plain test_broken.py: 1 failed", said[6],
+        "FAILED: plain test_dies.py: 1 failed",
+        "    FAILED plain test_dies.py: ended by SIGKILL",
+        "ok: plain test_good.py: 2 passed",
+        "plain kernel: 4 passed, 2 failed, 1 skipped in 4 files",
+        "debug kernel: 1 passed, 1 failed, 1 skipped in 1 files",
+        said[-1]]
+    assert "SKIPPED [1]" in said[1] and "not here" in said[1]
+    assert "FAILED " in said[2] and "test_bad.py::test_b" in said[2]
+    assert "ERROR " in said[6] and "test_broken.py" in said[6]
+    status, said = run(["test_good.py"])
+    assert not status and len(said) == 3
+
+
+def test_the_longest_comes_first(run):
+    run(["test_good.py", "test_bad.py"])
+    for path, seconds in (("plain-*good.py", 5), ("plain-*bad.py", 7),
+                          ("debug-*bad.py", 6)):
+        (record,) = full.RECORDS.glob(f"{path}.json")
+        whole = json.loads(record.read_text())
+        record.write_text(json.dumps({**whole, "seconds": seconds}))
+    # What was never run comes before those that were.
+    run(["test_good.py", "test_bad.py", "test_broken.py"])
+    assert run.started[:4] == ["plain test_broken.py", "plain test_bad.py",
+                               "debug test_bad.py", "plain test_good.py"]
+
+
+def test_resume_runs_what_is_missing(run, monkeypatch):
+    everything = run(["test_good.py", "test_bad.py"])
+    (record,) = full.RECORDS.glob("plain-*good.py.json")
+    record.unlink()
+
+    def ran():
+        """The files that the last call ran, before it summed up."""
+        return run.started[:-3]
+
+    again = run(["test_good.py", "test_bad.py"], "--resume")
+    assert ran() == ["plain test_good.py"]
+    assert again[0] == everything[0] and len(again[1]) == len(everything[1])
+    run(["test_good.py", "test_bad.py"], "--resume")
+    assert not ran()
+    # Another commit, seed or words have outcomes of their own.
+    run.state = "beef"
+    run(["test_good.py", "test_bad.py"], "--resume")
+    assert len(ran()) == 3
+    monkeypatch.setenv("TOLLWAY_SEED", "7")
+    run(["test_good.py", "test_bad.py"], "--resume")
+    assert len(ran()) == 3
+    run(["test_good.py", "test_bad.py"], "--resume", "-k", "test_a")
+    assert len(ran()) == 3
+    run.state = None
+    with pytest.raises(TollwayError, match="a tree without changes"):
+        run(["test_good.py"], "--resume")
+
+
+def test_outcomes_of_a_tree_that_changes_are_not_kept(run, monkeypatch):
+    states = iter(["c0ffee", None, "c0ffee", "c0ffee"])
+    monkeypatch.setattr(full, "state", lambda: next(states))
+    run(["test_good.py"])
+    run(["test_good.py"], "--resume")
+    assert run.started == ["plain test_good.py"] * 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupt_ends_what_runs(number, tmp_path):
+    """Nothing of an interrupted file is kept, and the others' outcomes are."""
+    (tmp_path / "test_a.py").write_text("def test_a(): pass\n")
+    (tmp_path / "test_b.py").write_text(
+        "import os, time\ndef test_b():\n"
+        f"    open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
+        "    time.sleep(300)\n")
+    script = ("import sys; from pathlib import Path; import full\n"
+              f"full.RECORDS = Path({str(tmp_path / 'records')!r})\n"
+              "full.build = lambda kernels: (True, [])\n"
+              "sys.exit(full.ends.guarded('full.py', full.main))\n")
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)], text=True, cwd=HERE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    pid = tmp_path / "pid"
+    while not (pid.exists() and pid.read_text()):
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.send_signal(number)
+    out, errors = process.communicate(timeout=120)
+    deadline = time.monotonic() + 30
+    while Path(f"/proc/{pid.read_text()}/cmdline").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    kept = [path.name for path in (tmp_path / "records").glob("*.json")]
+    assert len(kept) == 1 and "test_a.py" in kept[0]
+    if number == signal.SIGINT:
+        assert process.returncode == 130 and "interrupted" in errors
+        assert "1 passed, 0 failed" in out
+
+
+def test_the_whole_has_all_files():
+    jobs = full.jobs_of([])
+    names = {job.name for job in jobs}
+    assert {"plain selftests/test_full.py", "plain selftests/lab/test_pp.py",
+            "debug selftests/lab/test_pp.py"} <= names
+    assert "debug selftests/test_full.py" not in names
+    assert not any("guest_" in name for name in names)
+    files = {os.path.basename(job.test) for job in jobs}
+    assert files == {path.name for path in HERE.rglob("test_*.py")}
+    (job,) = full.jobs_of([f"{HERE}/test_ends.py::test_x", "-k", "y"])
+    assert job.words == ("-k", "y") and job.test.endswith("ends.py::test_x")

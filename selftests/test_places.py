@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Limits of the places: a job that hangs ends everywhere."""
+
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tollwaylib import papers
+from tollwaylib.errors import TollwayError
+from tollwaylib.experiments import jobs, plan
+from tollwaylib.places import host, limits
+from tollwaylib.places.host import HostPlace
+from tollwaylib.places.lab import LabPlace
+from tollwaylib.places.qemu import QemuPlace
+
+# A run that hangs; `deaf` ones do not end when they are told to, and have a
+# child.
+HANGS = """import signal, subprocess, sys, time
+folder = sys.argv[1].rpartition("/")[0]
+def told(number, frame):
+    open(folder + "/told", "w").close()
+    if not deaf:
+        raise SystemExit(130)
+signal.signal(signal.SIGTERM, told)
+child = subprocess.Popen(["sleep", "1000"])
+print(f"tollway: {child.pid}", flush=True)
+while True:
+    time.sleep(1000)
+"""
+
+
+def job_of(name):
+    """The job of an experiment with its defaults."""
+    experiment = papers.get(name)
+    return jobs.job(experiment, "pp", "fq_rr", plan.parse_settings(
+        experiment, [], "pp", "fq_rr"), experiment.duration_s, 1)
+
+
+def gone(pid):
+    """Has a process ended within some seconds?"""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        path = Path(f"/proc/{pid}/stat")
+        if not path.exists() or ") Z " in path.read_text():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("deaf", [False, True])
+def test_a_run_on_the_host_that_hangs(deaf, tmp_path, monkeypatch):
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/hangs.py").write_text(f"deaf = {deaf}\n{HANGS}")
+    monkeypatch.setattr(host, "TOP", tmp_path)
+    monkeypatch.setattr(host, "PROGRAM", "hangs")
+    monkeypatch.setattr(limits, "REAL_GRACE_S", 1.5)
+    monkeypatch.setattr(limits, "END_S", 1)
+    place = HostPlace([("reno", "pfifo")])
+    said = []
+    started = time.monotonic()
+    with pytest.raises(TollwayError) as raised:
+        place.run({"parameters": {"duration_s": 1}, "flows": []}, tmp_path, 0,
+                  said.append)
+    assert 2.5 <= time.monotonic() - started < 30
+    assert "did not finish within 2.5 s and was stopped" in str(raised.value)
+    assert str(tmp_path / "console.log") in str(raised.value)
+    # It was asked first, so that it could remove its namespaces.
+    assert (tmp_path / "told").exists()
+    assert gone(said[0].split()[1])
+
+
+@pytest.mark.parametrize("make", [LabPlace, QemuPlace])
+def test_a_long_list_of_cases_may_take_its_time(make, tmp_path):
+    """The limit is that of all cases, not that of one."""
+    job = job_of("pp-burst")
+    given = {}
+
+    def run(_argv, folder, **words):
+        given.update(words)
+        (folder / "raw.json").touch()
+        return 0
+
+    place = make()
+    place.lab = place.machine = SimpleNamespace(run=run)
+    place.run(job, tmp_path, 0, print)
+    assert len(job["cases"]) > 1
+    assert job["virtual_s"] > 2 * job["parameters"]["duration_s"]
+    assert job["virtual_s"] < given["virtual_s"] <= job["virtual_s"] + 1000
+    # The one in the guest, which says what hangs, comes first.
+    if make is QemuPlace:
+        assert given["wall_s"] > given["virtual_s"]
+    assert given["memory_mb"] == limits.MEMORY_MB
+
+
+@pytest.mark.parametrize("flows, cases, memory_mb", [
+    (1000, [], 768), (1001, [], 8192), (0, [1000, 3], 768),
+    (0, [3, 1001], 8192)])
+def test_memory_for_many_flows(flows, cases, memory_mb):
+    assert limits.memory_mb({"flows": [{}] * flows, "cases": [
+        {"flows": [{}] * count} for count in cases]}) == memory_mb
