@@ -5,7 +5,7 @@ They are the modules' defaults, and no paper has them. The bounds are what such 
 control should reach anywhere, and stand also where a case is known to miss one.
 """
 
-from ..experiments.description import (Case, CaseExperiment, Variant,
+from ..experiments.description import (Case, Experiment, Variant,
                                        case_bound, metric, panel)
 from ..experiments.workload import flow_of
 
@@ -120,9 +120,9 @@ def _bounds(values):
 
 
 EXPERIMENTS = (
-    CaseExperiment(
+    Experiment(
         name="any-rate", title="One set of constants at any rate",
-        reproduces="nothing: it compares", topology="OneLink", classes=(),
+        reproduces="nothing: it compares", topology="OneLink",
         duration_s=DURATION_S,
         defaults={"packet_bytes": 1514, "rate_mbit": float(MIDDLE_MBIT),
                   "rtt_ms": float(RTT_MS),

@@ -38,10 +38,10 @@ class LabPlace:
             ["/usr/bin/python3", "-m", "tollwaylib.guest.run",
              f"{OUT}/job.json"],
             folder, seed=job["seed"], core=core, wall_s=WALL_S,
-            virtual_s=job.get("virtual_s", job["parameters"]["duration_s"])
-            + VIRTUAL_GRACE_S,
-            on_line=on_line, memory_mb=MEMORY_MB
-            if len(job["flows"]) <= FLOWS_IN_MEMORY else MANY_FLOWS_MB)
+            virtual_s=job["virtual_s"] + VIRTUAL_GRACE_S,
+            on_line=on_line, memory_mb=MANY_FLOWS_MB if any(
+                len(case["flows"]) > FLOWS_IN_MEMORY
+                for case in job["cases"]) else MEMORY_MB)
         if status:
             raise errors.of_run(folder, status)
 

@@ -244,7 +244,7 @@ class QemuPlace:
         inside = dict(job, out_dir=OUT, bin_dir=f"{BUILD}/tools",
                       disposable=True, real_time=True)
         (folder / "job.json").write_text(json.dumps(inside))
-        limit_s = job["parameters"]["duration_s"] + GRACE_S
+        limit_s = job["virtual_s"] + GRACE_S
         status = self.machine.run(
             ["/usr/bin/python3", "-m", "tollwaylib.guest.run",
              f"{OUT}/job.json"], folder, seed=job["seed"], core=core,

@@ -14,7 +14,6 @@ import numpy as np
 
 from ...errors import TollwayError
 from ..fields import mean_or_none
-from ..measurements import CaseData
 from .applications import frame_delay_ms, frame_rate_mbit
 from .queues import (class_jain, class_mean, class_peak, drops, estimate_error,
                      full_at, loss_rate, losses_each, of_backlog, of_delay,
@@ -96,13 +95,12 @@ KINDS = {
 
 # --- results ---------------------------------------------------------------
 
-def measure(raw):
-    """[{"name", "x", "series", "runs", "metrics"}] of a raw result, repeated
-    cases as one with the means."""
+def measure(raw, cases):
+    """[{"name", "x", "series", "runs", "metrics"}] of the cases (CaseData) of a
+    raw result, repeated ones as one with the means."""
     points = {}
-    for case in raw["cases"]:
-        data = CaseData(raw, case)
-        found = {}
+    for data in cases:
+        case, found = data.case, {}
         for wanted in raw["metrics"]:
             if wanted["kind"] not in KINDS:
                 raise TollwayError(f"there is no metric {wanted['kind']!r}")
