@@ -162,7 +162,8 @@ install-tools: tools ## the tools, the plugin of tc, tollway and manual pages
 	rm -rf "$(DESTDIR)$(PREFIX)/lib/tollway"
 	install -d "$(DESTDIR)$(PREFIX)/lib/tollway" "$(DESTDIR)$(PREFIX)/bin"
 	tar -c --exclude=__pycache__ --exclude='*.o' --exclude=tools/debian \
-		include $(MODULES) scripts tools $(wildcard selftests/kunit) \
+		include $(MODULES) scripts tools examples \
+		$(wildcard selftests/kunit) \
 		LICENSE | \
 		tar -x --no-same-owner -C "$(DESTDIR)$(PREFIX)/lib/tollway"
 	ln -sf ../lib/tollway/scripts/tollway "$(DESTDIR)$(PREFIX)/bin/tollway"
@@ -199,7 +200,7 @@ deb: dependencies-deb ## the Debian packages tollway-dkms and tollway-tools, int
 	rm -rf "$(O)/deb"
 	install -d "$(O)/deb/tollway-$(VERSION)"
 	tar -c --exclude=__pycache__ --exclude='*.o' --exclude=tools/debian \
-		Makefile dkms.conf include $(MODULES) scripts tools \
+		Makefile dkms.conf include $(MODULES) scripts tools examples \
 		$(wildcard selftests/kunit) LICENSE | \
 		tar -x --no-same-owner -C "$(O)/deb/tollway-$(VERSION)"
 	cp -R tools/debian "$(O)/deb/tollway-$(VERSION)"

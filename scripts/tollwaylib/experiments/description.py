@@ -48,7 +48,8 @@ class Experiment:
     result has links, flows and classes. A group of bounds may be a function of
     the parameters. pictures: what the report shows, see report/figures.py.
     x_title: of the x of its cases. sysctls: {name: value} of all hosts, beside
-    those of source and queue.
+    those of source and queue. others: congestion controls of flows that name
+    their own. queues: of the parameters, tc words of links that have their own.
     """
     name: str
     title: str
@@ -72,6 +73,8 @@ class Experiment:
     pictures: tuple = ()
     x_title: str = None
     sysctls: dict = field(default_factory=dict)
+    others: tuple = ()
+    queues: Callable = lambda values: ()
 
     def parameters(self):
         """{name: (default, least, greatest, meaning)} of all that --set takes."""

@@ -62,6 +62,11 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
                    if _is_measured(bound, len(schedule))]
         + list(variant.bounds if variant else ()),
         "seed": seed, "sink_cc": cc if echoed else None,
+        # Of paths whose flows have their own control that needs it.
+        "echo": {flow["path"]: flow["cc"] for case in cases
+                 for flow in case["flows"]
+                 if flow["cc"] in ECHOED and flow["cc"] != cc},
+        "queues": list(experiment.queues(values)),
         "sysctls": _sysctls(experiment, cc, values),
         # JSON has no numbers as keys.
         "tos": {str(priority): tos for priority, tos in PRIORITIES.items()},
@@ -95,11 +100,17 @@ def _words(experiment, aqm, values):
 def _sysctls(experiment, cc, values):
     """{name: value} of all hosts. In cases packets are counted, of which
     timestamps would take 12 bytes."""
-    found = sysctls(cc, values, sorted(_wtp_of(experiment, values).values()))
+    wtps = sorted(_wtp_of(experiment, values).values())
+    found = sysctls(cc, values, wtps)
+    for other in experiment.others:
+        found = {**sysctls(other, values, wtps), **found}
+    if experiment.others:
+        # Receivers are told which control they run.
+        found.pop("net.ipv4.tcp_congestion_control", None)
     if experiment.cases:
         found["net.ipv4.tcp_timestamps"] = 0
     found.update(experiment.sysctls)
-    if cc in PACKET_PAIR:
+    if {cc, *experiment.others}.intersection(PACKET_PAIR):
         found.update(packet_pair_sysctls(values))
     return found
 

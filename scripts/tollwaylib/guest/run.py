@@ -110,14 +110,15 @@ class Run(Calibration):
                 raise RefusedError(f"--cc {name}: this kernel has no such "
                                    f"congestion control, only "
                                    f"{', '.join(sorted(names))}")
-        tried = subprocess.run(
-            ["unshare", "-n", "sh", "-c",
-             f"tc qdisc add dev lo root {self.job['aqm']}"],
-            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            check=False)
-        if tried.returncode:
-            reason = tried.stdout.strip().partition("\n")[0]
-            raise RefusedError(f"--aqm '{self.job['aqm']}': {reason}")
+        for words in (self.job["aqm"], *self.job["queues"]):
+            tried = subprocess.run(
+                ["unshare", "-n", "sh", "-c",
+                 f"tc qdisc add dev lo root {words}"],
+                text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                check=False)
+            if tried.returncode:
+                reason = tried.stdout.strip().partition("\n")[0]
+                raise RefusedError(f"--aqm '{words}': {reason}")
 
     def hosts(self):
         """Nodes that send or receive."""
@@ -317,7 +318,7 @@ class Run(Calibration):
         for link, (node, device) in self.topo.priced.items():
             interface = self.net[node].nameToIntf[device]
             if case["renew"]:
-                interface.change_aqm(case["aqm"])
+                interface.change_aqm(self.topo.queues.get(link, case["aqm"]))
             interface.impair(case["wires"].get(link, ""))
         own = {self.topo.paths[flow["path"]]["source"]:
                flow.get("sysctls", {}) for flow in case["flows"]}

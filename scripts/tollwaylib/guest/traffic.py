@@ -34,9 +34,11 @@ class TollwayTraffic:
     @staticmethod
     def begin(run, epoch_ns):
         """Start the receiving side of all cases; returns {host: sink}."""
-        return {host: run.sink(host, epoch_ns, run.job["sink_cc"])
-                for host in sorted({path["sink"] for path in
-                                    run.topo.paths.values()})}
+        paths = run.topo.paths
+        own = {paths[name]["sink"]: cc for name, cc in run.job["echo"].items()}
+        return {host: run.sink(host, epoch_ns,
+                               own.get(host, run.job["sink_cc"]))
+                for host in sorted({path["sink"] for path in paths.values()})}
 
     def listen(self):
         """It listens already."""

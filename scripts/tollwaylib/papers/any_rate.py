@@ -7,6 +7,7 @@ control should reach anywhere, and stand also where a case is known to miss one.
 
 from ..experiments.description import (Case, Experiment, Variant,
                                        case_bound, metric, panel)
+from ..experiments.parameters import SHIPPED
 from ..experiments.workload import flow_of
 
 LINK = "R1"
@@ -21,8 +22,6 @@ LEAST_ROOM_PKTS = 1000
 # A sink leaves so much unread, see guest/programs.py.
 UNREAD_BYTES = 256 << 10
 
-# The modules' own defaults, which other experiments do not have.
-SHIPPED = {"source": "relative", "wtp": 25, "loss_cut": 2, "coupling": 0.5}
 OURS = ("sbrm+delay",)
 # dctcp over dualpi2 is missing: Linux 6.1, the lab's, has no dualpi2.
 VARIANTS = tuple(Variant(name, cc, aqm) for name, cc, aqm in (

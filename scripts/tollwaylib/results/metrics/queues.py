@@ -16,7 +16,8 @@ def drops(data, words):
         return sum(queue["stats_at_end"]["drops"]
                    for queue in data.case["queues"].values())
     found = [samples_within(data, {**words, "link": link}, "drops")
-             for link in data.case["queues"]]
+             for link in ([words["link"]] if "link" in words else
+                          data.case["queues"])]
     return None if None in found else sum(
         drops[-1] - drops[0] for _, drops in found)
 

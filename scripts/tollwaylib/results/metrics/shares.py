@@ -40,6 +40,11 @@ def rates(data, words):
             for flow in data.of_role(words.get("role"))]
 
 
+def goodput_mbit(data, words):
+    """Data acknowledged in the window of all flows of a role, Mbit/s."""
+    return 8e-6 * data.mss * sum(rates(data, words))
+
+
 def _whole_rates(data, words):
     """Of those flows that are there for the whole window."""
     start, stop = data.window(words)
