@@ -24,7 +24,8 @@ KBUILD_ARGS ?=
 # Not kernel.release, which lacks the ABI's number in headers of Debian.
 KRELEASE = $(shell sed -n 's/.* UTS_RELEASE "\(.*\)"/\1/p' \
 		"$(KDIR)/include/generated/utsrelease.h" 2> /dev/null)
-MODULES := sch_fq_rr sch_sbrm tcp_alpha tcp_pp tcp_sbrm
+# The modules are the folders with a Kbuild.
+MODULES := $(sort $(patsubst %/Kbuild,%,$(wildcard sch_*/Kbuild tcp_*/Kbuild)))
 KO := $(foreach module,$(MODULES),$(O)/modules/$(module)/$(module).ko)
 
 # Where things are installed.

@@ -7,8 +7,9 @@ schedule says.
 """
 
 from ..components import aqm_words, known_aqm
+from ..components.modules import ECHOED
 from ..components.pp import PACKET_PAIR, packet_pair_sysctls
-from ..components.sbrm import ECHOED, PRICED, PRIORITIES, sysctls
+from ..components.sbrm import PRICED, PRIORITIES, sysctls
 from ..errors import TollwayError
 from . import workload
 from .workload import flow_words, periods, user_words

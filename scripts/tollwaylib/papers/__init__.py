@@ -3,13 +3,19 @@
 
 What the papers published is beside them."""
 
+import importlib
+import pkgutil
+
 from ..errors import TollwayError
 from ..experiments import own
-from . import any_rate, beyond, cp05, mk94, pp94, pp94_transfers
 
-EXPERIMENTS = {experiment.name: experiment for experiment in (
-    *cp05.EXPERIMENTS, *pp94.EXPERIMENTS, *pp94_transfers.EXPERIMENTS,
-    *mk94.EXPERIMENTS, *beyond.EXPERIMENTS, *any_rate.EXPERIMENTS)}
+# Every file here that has EXPERIMENTS; each paper has its own.
+EXPERIMENTS = {
+    experiment.name: experiment
+    for found in sorted(pkgutil.iter_modules(__path__),
+                        key=lambda found: found.name)
+    for experiment in getattr(
+        importlib.import_module(f".{found.name}", __name__), "EXPERIMENTS", ())}
 
 
 def get(name):

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from .. import errors, programs
-from ..components import CC_MODULES, OURS, QDISC_MODULES
+from ..components.modules import CC_MODULES, OURS, QDISC_MODULES
 from ..errors import TollwayError
 from ..kernels import build
 from ..paths import TOP
