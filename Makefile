@@ -24,7 +24,8 @@ KBUILD_ARGS ?=
 # Not kernel.release, which lacks the ABI's number in headers of Debian.
 KRELEASE = $(shell sed -n 's/.* UTS_RELEASE "\(.*\)"/\1/p' \
 		"$(KDIR)/include/generated/utsrelease.h" 2> /dev/null)
-MODULES := sch_fq_rr sch_sbrm tcp_alpha tcp_pp tcp_sbrm
+# The modules are the folders with a Kbuild.
+MODULES := $(sort $(patsubst %/Kbuild,%,$(wildcard sch_*/Kbuild tcp_*/Kbuild)))
 KO := $(foreach module,$(MODULES),$(O)/modules/$(module)/$(module).ko)
 
 # Where things are installed.
@@ -164,7 +165,8 @@ install-tools: tools ## the tools, the plugin of tc, tollway and manual pages
 	rm -rf "$(DESTDIR)$(PREFIX)/lib/tollway"
 	install -d "$(DESTDIR)$(PREFIX)/lib/tollway" "$(DESTDIR)$(PREFIX)/bin"
 	tar -c --exclude=__pycache__ --exclude='*.o' --exclude=tools/debian \
-		include $(MODULES) scripts tools $(wildcard selftests/kunit) \
+		include $(MODULES) scripts tools examples \
+		$(wildcard selftests/kunit) \
 		LICENSE | \
 		tar -x --no-same-owner -C "$(DESTDIR)$(PREFIX)/lib/tollway"
 	ln -sf ../lib/tollway/scripts/tollway "$(DESTDIR)$(PREFIX)/bin/tollway"
@@ -201,7 +203,7 @@ deb: dependencies-deb ## the Debian packages tollway-dkms and tollway-tools, int
 	rm -rf "$(O)/deb"
 	install -d "$(O)/deb/tollway-$(VERSION)"
 	tar -c --exclude=__pycache__ --exclude='*.o' --exclude=tools/debian \
-		Makefile dkms.conf include $(MODULES) scripts tools \
+		Makefile dkms.conf include $(MODULES) scripts tools examples \
 		$(wildcard selftests/kunit) LICENSE | \
 		tar -x --no-same-owner -C "$(O)/deb/tollway-$(VERSION)"
 	cp -R tools/debian "$(O)/deb/tollway-$(VERSION)"

@@ -15,7 +15,10 @@ mkdir -p "$2"
 out=$(cd "$2" && pwd)
 shift 2
 
-for dir in include tcp_sbrm tcp_pp tcp_alpha sch_sbrm sch_fq_rr selftests/kunit; do
+modules=$(cd "$top" && for kbuild in tcp_*/Kbuild sch_*/Kbuild; do
+	echo "${kbuild%/Kbuild}"
+done)
+for dir in include $modules selftests/kunit; do
 	[ -d "$top/$dir" ] || continue
 	mkdir -p "$out/$dir"
 	cp -Rup "$top/$dir/." "$out/$dir/"
@@ -26,7 +29,9 @@ done
 {
 	echo "# Made by scripts/build-modules.sh"
 	echo "subdir-ccflags-y += -I$out -I$out/include -I$out/include/uapi -I$out/include/compat"
-	echo "obj-m += tcp_sbrm/ tcp_pp/ tcp_alpha/ sch_sbrm/ sch_fq_rr/"
+	for dir in $modules; do
+		echo "obj-m += $dir/"
+	done
 	# KUnit test modules only where the kernel can load them.
 	echo "obj-\$(if \$(CONFIG_KUNIT),m) += $([ ! -f "$out/selftests/kunit/Kbuild" ] || echo selftests/kunit/)"
 } > "$out/Kbuild"

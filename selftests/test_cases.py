@@ -759,6 +759,59 @@ def test_a_failed_flow_is_no_measurement():
         analysis.analyse(made)
 
 
+def _queue(made):
+    return made["cases"][0]["queues"]["R1"]
+
+
+def _flow(made):
+    return made["cases"][0]["flows"][0]
+
+
+BROKEN = {
+    "no cases": (lambda made: made.update(cases=[]), "no cases"),
+    "no flows": (lambda made: made["cases"][0].update(flows=[]), "no flows"),
+    "no queue": (lambda made: made["cases"][0].update(queues={}), "queues.R1"),
+    "no bottleneck": (lambda made: made["links"]["R1"].pop("bottleneck"),
+                      "no bottleneck"),
+    "not calibrated": (lambda made: made["calibration"].clear(),
+                       "not calibrated"),
+    "no packet size": (lambda made: made["parameters"].pop("packet_bytes"),
+                       "packet_bytes"),
+    "no mss": (lambda made: made.update(mss_bytes=0), "mss_bytes"),
+    "unknown path": (lambda made: _flow(made).update(path="9"), "paths.9"),
+    "same id": (lambda made: _flow(made).update(id=2), "same id"),
+    "no start": (lambda made: _flow(made).update(start_s=None), "start_s"),
+    "times out of order": (
+        lambda made: _flow(made)["samples"]["t_s"].reverse(), "in order"),
+    "not a number": (lambda made: _flow(made)["samples"]["unacked"]
+                     .__setitem__(3, float("nan")), "not finite"),
+    "short series": (lambda made: _flow(made)["samples"]["srtt_us"].pop(),
+                     "40 samples for 41"),
+    "bytes backwards": (lambda made: _flow(made)["samples"]["bytes_acked"]
+                        .__setitem__(7, 1e9), "flow 1's bytes_acked runs"),
+    "queue backwards": (lambda made: _queue(made)["drops"]
+                        .__setitem__(0, 9), "queue R1's drops runs"),
+    "queue infinite": (lambda made: _queue(made)["backlog_pkts"]
+                       .__setitem__(0, float("inf")), "not finite"),
+    "class infinite": (lambda made: _queue(made)["classes"]["10:1"]["drops"]
+                       .__setitem__(0, float("inf")), "class 10:1"),
+    "too fast": (lambda made: _queue(made)["bytes"].__setitem__(-1, 300000),
+                 "not shaped as described"),
+    "a hole": (lambda made: made["cases"][0].update(duration_s=5.1),
+               "not sampled all the way to 5.1 s"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_untrustworthy_cases_are_refused(name):
+    """All that is asked of a run without a list of cases is asked of each."""
+    change, words = BROKEN[name]
+    made = raw(metrics=[_MS])
+    change(made)
+    with pytest.raises(TollwayError, match=words):
+        analysis.analyse(made)
+
+
 def test_seeds_are_put_together():
     one, two = repeated(), repeated()
     two.update(seed=2, trace_sha256="1" * 64)

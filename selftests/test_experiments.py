@@ -67,7 +67,7 @@ def test_every_link_can_be_calibrated(name):
 
 @pytest.mark.parametrize("scale, each", [("few", 1), ("many", 100)])
 def test_flows_come_and_go_as_in_table_442(scale, each):
-    flows = job("parking-lot", words=[f"scale={scale}"])["flows"]
+    flows = job("parking-lot", words=[f"scale={scale}"])["cases"][0]["flows"]
     for time, factor in ((10, 2), (30, 8), (50, 4), (70, 8), (90, 2)):
         assert set(active(flows, time).values()) == {factor * each}
         assert len(active(flows, time)) == 8
@@ -108,7 +108,7 @@ def test_young_bounds_need_the_young_gain():
     assert not any("near_s" in name for name in names(["kappa_young=0"]))
     assert [name for name in names([]) if "near_s" in name] \
         == ["intervals.0.classes.0.near_s", "intervals.0.classes.1.near_s"]
-    flows = job("parking-lot")["flows"]
+    flows = job("parking-lot")["cases"][0]["flows"]
     assert [flow["path"] for flow in flows[:2]] == ["S1", "S2"]
 
 
@@ -213,7 +213,7 @@ def test_single_bottleneck_has_two_ways():
 
 def test_users_are_as_many_as_table_563_has():
     made = job("single-bottleneck", words=["model=http"])
-    users = made["flows"]
+    users = made["cases"][0]["flows"]
     # 200 a path, both ways together.
     assert len(users) == 3 * 200
     assert users[0]["words"] == "pages=http off=exp:0.5 seed=1000001"
@@ -228,7 +228,7 @@ def test_a_seed_changes_the_users():
     experiment = papers.get("single-bottleneck")
     values = plan.parse_settings(experiment, ["model=http", "off_s=7"])
     first, second = ([user["words"] for user in jobs.job(
-        experiment, "sbrm", "sbrm", values, 60, seed)["flows"]]
+        experiment, "sbrm", "sbrm", values, 60, seed)["cases"][0]["flows"]]
         for seed in (1, 2))
     assert not set(first) & set(second)
     assert all("off=exp:7 " in words for words in first)
@@ -239,7 +239,7 @@ def test_steady_state_varies_one_thing_at_a_time():
     network = built("steady-state")
     points = {}
     for link, described in network.links_described.items():
-        weights = [flow["wtp"] for flow in made["flows"]
+        weights = [flow["wtp"] for flow in made["cases"][0]["flows"]
                    if network.paths[flow["path"]]["links"] == [link]]
         points[link] = (len(weights), weights[0], described["capacity_bps"])
     count, wtp, rate = points.pop("A")
@@ -276,7 +276,7 @@ def test_price_laws_are_those_of_table_542():
     assert (table["27"].cc, table["27"].aqm) == ("reno", "red")
     for variant in variants:
         words = [f"{name}={value}" for name, value in variant.settings.items()]
-        assert job("price-laws", variant.cc, variant.aqm, words)["flows"]
+        assert job("price-laws", variant.cc, variant.aqm, words)["cases"][0]["flows"]
 
 
 def test_variants_of_two_models():
@@ -373,7 +373,7 @@ def test_published_setups_are_those_of_the_experiments():
                     continue
                 network = built(name, words=[word] if word else [])
                 fits.append(
-                    len(made["flows"]) == setup["flows"] and
+                    len(made["cases"][0]["flows"]) == setup["flows"] and
                     {link: described["capacity_bps"] for link, described in
                      network.links_described.items()}
                     == setup["capacity_bps"])

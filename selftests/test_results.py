@@ -18,6 +18,7 @@ from tollwaylib import files, papers  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 from tollwaylib.experiments import published  # noqa: E402
 from tollwaylib.report import tables  # noqa: E402
+from tollwaylib.guest import run as guest_run  # noqa: E402
 from tollwaylib.results import aggregate, analysis, schema  # noqa: E402
 from tollwaylib.results import verdicts  # noqa: E402
 from tollwaylib.results.published import _compare  # noqa: E402
@@ -275,7 +276,7 @@ BROKEN = {
                          "nothing is left"),
     "no packet size": (lambda raw: raw["parameters"].pop("packet_bytes"),
                        "packet_bytes"),
-    "other schema": (lambda raw: raw.update(schema=2), "schema"),
+    "other schema": (lambda raw: raw.update(schema=3), "schema"),
     "no digest": (lambda raw: raw.update(trace_sha256=""), "digest"),
     "no kernel": (lambda raw: raw["provenance"].pop("kernel"), "kernel"),
     "unknown metric": (
@@ -724,7 +725,11 @@ def test_raw_files(tmp_path, steady_raw):
         schema.load_raw(tmp_path)
     path = tmp_path / "raw.json"
     files.write_json_atomic(path, steady_raw, indent=None)
-    assert schema.load_raw(tmp_path) == steady_raw
+    found = schema.load_raw(tmp_path)
+    assert found == schema.upgraded(steady_raw)
+    assert found["schema"] == schema.RAW_SCHEMA == guest_run.RAW_SCHEMA
+    # One of now is left as it is.
+    assert schema.upgraded(found) is found
     path.write_text(path.read_text()[:1000])
     with pytest.raises(TollwayError, match="not valid JSON"):
         schema.load_raw(tmp_path)
@@ -734,6 +739,17 @@ def test_raw_files(tmp_path, steady_raw):
     path.write_text('{"schema": 7}')
     with pytest.raises(TollwayError, match="schema"):
         schema.load_raw(tmp_path)
+
+
+def test_old_and_new_runs_give_the_same_result(steady_raw):
+    """A run of schema 1, and the same as a list of one case."""
+    case = {key: steady_raw[key] for key in ("flows", "queues")}
+    new = {key: value for key, value in steady_raw.items() if key not in case}
+    new.update(schema=2, mss_bytes=934, metrics=[], cases=[
+        {"name": "run", "duration_s": 20.0, "flows": [
+            {key: value for key, value in flow.items() if key != "mss_bytes"}
+            for flow in case["flows"]], "queues": case["queues"]}])
+    assert analysis.analyse(new) == analysis.analyse(steady_raw)
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path):

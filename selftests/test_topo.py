@@ -13,8 +13,10 @@ sys.path.insert(0, str(HERE.parent / "scripts"))
 from tollwaylib import papers  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 from tollwaylib.experiments import jobs, plan  # noqa: E402
-from tollwaylib.guest import links, run, topologies  # noqa: E402
-from tollwaylib.guest.run import CaseRun, Run  # noqa: E402
+from tollwaylib.guest import links, topologies, traffic  # noqa: E402
+from tollwaylib.guest.calibration import Calibration  # noqa: E402
+from tollwaylib.guest.run import Run  # noqa: E402
+from tollwaylib.guest.traffic import TollwayTraffic  # noqa: E402
 
 
 @pytest.fixture
@@ -34,13 +36,13 @@ class FakeNode:
 
 
 def built_run(name, *words, cc=None):
-    """A CaseRun of an experiment with a network whose interfaces know what they
+    """A Run of an experiment with a network whose interfaces know what they
     are, and nothing else."""
     experiment = papers.get(name)
     cc, aqm = cc or experiment.cc, experiment.aqm
     values = plan.parse_settings(experiment, words, cc, aqm)
     job = jobs.job(experiment, cc, aqm, values, experiment.duration_s, 1)
-    made = CaseRun(dict(job, out_dir="/x", bin_dir="/x"))
+    made = Run(dict(job, out_dir="/x", bin_dir="/x"))
     kind, parameters = made.job["topology"]
     made.topo = topologies.topology(kind)(aqm=made.job["aqm"], **parameters)
     made.net = {node: FakeNode(node) for node in made.topo.nodes()}
@@ -97,7 +99,7 @@ def test_only_rates_and_delays_can_be_changed(ran):
 def test_all_networks_of_cases_are_calibrated(monkeypatch, ran):
     made = built_run("any-rate", "only=20 ms, 4 flows")
     seen = []
-    monkeypatch.setattr(Run, "calibrate", lambda run: seen.append(
+    monkeypatch.setattr(Calibration, "calibrate", lambda run: seen.append(
         run.topo.links_described["R1"]["capacity_bps"]) or len(seen))
     # The result is of the network as it was built.
     assert made.calibrate() == 1
@@ -109,12 +111,11 @@ def test_all_networks_of_cases_are_calibrated(monkeypatch, ran):
                                       ("cubic", None)])
 def test_sinks_of_cases_echo_marks(cc, sink, monkeypatch, ran):
     made = built_run("any-rate", cc=cc)
-    made.job.update(cases=[], traffic="tollway", trace=None)
     started = []
-    monkeypatch.setattr(made, "sink", lambda *words: started.append(words))
-    monkeypatch.setattr(made, "stop_sinks", lambda sinks: None)
-    monkeypatch.setattr(run, "shell", lambda *words: "")
-    made.measure({})
+    monkeypatch.setattr(made, "sink",
+                        lambda *words: started.append(words) or 1)
+    # One sink for all cases.
+    TollwayTraffic.begin(made, 0)
     assert [(host, echo) for host, _, echo in started] == [("d1", sink)]
 
 
@@ -126,9 +127,11 @@ def prepare(made, name, monkeypatch):
 def test_a_case_gets_its_links_and_says_what_they_were(monkeypatch, ran):
     made = built_run("any-rate", "only=20 ms, 1 flow")
     seen = {"devices": {"r1-r2": {}}, "flows": [{"id": 1}]}
+    made.job["traffic"], made.sinks = "tollway", {}
     for name, means in (("hosts", []), ("sampler", None), ("sender", None),
-                        ("line", ""), ("qdisc_stats", {}), ("finish", seen)):
+                        ("sink", 1), ("qdisc_stats", {}), ("finish", seen)):
         monkeypatch.setattr(made, name, lambda *words, means=means: means)
+    monkeypatch.setattr(traffic, "address_of", lambda node: "10.0.0.1")
     found = {}
     for case in made.job["cases"]:
         ran.clear()

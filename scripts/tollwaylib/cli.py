@@ -6,6 +6,7 @@ import sys
 
 from . import VERSION
 from .commands.lab import command_lab
+from .commands.new import command_new
 from .commands.run import command_list, command_run
 from .components import AQMS
 from .doctor import local
@@ -84,6 +85,10 @@ def parser():
     run.add_argument("-v", "--verbose", action="store_true",
                      help="print the commands that are run in the nodes")
 
+    fresh = commands.add_parser(
+        "new", help="write a commented experiment of your own to begin with")
+    fresh.add_argument("file", type=plain, metavar="FILE.py")
+
     again = commands.add_parser(
         "report", help="make tables, figures and report again from results")
     again.add_argument("directory", type=path, metavar="DIR")
@@ -143,6 +148,8 @@ def main(words=None):
         return command_help(arguments.about)
     if arguments.command == "list":
         return command_list()
+    if arguments.command == "new":
+        return command_new(arguments.file)
     if arguments.command == "run":
         return command_run(arguments, words)
     if arguments.command == "report":

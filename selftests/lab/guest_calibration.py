@@ -143,8 +143,9 @@ def check_no_path_of_its_own():
     topologies.Row = Row
     with network() as made:
         pass
+    (case,) = made.job["cases"]
     job = dict(made.job, topology=["Row", {"packet_bytes": 1000}],
-               flows=[dict(made.job["flows"][0], path="all")])
+               cases=[dict(case, flows=[dict(case["flows"][0], path="all")])])
     made = Run(job)
     OUT.mkdir()
     try:

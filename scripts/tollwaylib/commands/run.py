@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """`tollway run` and `tollway list`."""
 
+import json
 import shlex
 from pathlib import Path
 
 from .. import papers
-from ..components import aqm_words
+from ..components import aqm_words, modules
 from ..ends import HOLDS as EXIT_HOLDS, MISSED as EXIT_MISSED
 from ..errors import TollwayError
 from ..experiments import jobs, plan
@@ -35,8 +36,10 @@ def command_smoke(arguments):
     progress.done()
     out_dir = (arguments.out or Path("tollway-results") / "smoke" /
                machine.kernel.version).absolute()
-    status = machine.run(["/usr/bin/python3", "-m", "tollwaylib.guest.smoke"],
-                         out_dir, on_line=print_line, wall_s=SMOKE_S,
+    given = json.dumps({"controls": modules.CONTROLS, "modules": modules.OURS,
+                        "restricted": modules.RESTRICTED})
+    status = machine.run(["/usr/bin/python3", "-m", "tollwaylib.guest.smoke",
+                          given], out_dir, on_line=print_line, wall_s=SMOKE_S,
                          virtual_s=SMOKE_S)
     return EXIT_MISSED if status else EXIT_HOLDS
 

@@ -1,20 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Congestion controls and queues: the modules that have them, and the words of tc
-by which experiments name queues."""
+"""Congestion controls and queues: the words of tc by which experiments name
+queues. The modules that have them are in modules.py."""
 
 import math
 import shlex
 
 from ..errors import TollwayError
 from .sbrm import LAWS, law_words, unmarked_words
-
-# Congestion controls and qdiscs of modules that are not named after them. All
-# others are in tcp_NAME and sch_NAME.
-CC_MODULES = {**{name: "tcp_sbrm" for name in ("sbrm", "rm", "rem", "cp")},
-              "ppx": "tcp_pp"}
-QDISC_MODULES = {"pfifo": "sch_fifo", "bfifo": "sch_fifo",
-                 "ingress": "sch_ingress", "clsact": "sch_ingress"}
-OURS = ("tcp_sbrm", "tcp_pp", "tcp_alpha", "sch_sbrm", "sch_fq_rr")
 
 # tc words of the queues that are known by a name; {key} is a parameter.
 # price and rem4 alone are PC3, the law that CP05 uses throughout chapter 4

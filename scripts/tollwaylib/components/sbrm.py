@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """tcp_sbrm and sch_sbrm: names, parameters, words of tc, sysctls."""
 
+from .modules import ECHOED, RESTRICTED
+
 # Congestion controls of tcp_sbrm, which have a willingness to pay.
 PRICED = ("sbrm", "rm", "rem", "cp")
-# Those whose receivers must run them too: they echo each mark or price.
-ECHOED = ("sbrm", "rem", "cp", "dctcp")
-# Restricted: the kernel takes them as the default of its first namespace only.
-# A socket may have them by CAP_NET_ADMIN.
-RESTRICTED = ("cp", "ppx", "dctcp")
 # Willingness to pay goes by socket priority. These three are also what the
 # kernel makes of the types of service below (rt_tos2priority), which is all
 # that iperf3 can set.

@@ -10,12 +10,13 @@ them in ICMP as they came there.
 observe() gathers, judge() is a pure function of what was gathered.
 """
 
+from ..components.modules import MODULES
 from . import stability
 from .finding import Finding
 from .observe import CE, CODEPOINTS, ECT0, PAIRED, PRICED
 
 # Of these each mark must come back by itself.
-COUNTING = ("sbrm", "rem")
+COUNTING = sum((module.counting for module in MODULES), ())
 # Linux' own dctcp echoes each mark, too.
 ECHOING = ("sbrm", "rem", "dctcp")
 # Counters of a queue sbrm: packets that the price dropped, in one way or another.

@@ -13,15 +13,15 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..components.modules import CONTROLS, MODULES as OF_PROJECT
 from ..errors import TollwayError
 from ..words import short
 from . import stability
 from .finding import SCHEMA
 
-PRICED = ("sbrm", "rem", "cp", "rm")
-PAIRED = ("pp", "ppx")
-
-MODULES = {"tcp_sbrm": PRICED, "tcp_pp": PAIRED}
+PRICED, PAIRED = CONTROLS["tcp_sbrm"], CONTROLS["tcp_pp"]
+MODULES = {module.name: module.controls for module in OF_PROJECT
+           if module.observed}
 
 HOPS_MAX = 30
 SILENT_MAX = 4

@@ -40,13 +40,23 @@ class Experiment:
     results/verdicts.py for the metrics. steady_state: compare with CP05 5.5.
     variants: what is run where neither source nor queue is given, if it is a
     comparison.
+
+    What a run does is a list of cases, one after another in one network. cases:
+    of the parameters, the list of Case; without it the run is one case, of the
+    flows of the classes. shape: of the parameters, the keywords of the topology.
+    metrics: what is measured of each case, see results/metrics; without them the
+    result has links, flows and classes. A group of bounds may be a function of
+    the parameters. pictures: what the report shows, see report/figures.py.
+    x_title: of the x of its cases. sysctls: {name: value} of all hosts, beside
+    those of source and queue. others: congestion controls of flows that name
+    their own. queues: of the parameters, tc words of links that have their own.
     """
     name: str
     title: str
     reproduces: str
     topology: str
-    classes: tuple
     duration_s: float
+    classes: tuple = ()
     schedule: tuple = ((0.0, 1),)
     flows_per_class: int = 4
     defaults: dict = field(default_factory=dict)
@@ -58,6 +68,13 @@ class Experiment:
     cc: str = "sbrm"
     aqm: str = "sbrm"
     cases: Callable = None
+    shape: Callable = lambda values: {}
+    metrics: tuple = ()
+    pictures: tuple = ()
+    x_title: str = None
+    sysctls: dict = field(default_factory=dict)
+    others: tuple = ()
+    queues: Callable = lambda values: ()
 
     def parameters(self):
         """{name: (default, least, greatest, meaning)} of all that --set takes."""
@@ -66,6 +83,8 @@ class Experiment:
                                     "flows of each class and path")
         for name, value in self.defaults.items():
             known[name] = (value,) + {**COMMON, **SPECIAL, **_USERS}[name][1:]
+        if self.cases:
+            known["only"] = SPECIAL["only"]
         return known
 
     @property
@@ -77,26 +96,6 @@ class Experiment:
         """Settings that tell a variant of it from the others."""
         return [f"simulations={variant.name.lstrip('0')}"] \
             if self.only_compares else []
-
-
-@dataclass(frozen=True)
-class CaseExperiment(Experiment):
-    """An experiment of cases that run one after another in one network.
-
-    cases: of the parameters, the list of Case. shape: of the parameters, the
-    keywords of the topology. metrics: what is measured of each case, see
-    results/metrics. bounds: [(names, of the parameters the bounds)]. pictures: what
-    the report shows, see report/figures.py. x_title: of the x of its cases.
-    sysctls: {name: value} of all hosts, beside those of source and queue.
-    """
-    shape: Callable = None
-    metrics: tuple = ()
-    pictures: tuple = ()
-    x_title: str = None
-    sysctls: dict = field(default_factory=dict)
-
-    def parameters(self):
-        return {**super().parameters(), "only": SPECIAL["only"]}
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,7 @@ def metric(key, kind, title, digits=1, **words):
 
 
 def panel(key, log=False):
-    """A panel of the picture "curves" of a CaseExperiment: a metric's key, and
+    """A panel of the picture "curves" of an experiment: a metric's key, and
     whether its axis is logarithmic."""
     return {"key": key, "log": log}
 
@@ -158,3 +157,7 @@ def case_bound(name, case, key, operator, value, of_case=None):
     of that name measured."""
     return {"name": name, "case": case, "metric": key, "op": operator,
             "value": value, **({"of_case": of_case} if of_case else {})}
+
+
+# The name that an experiment with cases had.
+CaseExperiment = Experiment

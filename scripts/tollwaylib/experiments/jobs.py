@@ -1,44 +1,84 @@
 # SPDX-License-Identifier: GPL-2.0
-"""From an experiment to the job of one run: everything that the guest needs."""
+"""From an experiment to the job of one run: everything that the guest needs.
+
+A run is a list of cases. An experiment without a list of its own has one case,
+which is the whole run: the flows of its classes, that come and go as its
+schedule says.
+"""
 
 from ..components import aqm_words, known_aqm
+from ..components.modules import ECHOED
 from ..components.pp import PACKET_PAIR, packet_pair_sysctls
-from ..components.sbrm import ECHOED, PRICED, PRIORITIES, sysctls
+from ..components.sbrm import PRICED, PRIORITIES, sysctls
 from ..errors import TollwayError
 from . import workload
 from .workload import flow_words, periods, user_words
 
+# The name of the case of an experiment that has no others.
+WHOLE_RUN = "run"
+# What is kept of the flows of a list of cases, of which there may be hundreds:
+# columns of the samples, and what a flow counted at its end.
+KEPT = {"samples": ("t_s", "bytes_acked", "cwnd", "srtt_us", "retransmits",
+                    "unacked", "pacing_bps", "cc_rate_bps", "cc_min_rtt_us",
+                    "cc_pacing_gain", "cc_cwnd_gain"),
+        "final": ("transfers", "frames", "bytes_acked", "bytes_sent",
+                  "retransmits", "packets", "bytes", "connected_s", "error")}
 
-def job_of_cases(experiment, cc, aqm, values, duration_s, seed, variant=None):
-    """Everything guest.run.CaseRun needs, but the directories (dict).
 
-    Arguments as for experiments.job(); duration_s: no case is longer.
+def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
+    """Everything guest.run.Run needs, but the directories (dict).
+
+    duration_s: no case is longer. variant: the Variant that is run, if it is
+    one.
     """
+    wtps = sorted(_wtp_of(experiment, values).values())
     cases = [_case_job(experiment, case, cc, aqm, values, duration_s, seed)
              for case in experiment.cases(values)
-             if values["only"] in case.name]
+             if values["only"] in case.name] if experiment.cases else \
+        [_whole_run(experiment, cc, aqm, values, duration_s, seed)]
     if not cases:
         raise TollwayError(f"--set only={values['only']}: {experiment.name} "
                            f"has no such case")
+    schedule = [{"t_s": t, "factor": factor}
+                for t, factor in experiment.schedule if t < duration_s]
+    # A receiver that runs the control of its sender echoes marks for it. In
+    # cases it does so only where the control has to have that.
+    echoed = cc in ECHOED or not experiment.cases and cc not in PRICED
     return {
         "experiment": experiment.name,
         "topology": [experiment.topology, _network(experiment, values)],
-        "aqm": _words(aqm, values),
+        "aqm": _words(experiment, aqm, values),
         "parameters": dict(values, cc=cc, aqm=known_aqm(aqm),
                            duration_s=duration_s,
-                           wtp=[values["wtp"]] if cc in PRICED else None,
+                           wtp=wtps if cc in PRICED else None,
                            **({"variant": variant.name} if variant else {})),
-        "cases": cases, "flows": [],
+        "schedule": schedule if len(experiment.schedule) > 1 else None,
+        "steady_state": experiment.steady_state and
+        traits(cc, aqm, values).issuperset({"sbrm+sbrm"}),
+        "cases": cases,
         "virtual_s": sum(case["duration_s"] + 5 for case in cases),
-        "metrics": list(experiment.metrics),
-        "x_title": experiment.x_title,
+        "metrics": list(experiment.metrics), "x_title": experiment.x_title,
         "pictures": [list(picture) for picture in experiment.pictures],
-        "bounds": [bound for names, make in experiment.bounds
-                   if {f"{cc}+{known_aqm(aqm)}"}.issuperset(names)
-                   for bound in make(values)],
-        "seed": seed, "sink_cc": cc if cc in ECHOED else None,
+        "bounds": [bound for bound in bounds(experiment, cc, aqm, values)
+                   if _is_measured(bound, len(schedule))]
+        + list(variant.bounds if variant else ()),
+        "seed": seed, "sink_cc": cc if echoed else None,
+        # Of paths whose flows have their own control that needs it.
+        "echo": {flow["path"]: flow["cc"] for case in cases
+                 for flow in case["flows"]
+                 if flow["cc"] in ECHOED and flow["cc"] != cc},
+        "queues": list(experiment.queues(values)),
         "sysctls": _sysctls(experiment, cc, values),
+        # JSON has no numbers as keys.
+        "tos": {str(priority): tos for priority, tos in PRIORITIES.items()},
     }
+
+
+def _wtp_of(experiment, values):
+    """{weight: willingness to pay} of the classes of an experiment."""
+    weights = [weight for _, weight in experiment.classes] or [1]
+    return {weight: round(values["wtp"] * weight / min(weights))
+            for weight in weights}
 
 
 def _network(experiment, values):
@@ -49,19 +89,29 @@ def _network(experiment, values):
             **experiment.shape(values)}
 
 
-def _words(aqm, values):
-    """tc words; codel and fq_codel have the room of the experiment."""
+def _words(experiment, aqm, values):
+    """tc words; in cases, codel and fq_codel have the room of fq_rr."""
     words = aqm_words(aqm, values).split()
-    if words[0] in ("codel", "fq_codel") and "limit" not in words:
+    if experiment.cases and words[0] in ("codel", "fq_codel") \
+            and "limit" not in words:
         words[1:1] = ["limit", str(values["buffer"])]
     return " ".join(words)
 
 
 def _sysctls(experiment, cc, values):
-    """Timestamps would take 12 bytes of each packet."""
-    found = {**sysctls(cc, values, [values["wtp"]]),
-             "net.ipv4.tcp_timestamps": 0, **experiment.sysctls}
-    if cc in PACKET_PAIR:
+    """{name: value} of all hosts. In cases packets are counted, of which
+    timestamps would take 12 bytes."""
+    wtps = sorted(_wtp_of(experiment, values).values())
+    found = sysctls(cc, values, wtps)
+    for other in experiment.others:
+        found = {**sysctls(other, values, wtps), **found}
+    if experiment.others:
+        # Receivers are told which control they run.
+        found.pop("net.ipv4.tcp_congestion_control", None)
+    if experiment.cases:
+        found["net.ipv4.tcp_timestamps"] = 0
+    found.update(experiment.sysctls)
+    if {cc, *experiment.others}.intersection(PACKET_PAIR):
         found.update(packet_pair_sysctls(values))
     return found
 
@@ -88,34 +138,41 @@ def _case_job(experiment, case, cc, aqm, values, duration_s, seed):
                if known.get(key) != value}
     return {"name": case.name, "point": case.point or case.name, "x": case.x,
             "series": case.series, "rtt_s": case.rtt_s,
-            "aqm": _words(aqm, mine), "sysctls": changed,
+            "aqm": _words(experiment, aqm, mine), "sysctls": changed,
             "values": case.values, "duration_s": whole_s,
             "sample_ms": case.sample_ms or values["flow_sample_ms"],
             "queue_us": case.queue_us or values["queue_sample_us"],
             "classes": case.classes, "wires": case.wires,
             "network": None if network == built else network,
-            "cc_info": cc in PACKET_PAIR, "flows": flows}
+            "cc_info": cc in PACKET_PAIR, "flows": flows,
+            # It begins with new queues on a whole millisecond, and nobody
+            # reads their counters before its end.
+            "renew": True, "align_ns": 10**6, "warmup_s": None, "keep": KEPT}
 
 
-def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
-    """Everything guest.run.Run needs, but the directories (dict).
+def _whole_run(experiment, cc, aqm, values, duration_s, seed):
+    """The one case of an experiment without others. Its queues are those that
+    the calibration left, which are new. It begins on a whole second."""
+    return {"name": WHOLE_RUN, "point": WHOLE_RUN, "x": None, "series": None,
+            "rtt_s": None, "aqm": _words(experiment, aqm, values),
+            "sysctls": {}, "values": {}, "duration_s": duration_s,
+            "sample_ms": values["flow_sample_ms"],
+            "queue_us": values["queue_sample_us"], "classes": False,
+            "wires": {}, "network": None, "cc_info": False,
+            "flows": _flows_of_classes(experiment, cc, values, duration_s,
+                                       seed),
+            "renew": False, "align_ns": 10**9,
+            "warmup_s": values["warmup_s"], "keep": None}
 
-    variant: the Variant that is run, if it is one.
-    """
-    if experiment.cases:
-        return job_of_cases(experiment, cc, aqm, values, duration_s,
-                            seed, variant)
-    priced = cc in PRICED
-    least = min(weight for _, weight in experiment.classes)
-    wtp_of = {weight: round(values["wtp"] * weight / least)
-              for _, weight in experiment.classes}
-    wtps = sorted(wtp_of.values())
-    priorities = sorted(PRIORITIES)
-    flows, per_class = [], values["flows_per_class"]
+
+def _flows_of_classes(experiment, cc, values, duration_s, seed):
+    wtp_of = _wtp_of(experiment, values)
+    wtps, priorities = sorted(wtp_of.values()), sorted(PRIORITIES)
+    flows, priced = [], cc in PRICED
     for start_s, stop_s in periods(experiment.schedule, duration_s):
         for path, weight in experiment.classes:
             wtp = wtp_of[weight]
-            for _ in range(per_class):
+            for _ in range(values["flows_per_class"]):
                 flows.append({
                     "id": len(flows) + 1, "path": path, "cc": cc,
                     "wtp": wtp if priced else None,
@@ -124,31 +181,7 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
                 if values.get("model") == "http":
                     flows[-1]["words"] = user_words(
                         values, seed * workload.SEEDS_APART + len(flows))
-    schedule = [{"t_s": t, "factor": factor}
-                for t, factor in experiment.schedule if t < duration_s]
-    return {
-        "experiment": experiment.name,
-        "topology": [experiment.topology, {
-            "packet_bytes": values["packet_bytes"],
-            "rate_bps": int(values["rate_mbit"] * 1e6),
-            "edge_bps": int(values["edge_mbit"] * 1e6)}],
-        "aqm": aqm_words(aqm, values),
-        "parameters": dict(values, cc=cc, aqm=known_aqm(aqm),
-                           duration_s=duration_s,
-                           wtp=wtps if priced else None,
-                           **({"variant": variant.name} if variant else {})),
-        "schedule": schedule if len(experiment.schedule) > 1 else None,
-        "steady_state": experiment.steady_state and
-        traits(cc, aqm, values).issuperset({"sbrm+sbrm"}),
-        "bounds": [bound for bound in bounds(experiment, cc, aqm, values)
-                   if _is_measured(bound, len(schedule))]
-        + list(variant.bounds if variant else ()),
-        "flows": flows, "seed": seed,
-        "sink_cc": cc if cc in ECHOED or cc not in PRICED else None,
-        "sysctls": sysctls(cc, values, wtps),
-        # JSON has no numbers as keys.
-        "tos": {str(priority): tos for priority, tos in PRIORITIES.items()},
-    }
+    return flows
 
 
 def traits(cc, aqm, values):
@@ -162,7 +195,8 @@ def bounds(experiment, cc, aqm, values):
     """The bounds that hold for a combination."""
     there = traits(cc, aqm, values)
     return [bound for names, group in experiment.bounds
-            if there.issuperset(names) for bound in group]
+            if there.issuperset(names)
+            for bound in (group(values) if callable(group) else group)]
 
 
 def _is_measured(bound, intervals):

@@ -55,6 +55,10 @@ CHOICES = {"source": ("direct", "aimd", "vegas", "relative"),
            "law": ("continuous", "discrete")}
 
 
+# The modules' own defaults, where the parameters above have the papers' values.
+SHIPPED = {"source": "relative", "wtp": 25, "loss_cut": 2, "coupling": 0.5}
+
+
 def parse(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
     """{name: value} from a list of "name=value"; unknown or bad ones raise.
 

@@ -106,7 +106,7 @@ class Calibration(Programs):
         if not samples["drops"][-1]:
             raise TollwayError(f"calibration failed: overload of {link} was "
                                "not dropped at its queue")
-        intf.change_aqm(self.job["aqm"])
+        intf.change_aqm(self.topo.queues.get(link, self.job["aqm"]))
         return found
 
     def drops_elsewhere(self):

@@ -20,10 +20,17 @@ class IperfTraffic:
     of iperf3's own protocol; stops are whole seconds after them. There is no
     count of marks. Two system calls a packet. The client tells the server its
     congestion control, so that it echoes marks as the sender expects.
+    Flows that say what they send are not for it. Raises TollwayError for them,
+    and for the cases of a list.
     """
 
-    def __init__(self, run, flows, epoch_ns):
-        self.run, self.flows, self.epoch_ns = run, flows, epoch_ns
+    def __init__(self, run, case, flows, epoch_ns):
+        if len(run.job["cases"]) > 1 or any(flow.get("words")
+                                            for flow in flows):
+            raise TollwayError(f"--traffic iperf3: {run.job['experiment']} "
+                               "needs tollway")
+        self.run, self.case, self.flows = run, case, flows
+        self.epoch_ns = epoch_ns
         self.clients, self.servers, self.network = {}, {}, {}
 
     def start(self, flow, role, node, words, delay_s=0.0):
@@ -43,32 +50,41 @@ class IperfTraffic:
         self.run.processes.append(process)
         return process, path
 
+    @staticmethod
+    def begin(_run, _epoch_ns):
+        """Nothing listens before there are flows."""
+        return {}
+
+    def ends(self, flow):
+        """The path of a flow."""
+        return self.run.topo.paths[flow["path"]]
+
     def listen(self):
         """Start a server for each flow."""
         for flow in self.flows:
             self.servers[flow["id"]] = self.start(
-                flow, "server", flow["sink"], ["-s", "-1"])
+                flow, "server", self.ends(flow)["sink"], ["-s", "-1"])
 
     def send(self):
         """Start the clients, each of which waits for its time."""
         for flow in self.flows:
             # Whole seconds only: past the end if it runs to the end.
             seconds = round(flow["stop_s"] - flow["start_s"])
-            if flow["stop_s"] >= self.run.parameters["duration_s"]:
+            if flow["stop_s"] >= self.case["duration_s"]:
                 seconds += 2
             words = ["-C", flow["cc"], "-t", str(max(seconds, 1)),
-                     "-c", address_of(self.run.net[flow["sink"]])]
-            if flow["priority"]:
+                     "-c", address_of(self.run.net[self.ends(flow)["sink"]])]
+            if flow.get("priority"):
                 words += ["-S",
                           str(self.run.job["tos"][str(flow["priority"])])]
             start_ns = self.epoch_ns + int(flow["start_s"] * 1e9)
             self.clients[flow["id"]] = self.start(
-                flow, "client", self.run.topo.paths[flow["path"]]["source"],
+                flow, "client", self.ends(flow)["source"],
                 words, (start_ns - time.monotonic_ns()) / 1e9)
 
     def collect(self):
         """Wait for the clients; returns {id: flow}."""
-        timeout_s = self.run.parameters["duration_s"] + 60
+        timeout_s = self.case["duration_s"] + 60
         sent = {}
         for flow in self.flows:
             sender, receiver = (
@@ -122,7 +138,3 @@ class IperfTraffic:
         return {"id": flow["id"], "proto": "tcp", "cc": flow["cc"],
                 "bytes_acked": total, "retransmits": retransmits,
                 "error": None, "samples": samples}
-
-    def received(self):
-        """The servers end with their test; what they counted is in the flows."""
-        return {}

@@ -46,6 +46,8 @@ class PathTopo(Topo):
         self.header_bytes = 0 if self.pairs else ETHERNET_HEADER_BYTES
         self.mtu = packet_bytes - self.header_bytes
         self.priced = {}
+        # Of links that have another queue than the one under test: tc words.
+        self.queues = {}
         self.links_described = {}
         self.paths = {}
         self.interfaces = 0
@@ -85,24 +87,28 @@ class PathTopo(Topo):
                   intfName2=f"{router}-{host}")
         return host
 
-    def priced_link(self, name, first, second, rate_bps, delay_ms, back=None):
+    def priced_link(self, name, first, second, rate_bps, delay_ms, back=None,
+                    back_bps=None, back_ms=None):
         """Add a bottleneck from `first` to `second` and a free way back, or
-        one like it, named `back`."""
-        out = f"{first}-{second}"
-        shaped = {"rate_bps": rate_bps, "aqm": self.aqm,
-                  "packet_bytes": self.packet_bytes}
-        ways = (shaped, {"delay_ms": 2 * delay_ms})
+        another one, named `back`: like it, but for another rate or delay."""
+        out, home = f"{first}-{second}", f"{second}-{first}"
+        links = {name: (first, out, rate_bps, delay_ms)}
         if back:
-            ways = (dict(shaped, delay_ms=delay_ms),) * 2
-        self.veth(first, second, intfName1=out, intfName2=f"{second}-{first}",
-                  params1=ways[0], params2=ways[1])
-        ends = {name: (first, out), back: (second, f"{second}-{first}")}
-        ends.pop(None, None)
-        for link, end in ends.items():
-            self.priced[link] = end
+            links[back] = (second, home, back_bps or rate_bps,
+                           delay_ms if back_ms is None else back_ms)
+        ways = []
+        for link, (node, device, bps, ms) in links.items():
+            ways.append({"rate_bps": bps, "delay_ms": ms,
+                         "aqm": self.queues.get(link, self.aqm),
+                         "packet_bytes": self.packet_bytes})
+            self.priced[link] = (node, device)
             self.links_described[link] = {
-                "capacity_bps": rate_bps, "delay_ms": delay_ms,
-                "bottleneck": True}
+                "capacity_bps": bps, "delay_ms": ms, "bottleneck": True}
+        if not back:
+            del ways[0]["delay_ms"]
+            ways.append({"delay_ms": 2 * delay_ms})
+        self.veth(first, second, intfName1=out, intfName2=home,
+                  params1=ways[0], params2=ways[1])
 
     def ends(self):
         """{interface: (node, its parameters)}, see TollwayIntf.config()."""

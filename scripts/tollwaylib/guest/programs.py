@@ -37,7 +37,7 @@ def kill_group(process):
 class Programs:
     """The programs of a run: started in its nodes, ended, and what they wrote.
 
-    job: dict with `flows`, `out_dir`, `bin_dir` and more, see Run.
+    job: dict with `cases`, `out_dir`, `bin_dir` and more, see Run.
     """
 
     def __init__(self, job, progress=lambda text: None):
@@ -51,13 +51,9 @@ class Programs:
         self.topo = None
         self.commands = []
 
-    def all_flows(self):
-        """Every flow of the run."""
-        return self.job["flows"]
-
     def most_flows(self):
-        """How many flows there are at a time, at most."""
-        return len(self.job["flows"])
+        """How many flows a case has, at most."""
+        return max(len(case["flows"]) for case in self.job["cases"])
 
     def lead_ns(self, least_s, programs):
         """From now until so many programs are started and wait, ns."""
@@ -127,7 +123,7 @@ class Programs:
     @property
     def many(self):
         """Are there too many flows to look after each when it asks for it?"""
-        return len(self.job["flows"]) > MANY_FLOWS
+        return self.most_flows() > MANY_FLOWS
 
     def share(self, total_bytes):
         """One flow's part of a budget, 16 to 256 KiB."""
@@ -182,10 +178,11 @@ class Programs:
         return process, path
 
     @staticmethod
-    def digest(raw, tracers, parts=("flows", "queues", "sinks", "seed")):
+    def digest(raw, tracers):
         """sha256 over all that was recorded: samples, counters, packets."""
         body = hashlib.sha256()
-        body.update(json.dumps({key: raw[key] for key in parts},
+        body.update(json.dumps({key: raw[key] for key in
+                                 ("cases", "sinks", "seed")},
                                sort_keys=True).encode())
         for process, path in tracers:
             os.kill(process.pid, 0)

@@ -23,19 +23,17 @@ from ..errors import (RUN_FAILED, RUN_INTERRUPTED, RUN_REFUSED, RefusedError,
                       TollwayError, sentence)
 from .calibration import Calibration
 from .network import configure_network, separate_sources
-from .nodes import address_of, shell
+from .nodes import shell
 from .programs import GRACE_S, kill_group
 from .topologies import topology
-from .traffic import SINK_PORT, TRAFFIC, flow_line
+from .traffic import TRAFFIC
 
-# Between the building of the network and the first flow.
-SETTLE_S = 0.5
-# Between two cases: what the last one left in the network is gone by then.
+# Before the flows of a case: what the last one left in the network is gone by
+# then.
 IDLE_S = 0.5
-# Columns of the samples that are kept, those that there are.
-COLUMNS = ("t_s", "bytes_acked", "cwnd", "srtt_us", "retransmits", "unacked",
-           "pacing_bps", "cc_rate_bps", "cc_min_rtt_us", "cc_pacing_gain",
-           "cc_cwnd_gain")
+TICK_NS = 10**6
+# Of what raw.json holds; results/schema.py reads the older ones.
+RAW_SCHEMA = 2
 # The kernel's own values of what flows may have sysctls for.
 USUAL = {"net.ipv4.tcp_recovery": 1, "net.ipv4.tcp_early_retrans": 3}
 
@@ -48,14 +46,19 @@ def interrupt(_number, _frame):
 
 
 class Run(Calibration):
-    """Build the network, calibrate it, run the traffic, collect the raw data.
+    """Build the network, calibrate it, run the cases, collect the raw data.
 
     job: dict with `experiment`, `topology` (class in topologies.py and its
-    parameters), `parameters`, `flows` (list of dicts, see experiments/jobs.py),
+    parameters), `parameters`, `cases` (list of dicts, see experiments/jobs.py),
     `seed`, `sysctls` ({name: value}, set in every host), `out_dir`, `bin_dir`.
     `real_time`: to start a program takes time. `disposable`: nothing outlives
     the run anyway.
     """
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.known_sysctls = {}
+        self.sinks = None
 
     def run(self):
         """Run the job; returns the raw result (dict)."""
@@ -101,20 +104,21 @@ class Run(Calibration):
         """Does this kernel know the congestion control and the queue?"""
         known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
         names = known.read_text().split()
-        for name in sorted({flow["cc"] for flow in self.all_flows()
-                            if flow["cc"]}):
+        for name in sorted({flow["cc"] for case in self.job["cases"]
+                            for flow in case["flows"] if flow["cc"]}):
             if name not in names:
                 raise RefusedError(f"--cc {name}: this kernel has no such "
                                    f"congestion control, only "
                                    f"{', '.join(sorted(names))}")
-        tried = subprocess.run(
-            ["unshare", "-n", "sh", "-c",
-             f"tc qdisc add dev lo root {self.job['aqm']}"],
-            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            check=False)
-        if tried.returncode:
-            reason = tried.stdout.strip().partition("\n")[0]
-            raise RefusedError(f"--aqm '{self.job['aqm']}': {reason}")
+        for words in (self.job["aqm"], *self.job["queues"]):
+            tried = subprocess.run(
+                ["unshare", "-n", "sh", "-c",
+                 f"tc qdisc add dev lo root {words}"],
+                text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                check=False)
+            if tried.returncode:
+                reason = tried.stdout.strip().partition("\n")[0]
+                raise RefusedError(f"--aqm '{words}': {reason}")
 
     def hosts(self):
         """Nodes that send or receive."""
@@ -135,112 +139,6 @@ class Run(Calibration):
             for node in self.net.values():
                 node.terminate()
         self.net = None
-
-    # Measurement
-
-    def measure(self, calibration):
-        """Run the flows and put together what everyone saw."""
-        parameters, seed = self.parameters, self.job["seed"]
-        duration_s, warmup_s = parameters["duration_s"], parameters["warmup_s"]
-        phases = random.Random(seed)
-        # On a whole second, so that the phase of the kernel's ticks does not
-        # depend on how long the building took.
-        second_ns = 10**9
-        programs = 2 * len(self.topo.paths) + len(self.topo.priced)
-        epoch_ns = (time.monotonic_ns() + self.lead_ns(SETTLE_S, programs)) \
-            // second_ns * second_ns + second_ns
-
-        flows = [dict(flow,
-                      start_s=flow["start_s"] + phases.uniform(
-                          0, parameters["start_jitter_s"]),
-                      stop_s=min(flow["stop_s"], duration_s),
-                      sink=self.topo.paths[flow["path"]]["sink"])
-                 for flow in self.job["flows"]]
-        traffic = TRAFFIC[self.job["traffic"]](self, flows, epoch_ns)
-        traffic.listen()
-        queues = {link: self.sampler(link, epoch_ns, duration_s,
-                                     parameters["queue_sample_us"])
-                  for link in self.topo.priced}
-        tracers = [self.tracer(link) for link in self.topo.priced] \
-            if self.job["trace"] else []
-        traffic.send()
-
-        at_warmup, at_end = self.wait_until(epoch_ns, warmup_s, duration_s)
-        sent = traffic.collect()
-        sampled = {link: self.finish(queue, GRACE_S)["devices"]
-                   [self.topo.priced[link][1]]
-                   for link, queue in queues.items()}
-        received = traffic.received()
-        qdiscs = {node.name: shell(node, "tc -d qdisc show").splitlines()
-                  for node in self.net.values()}
-
-        for flow in flows:
-            final = dict(sent[flow["id"]])
-            flow["samples"] = final.pop("samples", {})
-            if "pages" in final:
-                flow["pages"] = final.pop("pages")
-            flow["final"] = final
-            flow["mss_bytes"] = self.mss_bytes()
-        raw = {
-            "schema": 1,
-            "experiment": self.job["experiment"],
-            "parameters": dict(parameters),
-            "seed": seed,
-            "links": self.topo.links_described,
-            "paths": self.topo.paths,
-            "flows": flows,
-            "sinks": received,
-            "queues": {link: dict(
-                sampled[link], interval_us=parameters["queue_sample_us"],
-                stats_at_warmup=at_warmup[link], stats_at_end=at_end[link])
-                for link in sampled},
-            "calibration": calibration,
-            "provenance": {"qdiscs": qdiscs, "sysctls": self.job["sysctls"]},
-        }
-        for key in ("schedule", "bounds"):
-            if self.job.get(key):
-                raw[key] = self.job[key]
-        if self.job.get("steady_state"):
-            raw["steady_state"] = True
-        if traffic.network:
-            raw["network"] = traffic.network
-        raw["trace_sha256"] = self.digest(raw, tracers)
-        return raw
-
-    def wait_until(self, epoch_ns, warmup_s, duration_s):
-        """Sleep to the end of the traffic; returns each AQM's counters at the
-        end of the warm-up and at the end."""
-        self.sleep_until(epoch_ns + int(warmup_s * 1e9))
-        stats = {link: self.qdisc_stats(link) for link in self.topo.priced}
-        step_s = max(duration_s / 20, 1)
-        now_s = warmup_s
-        while now_s < duration_s:
-            self.progress(f"second {now_s:.0f} of {duration_s:g}")
-            now_s = min(now_s + step_s, duration_s)
-            self.sleep_until(epoch_ns + int(now_s * 1e9))
-        return stats, {link: self.qdisc_stats(link)
-                       for link in self.topo.priced}
-
-    @staticmethod
-    def sleep_until(when_ns):
-        """Sleep up to a time of the monotonic clock, ns."""
-        left_ns = when_ns - time.monotonic_ns()
-        if left_ns > 0:
-            time.sleep(left_ns / 1e9)
-
-
-class CaseRun(Run):
-    """Build the network, calibrate it, run the cases, collect the raw data."""
-
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.known_sysctls = {}
-
-    def all_flows(self):
-        return [flow for case in self.job["cases"] for flow in case["flows"]]
-
-    def most_flows(self):
-        return max(len(case["flows"]) for case in self.job["cases"])
 
     def calibrate(self):
         """Calibrate the network as it is built, of which the result is
@@ -272,90 +170,137 @@ class CaseRun(Run):
                     parameters.get("rate_bps"), parameters.get("delay_ms"))
         self.topo = wanted
 
+    # Measurement
+
     def measure(self, calibration):
-        """Run the cases one after another."""
-        if self.job["traffic"] != "tollway":
-            raise TollwayError(f"--traffic {self.job['traffic']}: "
-                               f"{self.job['experiment']} needs tollway")
+        """Run the cases one after another and put together what everyone
+        saw."""
         tracers = [self.tracer(link) for link in self.topo.priced] \
             if self.job["trace"] else []
-        sinks = {name: self.sink(name, time.monotonic_ns(),
-                                 self.job["sink_cc"]) for name in
-                 sorted({path["sink"] for path in self.topo.paths.values()})}
+        if self.job["metrics"]:
+            # A list of cases: they are there before the first of them.
+            self.begin(time.monotonic_ns())
         phases = random.Random(self.job["seed"])
         cases = []
         for number, case in enumerate(self.job["cases"], 1):
-            self.progress(f"case {number} of {len(self.job['cases'])}: "
-                          f"{case['name']}")
+            if self.job["metrics"]:
+                self.progress(f"case {number} of {len(self.job['cases'])}: "
+                              f"{case['name']}")
             cases.append(self.measure_case(case, phases))
-        self.stop_sinks(sinks)
+        received = self.stop_sinks(self.sinks)
         self.adapt(None)
         raw = {
-            "schema": 1, "experiment": self.job["experiment"],
+            "schema": RAW_SCHEMA, "experiment": self.job["experiment"],
             "parameters": dict(self.parameters), "seed": self.job["seed"],
             "links": self.topo.links_described, "paths": self.topo.paths,
             "mss_bytes": self.mss_bytes(), "cases": cases,
-            "metrics": self.job["metrics"], "x_title": self.job["x_title"],
-            "pictures": self.job["pictures"],
-            "bounds": self.job["bounds"], "calibration": calibration,
+            "sinks": received, "calibration": calibration,
+            **{key: self.job[key] for key in
+               ("schedule", "steady_state", "metrics", "x_title", "pictures",
+                "bounds")},
             "provenance": {
                 "qdiscs": {node.name: shell(
                     node, "tc -d qdisc show").splitlines()
                     for node in self.net.values()},
                 "sysctls": self.job["sysctls"]},
         }
-        raw["trace_sha256"] = self.digest(raw, tracers, ("cases", "seed"))
+        raw["trace_sha256"] = self.digest(raw, tracers)
         return raw
 
     def measure_case(self, case, phases):
         """Run one case; returns what is raw of it."""
         self.prepare_case(case)
-        epoch_ns = time.monotonic_ns() + self.lead_ns(
-            IDLE_S, len(self.topo.paths) + len(self.topo.priced))
-        # On a whole millisecond, as the kernel's ticks are.
-        epoch_ns -= epoch_ns % 10**6
+        programs = 2 * len(self.topo.paths) + len(self.topo.priced)
+        # So that the phase of the kernel's ticks, which are on whole
+        # milliseconds, does not depend on how long the building took.
+        epoch_ns = time.monotonic_ns() + self.lead_ns(IDLE_S, programs)
+        epoch_ns -= epoch_ns % TICK_NS
+        epoch_ns += -epoch_ns % case["align_ns"]
         jitter_s = self.parameters["start_jitter_s"]
         flows = [dict(flow, start_s=flow["start_s"] +
                       phases.uniform(0, jitter_s)) for flow in case["flows"]]
+        traffic = TRAFFIC[self.job["traffic"]](self, case, flows, epoch_ns)
+        if self.sinks is None:
+            self.begin(epoch_ns)
+        traffic.listen()
         queues = {link: self.sampler(link, epoch_ns, case["duration_s"],
                                      case["queue_us"], case["classes"])
                   for link in self.topo.priced}
-        senders = {}
-        for flow in flows:
-            senders.setdefault(flow["path"], []).append(flow)
-        running = [self.sender(path, [self.line(flow) for flow in mine],
-                               epoch_ns, case["duration_s"],
-                               case["sample_ms"], case["cc_info"])
-                   for path, mine in senders.items()]
-        sent = {}
-        for sender in running:
-            report = self.finish(sender, case["duration_s"] + 60)
-            sent.update((flow["id"], flow) for flow in report["flows"])
+        traffic.send()
+        counters = self.wait_until(epoch_ns, case["warmup_s"],
+                                   case["duration_s"]) \
+            if case["warmup_s"] is not None else {}
+        sent = traffic.collect()
         sampled = {link: self.finish(queue, case["duration_s"] + GRACE_S)
                    ["devices"][self.topo.priced[link][1]]
                    for link, queue in queues.items()}
-        at_end = {link: self.qdisc_stats(link) for link in self.topo.priced}
-        peaks = {link: self.class_peaks(link) for link in self.topo.priced} \
-            if case["classes"] else {}
-        for flow in flows:
-            final = dict(sent[flow["id"]])
-            samples = final.pop("samples", None)
-            if samples:
-                flow["samples"] = {key: samples[key] for key in COLUMNS
-                                   if key in samples}
-            flow["final"] = {key: value for key, value in final.items()
-                             if key in ("transfers", "frames", "bytes_acked",
-                                        "bytes_sent", "retransmits", "packets",
-                                        "bytes", "connected_s", "error")}
-        keep = ("name", "point", "x", "series", "rtt_s", "values",
-                "duration_s", "wires", "aqm")
+        if not counters:
+            counters = {"stats_at_end": self.counters()}
+        if case["classes"]:
+            counters["class_peaks"] = {
+                link: self.class_peaks(link) for link in self.topo.priced}
+        raw = {key: case[key] for key in
+               ("name", "point", "x", "series", "rtt_s", "values",
+                "duration_s", "wires", "aqm")}
         # What links are is said where they are not as they were built.
-        links = {"links": self.topo.links_described} if case["network"] else {}
-        return {**{key: case[key] for key in keep}, **links, "flows": flows,
-                "queues": {link: dict(sampled[link],
-                                      stats_at_end=at_end[link],
-                                      class_peaks=peaks.get(link, {}))
-                           for link in sampled}}
+        if case["network"]:
+            raw["links"] = self.topo.links_described
+        if traffic.network:
+            raw["network"] = traffic.network
+        return {
+            **raw, "flows": [self.seen(flow, dict(sent[flow["id"]]),
+                                       case["keep"]) for flow in flows],
+            "queues": {link: dict(
+                samples, interval_us=case["queue_us"],
+                **{key: of_links[link] for key, of_links in counters.items()})
+                for link, samples in sampled.items()}}
+
+    def begin(self, epoch_ns):
+        """Start the receiving side of all cases."""
+        self.sinks = TRAFFIC[self.job["traffic"]].begin(self, epoch_ns)
+
+    @staticmethod
+    def seen(flow, final, keep):
+        """A flow with what its sender saw of it: its samples, the pages of an
+        HTTP user, and what it counted at its end. keep: see
+        experiments/jobs.py; None keeps all."""
+        found = dict(flow)
+        for key, kept in (("samples", True), ("pages", keep is None)):
+            if final.get(key) and kept:
+                found[key] = final[key]
+            final.pop(key, None)
+        if keep:
+            if "samples" in found:
+                found["samples"] = {key: found["samples"][key]
+                                    for key in keep["samples"]
+                                    if key in found["samples"]}
+            final = {key: value for key, value in final.items()
+                     if key in keep["final"]}
+        return {**found, "final": final}
+
+    def counters(self):
+        """{link: counters of its AQM}."""
+        return {link: self.qdisc_stats(link) for link in self.topo.priced}
+
+    def wait_until(self, epoch_ns, warmup_s, duration_s):
+        """Sleep to the end of the traffic; returns {when: {link: counters}} of
+        the end of the warm-up and of the end."""
+        self.sleep_until(epoch_ns + int(warmup_s * 1e9))
+        at_warmup = self.counters()
+        step_s = max(duration_s / 20, 1)
+        now_s = warmup_s
+        while now_s < duration_s:
+            self.progress(f"second {now_s:.0f} of {duration_s:g}")
+            now_s = min(now_s + step_s, duration_s)
+            self.sleep_until(epoch_ns + int(now_s * 1e9))
+        return {"stats_at_warmup": at_warmup, "stats_at_end": self.counters()}
+
+    @staticmethod
+    def sleep_until(when_ns):
+        """Sleep up to a time of the monotonic clock, ns."""
+        left_ns = when_ns - time.monotonic_ns()
+        if left_ns > 0:
+            time.sleep(left_ns / 1e9)
 
     def class_peaks(self, link):
         """{class: the most packets that it held} by the queue's own count;
@@ -372,10 +317,11 @@ class CaseRun(Run):
         self.adapt(case["network"])
         for link, (node, device) in self.topo.priced.items():
             interface = self.net[node].nameToIntf[device]
-            interface.change_aqm(case["aqm"])
+            if case["renew"]:
+                interface.change_aqm(self.topo.queues.get(link, case["aqm"]))
             interface.impair(case["wires"].get(link, ""))
-        own = {self.topo.paths[flow["path"]]["source"]: flow["sysctls"]
-               for flow in case["flows"]}
+        own = {self.topo.paths[flow["path"]]["source"]:
+               flow.get("sysctls", {}) for flow in case["flows"]}
         for host in self.hosts():
             wanted = {**self.job["sysctls"], **case["sysctls"],
                       **own.get(host.name, {})}
@@ -389,16 +335,6 @@ class CaseRun(Run):
             if words:
                 shell(host, f"sysctl -qw {' '.join(words)}")
             self.known_sysctls[host.name] = wanted
-
-    def line(self, flow):
-        """The line of a flow file."""
-        sink = self.topo.paths[flow["path"]]["sink"]
-        return flow_line(flow, address_of(self.net[sink]), SINK_PORT)
-
-
-def kind_of_run(job):
-    """The class that runs a job."""
-    return CaseRun if "cases" in job else Run
 
 
 def main(job_path):
@@ -421,7 +357,7 @@ def main(job_path):
         return status
 
     try:
-        raw = kind_of_run(job)(job, progress).run()
+        raw = Run(job, progress).run()
         temporary = out_dir / "raw.json.new"
         temporary.write_text(json.dumps(raw))
         temporary.rename(out_dir / "raw.json")

@@ -29,18 +29,16 @@ import time
 import traceback
 from pathlib import Path
 
-CONTROLS = {"tcp_sbrm": ("sbrm", "rm", "rem", "cp"), "tcp_pp": ("pp", "ppx"),
-            "tcp_alpha": ("alpha",)}
-# The default of the first network namespace only. Elsewhere they are refused, and
-# 6.1 leaks a reference to the module each time it refuses.
-RESTRICTED = ("cp", "ppx", "alpha")
+# What main() is given: {module: its congestion controls}, all modules, and the
+# controls that may be the default of the first network namespace only. Elsewhere
+# they are refused, and 6.1 leaks a reference to the module each time it refuses.
+CONTROLS, MODULES, RESTRICTED = {}, [], []
 QDISCS = {
     # kind: (words to add, words to change, an option and its value after it)
     "sbrm": ("limit 300 target 20 gamma 0.02", "limit 400", "limit", 400),
     "fq_rr": ("limit 300 flows 64 overflow drop-longest", "limit 400",
               "limit", 400),
 }
-MODULES = ("tcp_sbrm", "tcp_pp", "tcp_alpha", "sch_sbrm", "sch_fq_rr")
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
 LIMIT_S = 300
@@ -199,7 +197,7 @@ def check_sysctl_selects(note):
     key = "net.ipv4.tcp_congestion_control"
     with two_hosts(), Inside("a"):
         available = run("sysctl -n net.ipv4.tcp_available_congestion_control")
-        for name in sum(CONTROLS.values(), ()):
+        for name in sum(CONTROLS.values(), []):
             if name in RESTRICTED:
                 continue
             said = run(f"sysctl -w {key}={name}")
@@ -365,7 +363,7 @@ def check_signed_connections(note):
 def check_late_neighbour(note):
     """A SYN that waits for ARP past its timeout: TCP takes the timeout back
     before the congestion control of the connection has been initialised."""
-    names, size = sum(CONTROLS.values(), ()), 50000
+    names, size = sum(CONTROLS.values(), []), 50000
     with two_hosts():
         run("sysctl -qw net.ipv4.neigh.left.mcast_solicit=60", space="a")
         run("ip link set right arp off", space="b")
@@ -542,9 +540,15 @@ CHECKS = {name[len("check_"):]: function
           if name.startswith("check_")}
 
 
-def main():
-    """Run all checks; 0 if they hold, else 1."""
-    results = {}
+def main(given="{}"):
+    """Run all checks; 0 if they hold, else 1.
+
+    given: a JSON object with controls, modules and restricted, see the top.
+    """
+    described, results = json.loads(given), {}
+    CONTROLS.update(described.get("controls", {}))
+    MODULES.extend(described.get("modules", ()))
+    RESTRICTED.extend(described.get("restricted", ()))
     print("KTAP version 1", flush=True)
     print(f"1..{len(CHECKS)}", flush=True)
     for number, (name, function) in enumerate(CHECKS.items(), start=1):
@@ -565,4 +569,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

@@ -178,6 +178,44 @@ class OneLink(PathTopo):
                   self.endpoint("d1", second, 0, sends=False), ["R1"], rtt_ms)
 
 
+class Declared(PathTopo):
+    """Links and paths as data, see experiments/own.py.
+
+    links: dicts with name, from, to, rate_bps, delay_ms and queue (tc words, or
+    None for the queue under test); one there and one back between the same
+    routers are the two ways of one link. paths: dicts with name, links, rtt_ms
+    and edge_ms, the delay of the link to each of the path's two hosts.
+    """
+
+    def build(self, rate_bps=None, links=(), paths=()):
+        self.queues = {link["name"]: link["queue"] for link in links
+                       if link["queue"]}
+        ends = {}
+        for link in links:
+            ends.setdefault(frozenset((link["from"], link["to"])),
+                            []).append(link)
+        routers = dict.fromkeys(router for link in links
+                                for router in (link["from"], link["to"]))
+        names = {router: self.router(f"r{number}")
+                 for number, router in enumerate(routers, 1)}
+        for there, *back in ends.values():
+            self.priced_link(
+                there["name"], names[there["from"]], names[there["to"]],
+                there["rate_bps"], there["delay_ms"],
+                **{key: link[word] for link in back for key, word in (
+                    ("back", "name"), ("back_bps", "rate_bps"),
+                    ("back_ms", "delay_ms"))})
+        by_name = {link["name"]: link for link in links}
+        for number, path in enumerate(paths, 1):
+            first, last = (by_name[path["links"][index]][end]
+                           for index, end in ((0, "from"), (-1, "to")))
+            source = self.endpoint(f"s{number}", names[first], path["edge_ms"])
+            sink = self.endpoint(f"d{number}", names[last], path["edge_ms"],
+                                 sends=False)
+            self.path(path["name"], source, sink, path["links"],
+                      path["rtt_ms"])
+
+
 class SteadyState(PathTopo):
     """Links that share nothing, each with three paths of 10, 30 and 60 ms.
 

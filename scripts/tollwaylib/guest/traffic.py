@@ -26,46 +26,46 @@ def flow_line(flow, address, port):
 class TollwayTraffic:
     """tollway-traffic: one process for all flows of a host."""
 
-    def __init__(self, run, flows, epoch_ns):
-        self.run, self.flows, self.epoch_ns = run, flows, epoch_ns
-        self.sinks, self.senders, self.network = {}, {}, {}
+    def __init__(self, run, case, flows, epoch_ns):
+        self.run, self.case, self.flows = run, case, flows
+        self.epoch_ns = epoch_ns
+        self.senders, self.network = {}, {}
+
+    @staticmethod
+    def begin(run, epoch_ns):
+        """Start the receiving side of all cases; returns {host: sink}."""
+        paths = run.topo.paths
+        own = {paths[name]["sink"]: cc for name, cc in run.job["echo"].items()}
+        return {host: run.sink(host, epoch_ns,
+                               own.get(host, run.job["sink_cc"]))
+                for host in sorted({path["sink"] for path in paths.values()})}
 
     def listen(self):
-        """Start the receiving side."""
-        for flow in self.flows:
-            if flow["sink"] not in self.sinks:
-                self.sinks[flow["sink"]] = self.run.sink(
-                    flow["sink"], self.epoch_ns, self.run.job["sink_cc"])
+        """It listens already."""
 
     def send(self):
         """Start the sending side."""
-        parameters = self.run.parameters
-        lines = {}
+        case, lines = self.case, {}
         for flow in self.flows:
-            sink = address_of(self.run.net[flow["sink"]])
+            sink = self.run.topo.paths[flow["path"]]["sink"]
             lines.setdefault(flow["path"], []).append(
-                flow_line(flow, sink, SINK_PORT))
+                flow_line(flow, address_of(self.run.net[sink]), SINK_PORT))
         self.senders = {
             path: self.run.sender(path, words, self.epoch_ns,
-                                  parameters["duration_s"],
-                                  parameters["flow_sample_ms"])
+                                  case["duration_s"], case["sample_ms"],
+                                  case["cc_info"])
             for path, words in lines.items()}
 
     def collect(self):
         """Wait for the senders; returns {id: flow}."""
         sent = {}
         for path, sender in self.senders.items():
-            report = self.run.finish(
-                sender, self.run.parameters["duration_s"] + 60)
+            report = self.run.finish(sender, self.case["duration_s"] + 60)
             if report.get("network"):
                 self.network[path] = report["network"]
             for flow in report["flows"]:
                 sent[flow["id"]] = flow
         return sent
-
-    def received(self):
-        """End the sinks; returns what they counted."""
-        return self.run.stop_sinks(self.sinks)
 
 
 TRAFFIC = {"tollway": TollwayTraffic, "iperf3": IperfTraffic}

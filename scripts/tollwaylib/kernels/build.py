@@ -9,9 +9,10 @@ from ..paths import (TOP, cache_dir, cache_folder, digest_of, files_below,
                      locked)
 from ..programs import BUILD, need
 
-MODULES = ("sch_sbrm/sch_sbrm.ko", "sch_fq_rr/sch_fq_rr.ko",
-           "tcp_sbrm/tcp_sbrm.ko", "tcp_pp/tcp_pp.ko",
-           "tcp_alpha/tcp_alpha.ko")
+# The modules are the folders with a Kbuild, queues first.
+FOLDERS = tuple(path.parent.name for kind in ("sch", "tcp") for path in
+                sorted(TOP.glob(f"{kind}_*/Kbuild"), reverse=True))
+MODULES = tuple(f"{name}/{name}.ko" for name in FOLDERS)
 TOOLS = ("tollway-traffic", "tollway-qsample", "q_sbrm.so",
          "q_fq_rr.so")
 
@@ -63,9 +64,8 @@ def tools():
 
 def modules(kernel):
     """Folder with the modules for a LabKernel."""
-    sources = files_below("include", "tcp_sbrm", "tcp_pp", "tcp_alpha",
-                          "sch_sbrm", "sch_fq_rr",
-                          "selftests/kunit") + [TOP / "scripts/build-modules.sh"]
+    sources = files_below("include", *FOLDERS, "selftests/kunit") + [
+        TOP / "scripts/build-modules.sh"]
     key = digest_of(*(part for path in sources for part in
                       (str(path.relative_to(TOP)), path)))[:12]
     folder = cache_dir() / f"modules-{kernel.build.name}-{key}"

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ..errors import TollwayError
 from ..paths import TOP, cache_dir, digest_of, files_below, locked
+from . import build
 from .suites import Suite, run_in, version_key
 
 # Each suite, where it takes packages from, its kernels, and how many of them:
@@ -31,8 +32,7 @@ COMPILERS = ("gcc", "clang")
 # What build-modules.sh and kbuild call besides the compiler of the headers.
 TOOLS = ("make", "sparse", "clang", "coreutils", "dash", "sed", "grep",
          "diffutils", "findutils", "mawk", "python3")
-SOURCES = ("include", "sch_sbrm", "sch_fq_rr", "tcp_sbrm", "tcp_pp",
-           "tcp_alpha", "selftests/kunit")
+SOURCES = ("include", *build.FOLDERS, "selftests/kunit")
 # Kbuild has asked this since 7.1 whether the checker knows today's C; Debian's
 # packages leave it out, and without it nothing is checked.
 CHECKER_VALID = """#!/bin/sh

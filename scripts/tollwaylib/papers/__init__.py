@@ -3,16 +3,30 @@
 
 What the papers published is beside them."""
 
-from ..errors import TollwayError
-from . import any_rate, beyond, cp05, mk94, pp94, pp94_transfers
+import importlib
+import pkgutil
 
-EXPERIMENTS = {experiment.name: experiment for experiment in (
-    *cp05.EXPERIMENTS, *pp94.EXPERIMENTS, *pp94_transfers.EXPERIMENTS,
-    *mk94.EXPERIMENTS, *beyond.EXPERIMENTS, *any_rate.EXPERIMENTS)}
+from ..errors import TollwayError
+from ..experiments import own
+
+# Every file here that has EXPERIMENTS; each paper has its own.
+EXPERIMENTS = {
+    experiment.name: experiment
+    for found in sorted(pkgutil.iter_modules(__path__),
+                        key=lambda found: found.name)
+    for experiment in getattr(
+        importlib.import_module(f".{found.name}", __name__), "EXPERIMENTS", ())}
 
 
 def get(name):
-    """The Experiment of that name; TollwayError with the names there are."""
+    """The Experiment of that name, or in that file (FILE.py); TollwayError with
+    the names there are."""
+    if name.endswith(".py"):
+        experiment = own.load(name)
+        if experiment.name in EXPERIMENTS:
+            raise TollwayError(f"{name}: there is an experiment "
+                               f"{experiment.name} already: rename the file")
+        return experiment
     if name not in EXPERIMENTS:
         raise TollwayError(f"there is no experiment {name}: tollway list names "
                            f"{', '.join(EXPERIMENTS)}")

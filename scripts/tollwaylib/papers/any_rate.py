@@ -5,8 +5,9 @@ They are the modules' defaults, and no paper has them. The bounds are what such 
 control should reach anywhere, and stand also where a case is known to miss one.
 """
 
-from ..experiments.description import (Case, CaseExperiment, Variant,
+from ..experiments.description import (Case, Experiment, Variant,
                                        case_bound, metric, panel)
+from ..experiments.parameters import SHIPPED
 from ..experiments.workload import flow_of
 
 LINK = "R1"
@@ -21,8 +22,6 @@ LEAST_ROOM_PKTS = 1000
 # A sink leaves so much unread, see guest/programs.py.
 UNREAD_BYTES = 256 << 10
 
-# The modules' own defaults, which other experiments do not have.
-SHIPPED = {"source": "relative", "wtp": 25, "loss_cut": 2, "coupling": 0.5}
 OURS = ("sbrm+delay",)
 # dctcp over dualpi2 is missing: Linux 6.1, the lab's, has no dualpi2.
 VARIANTS = tuple(Variant(name, cc, aqm) for name, cc, aqm in (
@@ -120,9 +119,9 @@ def _bounds(values):
 
 
 EXPERIMENTS = (
-    CaseExperiment(
+    Experiment(
         name="any-rate", title="One set of constants at any rate",
-        reproduces="nothing: it compares", topology="OneLink", classes=(),
+        reproduces="nothing: it compares", topology="OneLink",
         duration_s=DURATION_S,
         defaults={"packet_bytes": 1514, "rate_mbit": float(MIDDLE_MBIT),
                   "rtt_ms": float(RTT_MS),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Experiments on packet pair that no paper has."""
 
-from ..experiments.description import Case, CaseExperiment, case_bound, metric
+from ..experiments.description import Case, Experiment, case_bound, metric
 from ..experiments.workload import MIRRORED, OURS, RIVALS, flow_of
 from .pp94_transfers import BENCH_DEFAULTS, BENCH_SAMPLES, bench_shape
 
@@ -47,10 +47,10 @@ def _path_cases(values):
 
 
 EXPERIMENTS = (
-    CaseExperiment(
+    Experiment(
         name="pp-share", title="24 equal flows over 96 Mb/s",
         reproduces="ALGORITHMS 3: the prototype's check",
-        topology="Confluence", classes=(), duration_s=10.0,
+        topology="Confluence", duration_s=10.0,
         defaults={"packet_bytes": 1000, "rate_mbit": 96.0,
                   "edge_mbit": 960.0, "warmup_s": 3.0, "start_jitter_s": 0.1,
                   "initcwnd": 10, "buffer": 1000},
@@ -76,10 +76,10 @@ EXPERIMENTS = (
                        f"{SHARERS} flows", "estimate_error", "<=", 1.0),
             case_bound("drops", f"{SHARERS} flows", "drops", "<=", 0)]),),
         pictures=(("class_queues", f"{SHARERS} flows"),)),
-    CaseExperiment(
+    Experiment(
         name="pp-paths", title="Two-way traffic, loss and reordering",
         reproduces="no paper", topology="Confluence",
-        classes=(), duration_s=12.0,
+        duration_s=12.0,
         # Packets of 1500 bytes: of 500, the acknowledgements of the other way
         # would take 7.4 % of a link on their own.
         defaults={**BENCH_DEFAULTS, "packet_bytes": 1500, "warmup_s": 2.0,

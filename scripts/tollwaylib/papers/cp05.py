@@ -4,7 +4,7 @@ whatever place they run at. What the papers published is in data/."""
 
 from ..experiments.description import (Experiment, Variant,
                                        against as _against, bound as _bound)
-from .any_rate import SHIPPED
+from ..experiments.parameters import SHIPPED
 
 
 _SBRM = ("sbrm+sbrm", "direct", "log")

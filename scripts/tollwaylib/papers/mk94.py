@@ -3,7 +3,7 @@
 
 from dataclasses import replace
 
-from ..experiments.description import Case, CaseExperiment, case_bound, metric
+from ..experiments.description import Case, Experiment, case_bound, metric
 from ..experiments.workload import LOADS, OURS, RIVALS, SOURCES, flow_of
 from ..theory import fluid
 
@@ -134,9 +134,9 @@ def _beside(variant):
 
 
 EXPERIMENTS = (
-    CaseExperiment(
+    Experiment(
         name="pp-overload", title="Overload, with and without control",
-        reproduces="MK94: Figures 2-5", topology="Confluence", classes=(),
+        reproduces="MK94: Figures 2-5", topology="Confluence",
         duration_s=60.0,
         defaults={"packet_bytes": 500, "rate_mbit": OVERLOAD_MBIT,
                   "edge_mbit": OVERLOAD_ACCESS_MBIT, "warmup_s": 2.0,

@@ -5,7 +5,7 @@ PP94's figures are lost: what was worked back is said where it is used
 (ALGORITHMS.md 5).
 """
 
-from ..experiments.description import Case, CaseExperiment, case_bound, metric
+from ..experiments.description import Case, Experiment, case_bound, metric
 from ..experiments.workload import (LOADS, OURS, PIPE_PKTS, RIVALS, SOURCES,
                                     TABLE_3, flow_of, one_link, rtt_ms_of)
 from ..theory import fluid
@@ -161,10 +161,10 @@ def _public_bounds(values):
 # --- the list --------------------------------------------------------------
 
 EXPERIMENTS = (
-    CaseExperiment(
+    Experiment(
         name="pp-base", title="One source: queue at the setpoint",
         reproduces="PP94 9.1: Figures 11-14",
-        topology="Confluence", classes=(), duration_s=10.0,
+        topology="Confluence", duration_s=10.0,
         defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
         cc="pp", aqm="fq_rr", cases=_base_cases, shape=_table_3(1),
         metrics=(
@@ -195,10 +195,10 @@ EXPERIMENTS = (
                        "queue_max", "<=", 22)]),),
         pictures=(("queue", "setpoint 20"), ("utilization", "setpoint 20"),
                   ("sequence", "setpoint 20"))),
-    CaseExperiment(
+    Experiment(
         name="pp-setpoint", title="Four sources probe 100 buffers",
         reproduces="PP94 9.1: Figures 15 and 16",
-        topology="Confluence", classes=(), duration_s=10.0,
+        topology="Confluence", duration_s=10.0,
         defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
         cc="pp", aqm="fq_rr", cases=_setpoint_cases, shape=_table_3(4),
         metrics=(
@@ -228,10 +228,10 @@ EXPERIMENTS = (
             case_bound("losses of a source, mean", "4 sources", "losses_each",
                        "<=", 6)]),),
         pictures=(("class_queues", "4 sources"), ("sequence", "4 sources"))),
-    CaseExperiment(
+    Experiment(
         name="pp-arrivals", title="Sources that come one after another",
         reproduces="PP94 9.2: Figures 17 and 18",
-        topology="Confluence", classes=(), duration_s=10.0,
+        topology="Confluence", duration_s=10.0,
         defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
         cc="pp", aqm="fq_rr", cases=_arrival_cases,
         x_title="round trips between arrivals", shape=_table_3(SOURCES),
@@ -249,10 +249,10 @@ EXPERIMENTS = (
                        "jain", ">=", 0.99) for apart in ("0.5", "2")]),),
         pictures=(("rates", "every 0.5 RTT"), ("rates", "every 2 RTT"),
                   ("class_queues", "every 0.5 RTT"))),
-    CaseExperiment(
+    Experiment(
         name="pp-burst", title="N - 1 sources start at once",
         reproduces="PP94 9.2: Tables 4 and 5, Figures 19-21",
-        topology="Confluence", classes=(), duration_s=10.0,
+        topology="Confluence", duration_s=10.0,
         defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
         cc="pp", aqm="fq_rr", cases=_burst_cases,
         x_title="sources", shape=_table_3(SOURCES),
@@ -279,10 +279,10 @@ EXPERIMENTS = (
                   ("class_queues", "N = 10, limited"),
                   ("rates", "N = 10, limited"),
                   ("sequence", "N = 10, limited"))),
-    CaseExperiment(
+    Experiment(
         name="pp-public", title="On-off sources, open and closed",
         reproduces="PP94 9.3: Table 6",
-        topology="Confluence", classes=(), duration_s=120.0,
+        topology="Confluence", duration_s=120.0,
         defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
         cc="pp", aqm="fq_rr", cases=_public_cases,
         x_title="nominal load", shape=_table_3(SOURCES),

@@ -5,7 +5,7 @@ The figures are lost: what was worked back is said where it is used
 (ALGORITHMS.md 5).
 """
 
-from ..experiments.description import Case, CaseExperiment, case_bound, metric
+from ..experiments.description import Case, Experiment, case_bound, metric
 from ..experiments.workload import (AS_PUBLISHED, BENCH_RTT_MS, MIRRORED, OURS,
                                     PIPE_PKTS, RIVALS, TCP_HEADER_BYTES,
                                     capacity_pps, flow_of, one_link,
@@ -182,10 +182,10 @@ _BENCH_METRICS = (
 def _bench(number, title, table, cases, shape, roles=("primary",),
            topology="Confluence", defaults=(), metrics=(), pictures=(),
            duration_s=10.0, x_title=None):
-    return CaseExperiment(
+    return Experiment(
         name=f"pp-bench-{number}", title=title,
         reproduces=f"PP94 9.4.{number}: Table {table}",
-        topology=topology, classes=(), duration_s=duration_s,
+        topology=topology, duration_s=duration_s,
         # Linux begins with ten segments, as the rivals do; PP94 with a pair.
         defaults={**BENCH_DEFAULTS, **dict(defaults)},
         variants=(RIVALS[0], AS_PUBLISHED, *RIVALS[1:]),
@@ -254,9 +254,9 @@ EXPERIMENTS = (
            roles=("near", "far"),
            # One round trip's worth of the longer one.
            defaults={"buffer": 202}),
-    CaseExperiment(
+    Experiment(
         name="pp-video", title="Coders that read the rate they may send",
-        reproduces="PP94 9.5", topology="Confluence", classes=(),
+        reproduces="PP94 9.5", topology="Confluence",
         duration_s=20.0, defaults={**BENCH_DEFAULTS, "buffer": PIPE_PKTS},
         variants=RIVALS, cc="pp", aqm="fq_rr", cases=_video_cases,
         shape=bench_shape(VIDEOS + VIDEO_CROSSES),

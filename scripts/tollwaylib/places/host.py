@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 
 from .. import errors, programs
-from ..components import CC_MODULES, OURS, QDISC_MODULES
+from ..components.modules import CC_MODULES, OURS, QDISC_MODULES
 from ..errors import TollwayError
 from ..kernels import build
 from ..paths import TOP

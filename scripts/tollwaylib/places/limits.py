@@ -13,23 +13,17 @@ VIRTUAL_GRACE_S, REAL_GRACE_S = 300, 600
 END_S = 60
 
 
-def traffic_s(job):
-    """Seconds of traffic of a job, all its cases together."""
-    return job.get("virtual_s", job["parameters"]["duration_s"])
-
-
 def virtual_s(job):
-    """Seconds of virtual time that a job may take."""
-    return traffic_s(job) + VIRTUAL_GRACE_S
+    """Seconds of virtual time that a job may take, all its cases together."""
+    return job["virtual_s"] + VIRTUAL_GRACE_S
 
 
 def real_s(job):
     """Seconds that a job may take where traffic takes real time."""
-    return traffic_s(job) + REAL_GRACE_S
+    return job["virtual_s"] + REAL_GRACE_S
 
 
 def memory_mb(job):
     """MiB for the kernel of a job."""
-    most = max(len(part["flows"]) for part in [job, *job.get("cases", ())]
-               if "flows" in part)
+    most = max(len(case["flows"]) for case in job["cases"])
     return MEMORY_MB if most <= FLOWS_IN_MEMORY else MANY_FLOWS_MB

@@ -260,7 +260,7 @@ def queue(raw, name, out):
 def has_classes(raw, name):
     """Do the queues of a case tell sources apart?"""
     data = CaseData(raw, _case(raw, name))
-    return all(data.own_queues(flow) is not None for flow in data.flows())
+    return all(data.own_queues(flow) is not None for flow in data.of_role())
 
 
 def class_queues(raw, name, out):
@@ -269,7 +269,7 @@ def class_queues(raw, name, out):
 
     def draw(axes, case, unit_s):
         top = 0
-        for index, flow in enumerate(_few(data.flows())):
+        for index, flow in enumerate(_few(data.of_role())):
             own = data.own_queues(flow)
             if own is None:
                 raise TollwayError(f"{name}: the queue has no classes")
@@ -306,7 +306,7 @@ def rates(raw, name, out, window_units=50):
         at = np.arange(width_s, _until(case), width_s / 5)
         link = next(iter(data.links))
         top = 0
-        for index, flow in enumerate(_few(data.flows())):
+        for index, flow in enumerate(_few(data.of_role())):
             share = (data.acked_at(flow, at)
                      - data.acked_at(flow, at - width_s)) / data.mss \
                 / width_s / data.capacity_pps(link)

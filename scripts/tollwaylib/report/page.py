@@ -152,7 +152,7 @@ def _load(place):
     if stored["digest"] != result["digest"]:
         raise TollwayError(f"{place} mixes two runs: raw.json and result.json "
                            f"have different digests")
-    return raw, result
+    return raw if raw["metrics"] else schema.whole_run(raw), result
 
 
 # --- the page ------------------------------------------------------------

@@ -7,7 +7,7 @@ import statistics
 from scipy import stats
 
 from ..errors import TollwayError
-from .fields import look_up
+from .fields import capacities_of, look_up
 from .metrics.shares import longest_of, max_abs_error
 from .published import compare_published
 from .schema import SCHEMA, validate
@@ -47,82 +47,23 @@ def aggregate(results):
     """
     _check_same(results)
     first = results[0]
-    if "cases" in first:
-        return _aggregate_cases(results)
     whole = {
         "schema": SCHEMA,
         "experiment": first["experiment"],
         "parameters": {key: value for key, value in
                        first["parameters"].items() if key != "seed"},
         "seeds": [result["seed"] for result in results],
-        "links": _aggregate_links([result["links"] for result in results]),
-        "flows": [
-            {**{key: same[0][key] for key in ("id", "path", "cc", "wtp")},
-             **{key: _statistics([flow[key] for flow in same]) for key in
-                ("rate_pps", "goodput_bps", "retransmits", "rtt_mean_ms")}}
-            for same in zip(*(result["flows"] for result in results))],
-        "classes": _aggregate_classes(
-            [result["classes"] for result in results]),
+        **{name: _PARTS[name]([result[name] for result in results])
+           for name in first if name in _PARTS},
         "published": [],
         "bounds": [],
         "provenance": first["provenance"],
         "digests": [result["digest"] for result in results],
     }
-    if "intervals" in first:
-        whole["intervals"] = [
-            {**{key: same[0][key] for key in ("start_s", "stop_s", "factor")},
-             "links": _aggregate_links([step["links"] for step in same]),
-             "classes": groups,
-             "max_convergence_s": longest_of([step["max_convergence_s"]
-                                              for step in same]),
-             "max_abs_error": max(abs(group["error"]) for group in groups),
-             "min_jain": min(step["min_jain"] for step in same)}
-            for same in zip(*(result["intervals"] for result in results))
-            for groups in [_aggregate_classes([step["classes"]
-                                               for step in same])]]
-    for name, keys in (("steady_state", ("link", "flows", "wtp_sum",
-                                         "capacity_pps",
-                                         "expected_mark_probability",
-                                         "expected_queue_pkts")),
-                       ("pages", ("path",))):
-        if name in first:
-            whole[name] = [
-                {key: value if key in keys else
-                 _statistics([entry[key] for entry in same])
-                 for key, value in same[0].items()}
-                for same in zip(*(result[name] for result in results))]
-    if "recovery" in first:
-        whole["recovery"] = {
-            key: _statistics([result["recovery"][key] for result in results])
-            for key in first["recovery"]}
     whole["published"] = compare_published(whole)
     whole["bounds"] = [
         _aggregate_bound(same, whole)
         for same in zip(*(result["bounds"] for result in results))]
-    return whole
-
-
-def _aggregate_cases(results):
-    first = results[0]
-    whole = {
-        **{key: first[key] for key in ("schema", "experiment", "capacity_bps",
-                                       "columns", "x_title",
-                                       "provenance")},
-        "parameters": {key: value for key, value in
-                       first["parameters"].items() if key != "seed"},
-        "seeds": [result["seed"] for result in results],
-        "digests": [result["digest"] for result in results],
-        "cases": [
-            {**same[0], "metrics": {
-                key: _statistics([point["metrics"][key] for point in same])
-                for key in same[0]["metrics"]}}
-            for same in zip(*(result["cases"] for result in results))],
-        "published": [],
-        # The worst seed's: one that fails, if one does.
-        "bounds": [min(same, key=margin_of) for same in
-                   zip(*(result["bounds"] for result in results))],
-    }
-    whole["published"] = compare_published(whole)
     return whole
 
 
@@ -135,17 +76,15 @@ def _check_same(results):
     def kind(result):
         parameters = {key: value for key, value in
                       result["parameters"].items() if key != "seed"}
-        if "cases" in result:
-            return (result["experiment"], parameters, result["capacity_bps"],
-                    [(point["name"], point["runs"])
-                     for point in result["cases"]])
-        return (result["experiment"], parameters,
-                {name: link["capacity_bps"]
-                 for name, link in result["links"].items()},
+        return (result["experiment"], parameters, capacities_of(result),
+                [(point["name"], point["runs"])
+                 for point in result.get("cases", ())],
                 [(flow["id"], flow["path"], flow["cc"], flow["wtp"])
-                 for flow in result["flows"]],
-                [(bound["metric"], bound["op"],
-                  bound.get("than", bound["bound"]))
+                 for flow in result.get("flows", ())],
+                # A bound of one case may be what another one measured, which
+                # differs from seed to seed.
+                [(bound["name"], bound["metric"], bound["op"],
+                  bound.get("than") or "cases" in result or bound["bound"])
                  for bound in result["bounds"]],
                 [(step["start_s"], step["stop_s"], step["factor"])
                  for step in result.get("intervals", ())])
@@ -190,16 +129,72 @@ def _aggregate_classes(runs):
     return classes
 
 
+def _aggregate_flows(runs):
+    return [
+        {**{key: same[0][key] for key in ("id", "path", "cc", "wtp")},
+         **{key: _statistics([flow[key] for flow in same]) for key in
+            ("rate_pps", "goodput_bps", "retransmits", "rtt_mean_ms")}}
+        for same in zip(*runs)]
+
+
+def _aggregate_intervals(runs):
+    return [
+        {**{key: same[0][key] for key in ("start_s", "stop_s", "factor")},
+         "links": _aggregate_links([step["links"] for step in same]),
+         "classes": groups,
+         "max_convergence_s": longest_of([step["max_convergence_s"]
+                                          for step in same]),
+         "max_abs_error": max(abs(group["error"]) for group in groups),
+         "min_jain": min(step["min_jain"] for step in same)}
+        for same in zip(*runs)
+        for groups in [_aggregate_classes([step["classes"]
+                                           for step in same])]]
+
+
+def _aggregate_entries(*described):
+    """Of lists of objects: those fields are the same in all runs, and all
+    others are measured."""
+    def entries(runs):
+        return [{key: value if key in described else
+                 _statistics([entry[key] for entry in same])
+                 for key, value in same[0].items()} for same in zip(*runs)]
+    return entries
+
+
+def _aggregate_cases(runs):
+    return [{**same[0], "metrics": {
+        key: _statistics([point["metrics"][key] for point in same])
+        for key in same[0]["metrics"]}} for same in zip(*runs)]
+
+
+def _aggregate_counters(runs):
+    return {key: _statistics([counters[key] for counters in runs])
+            for key in runs[0]}
+
+
+def _first(runs):
+    return runs[0]
+
+
+# What becomes of the parts of a result; a result has some of them.
+_PARTS = {
+    "links": _aggregate_links, "flows": _aggregate_flows,
+    "classes": _aggregate_classes, "intervals": _aggregate_intervals,
+    "steady_state": _aggregate_entries(
+        "link", "flows", "wtp_sum", "capacity_pps",
+        "expected_mark_probability", "expected_queue_pkts"),
+    "pages": _aggregate_entries("path"), "recovery": _aggregate_counters,
+    "cases": _aggregate_cases, "capacity_bps": _first, "columns": _first,
+    "x_title": _first,
+}
+
+
 def _aggregate_bound(same, whole):
+    """The worst seed's: one that fails, if one does."""
     if "than" in same[0]:
         return judge_rival(same[0], look_up(whole, same[0]["metric"],
                                             list(whole["links"])), None)
-    bound = {"name": same[0]["name"], "metric": same[0]["metric"],
-             "op": same[0]["op"], "value": same[0]["bound"]}
-    measured = [entry["measured"] for entry in same]
-    if bound["metric"] == OVER_SEEDS:
-        return judge(bound, max_abs_error(None, whole))
-    if None in measured:
-        return judge(bound, None)
-    worst = max if bound["op"] == "<=" else min
-    return judge(bound, worst(measured))
+    if same[0]["metric"] == OVER_SEEDS:
+        return judge({**same[0], "value": same[0]["bound"]},
+                     max_abs_error(None, whole))
+    return min(same, key=margin_of)

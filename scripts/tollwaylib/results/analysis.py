@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """From one run's raw measurements to its result.
 
+A run is a list of cases. Where its experiment names metrics, the result has
+them for each case; else it has the links, flows and classes of its one case.
+
 Everything here is a pure function of raw.json (and of the published numbers
 in papers/), so results can be made again without running anything. Input that
 cannot be trusted (failed calibration, a flow that sent nothing, a counter
@@ -31,88 +34,72 @@ What is measured:
   that never happens.
 """
 
-from ..errors import TollwayError
-from . import fields, metrics
-from .measurements import RunData, check_calibration, entry_of
+from . import metrics
+from .measurements import cases_of, entry_of
 from .metrics.applications import pages_of
 from .metrics.queues import measure_link
 from .metrics.shares import (classes_of, intervals_of, measure_flows,
                              steady_state_of)
 from .metrics.transfers import recovery_of
 from .published import compare_published
-from .schema import RAW_SCHEMA, SCHEMA, validate
-from .verdicts import judge, judge_case, measure_bound
+from .schema import SCHEMA, upgraded, validate
+from .verdicts import judged
 
 
 def analyse(raw):
     """The result of one run, the object that `tollway run --json` writes.
 
-    raw: the content of raw.json. Returns a dict that passes validate().
-    Raises TollwayError if any of it cannot be trusted.
+    raw: the content of raw.json, of any known schema. Returns a dict that
+    passes validate(). Raises TollwayError if any of it cannot be trusted.
     """
-    if isinstance(raw, dict) and "cases" in raw:
-        return _analyse_cases(raw)
-    run = RunData(raw)
-    flows, rates = measure_flows(run)
-    result = {
-        "schema": SCHEMA,
-        "experiment": entry_of(raw, "experiment", "raw"),
-        "parameters": run.parameters,
-        "seed": entry_of(raw, "seed", "raw"),
-        "links": {name: measure_link(run, queue)
-                  for name, queue in run.queues.items()},
-        "flows": flows,
-        "classes": classes_of(run.flows, rates, run.expected_pps()),
-        "published": [],
-        "bounds": [],
-        "provenance": entry_of(raw, "provenance", "raw"),
-        "digest": entry_of(raw, "trace_sha256", "raw"),
-    }
-    if raw.get("schedule"):
-        result["intervals"] = intervals_of(run)
-    if raw.get("steady_state"):
-        result["steady_state"] = steady_state_of(run, result)
-    if raw.get("network"):
-        result["recovery"] = recovery_of(raw["network"])
-    if any("pages" in flow for flow in raw["flows"]):
-        result["pages"] = pages_of(run)
-    result["published"] = compare_published(result)
-    result["bounds"] = [
-        judge(bound, measure_bound(bound, run, result))
-        for bound in raw.get("bounds") or []]
-    validate(result)
-    return result
-
-
-def _analyse_cases(raw):
-    """The result of a run of cases: they and their metrics stand in the place
-    of links, flows and classes."""
-    if raw.get("schema") != RAW_SCHEMA:
-        raise TollwayError(f"the raw result has schema {raw.get('schema')!r}, "
-                           f"not {RAW_SCHEMA}")
-    links = entry_of(raw, "links", "raw")
-    check_calibration(raw, links)
+    raw = upgraded(raw)
+    cases = cases_of(raw)
     result = {
         "schema": SCHEMA,
         "experiment": entry_of(raw, "experiment", "raw"),
         "parameters": entry_of(raw, "parameters", "raw"),
         "seed": entry_of(raw, "seed", "raw"),
-        "capacity_bps": {name: link["capacity_bps"]
-                         for name, link in links.items()},
-        "columns": [{key: spec[key] for key in ("key", "title", "digits")}
-                    for spec in entry_of(raw, "metrics", "raw")],
-        "x_title": raw.get("x_title"),
-        "cases": metrics.measure(raw),
+        **(_cases(raw, cases) if raw.get("metrics") else
+           _whole_run(raw, *cases)),
         "published": [],
         "bounds": [],
         "provenance": entry_of(raw, "provenance", "raw"),
         "digest": entry_of(raw, "trace_sha256", "raw"),
     }
     result["published"] = compare_published(result)
-    result["bounds"] = [judge_case(bound, result)
-                        for bound in raw.get("bounds") or []
-                        if fields.has_case(result, bound["case"]) and
-                        fields.has_case(result, bound.get("of_case",
-                                                          bound["case"]))]
+    result["bounds"] = judged(raw.get("bounds") or [], cases, result)
     validate(result)
     return result
+
+
+def _cases(raw, cases):
+    """What a result has of cases whose metrics are named."""
+    return {
+        "capacity_bps": {name: link["capacity_bps"]
+                         for name, link in raw["links"].items()},
+        "columns": [{key: spec[key] for key in ("key", "title", "digits")}
+                    for spec in raw["metrics"]],
+        "x_title": raw.get("x_title"),
+        "cases": metrics.measure(raw, cases),
+    }
+
+
+def _whole_run(raw, run):
+    """What a result has of the one case of a run."""
+    run.need_window()
+    flows, rates = measure_flows(run)
+    found = {
+        "links": {name: measure_link(run, queue)
+                  for name, queue in run.queues.items()},
+        "flows": flows,
+        "classes": classes_of(run.flows, rates, run.expected_pps()),
+    }
+    if raw.get("schedule"):
+        found["intervals"] = intervals_of(run)
+    if raw.get("steady_state"):
+        found["steady_state"] = steady_state_of(run, found)
+    if run.case.get("network"):
+        found["recovery"] = recovery_of(run.case["network"])
+    if any(flow.pages for flow in run.flows):
+        found["pages"] = pages_of(run)
+    return found

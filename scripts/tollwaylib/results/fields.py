@@ -20,7 +20,13 @@ def metric_of(result, case, key):
 
 
 def has_case(result, case):
-    return any(point["name"] == case for point in result["cases"])
+    return any(point["name"] == case for point in result.get("cases", ()))
+
+
+def capacities_of(result):
+    """{link: bit/s} of a result or aggregate."""
+    return result.get("capacity_bps") or {
+        name: link["capacity_bps"] for name, link in result["links"].items()}
 
 
 def limit_of(bound, result, mean_of):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Raw measurements, checked: those of a run, and those of one of its cases."""
+"""Raw measurements, checked: those of the cases of a run."""
 
 import math
 
@@ -7,94 +7,17 @@ import numpy as np
 
 from ..errors import TollwayError
 from ..theory import fairness
-from .schema import LARGEST_UTILIZATION, RAW_SCHEMA
+from .schema import LARGEST_UTILIZATION
 
 
-class CaseData:
-    """One raw case, with what its kinds of metrics need."""
-
-    def __init__(self, raw, case):
-        self.case, self.paths = case, raw["paths"]
-        # As the network was built, but for what the case changed.
-        self.links = {**raw["links"], **case.get("links", {})}
-        self.mss = raw["mss_bytes"]
-        self.packet_bytes = raw["parameters"]["packet_bytes"]
-        self.warmup_s = raw["parameters"]["warmup_s"]
-        self.rtt_s = case.get("rtt_s")
-        self.duration_s = case["duration_s"]
-        self.classes = {path: f"10:{number:x}" for number, path in
-                        enumerate(self.paths, 1)}
-
-    def flows(self, role=None):
-        """The TCP flows of a role, or all."""
-        found = [flow for flow in self.case["flows"] if flow["cc"] and
-                 role in (None, flow["role"])]
-        for flow in found:
-            if flow["final"].get("error"):
-                raise TollwayError(f"{self.case['name']}: flow {flow['name']} "
-                                   f"failed: {flow['final']['error']}")
-        return found
-
-    def capacity_pps(self, link):
-        return self.links[link]["capacity_bps"] / 8 / self.packet_bytes
-
-    def window(self, words):
-        """(from, to) in s that a metric is about."""
-        unit = self.rtt_s or 1.0
-        start = max(words.get("from_s", words.get("from_rtt", 0) * unit),
-                    words.get("from_part", 0) * self.duration_s)
-        stop = words.get("to_s", words.get("to_rtt", math.inf) * unit)
-        return max(start, self.warmup_s), min(stop, self.duration_s)
-
-    def queue(self, link, *columns):
-        """(times, each of the columns) of a link's queue."""
-        queue = self.case["queues"][link]
-        return tuple(np.asarray(queue[key], dtype=float)
-                     for key in ("t_s", *columns))
-
-    def own_queues(self, flow):
-        """(times, backlog) of a flow's class, over all links of its path; None
-        where no queue has classes."""
-        total, times = None, None
-        for link in self.paths[flow["path"]]["links"]:
-            queue = self.case["queues"][link]
-            if "classes" not in queue:
-                return None
-            times = np.asarray(queue["t_s"], dtype=float)
-            held = queue["classes"].get(self.classes[flow["path"]])
-            held = np.zeros(len(times)) if held is None else np.asarray(
-                held["backlog_pkts"], dtype=float)
-            total = held if total is None else total + held
-        if not any(queue["classes"] for queue in
-                   self.case["queues"].values()):
-            return None
-        return times, total
-
-    def completion_s(self, flow):
-        """s from a transfer's data to its last acknowledgement, or None."""
-        transfers = flow["final"].get("transfers") or [{}]
-        end_s = transfers[0].get("end_s")
-        return None if end_s is None else end_s - flow["start_s"]
-
-    def acked_at(self, flow, times):
-        """Bytes acknowledged by then, linear between samples."""
-        samples = flow.get("samples") or {"t_s": [], "bytes_acked": []}
-        known = [(flow["start_s"], 0.0)]
-        known += [(t, acked) for t, acked in
-                  zip(samples["t_s"], samples["bytes_acked"])
-                  if t > flow["start_s"]]
-        times_s, values = zip(*known)
-        return np.interp(times, times_s, values)
-
-    def rate_pps(self, flow, start, stop):
-        before, after = self.acked_at(flow, [start, stop])
-        return (after - before) / self.mss / (stop - start)
-
-
-# Samples come every 50-100 ms; a hole of a second would hide what happened.
+# Samples come every 50-500 ms; a hole of a second would hide what happened.
 _LONGEST_GAP_S = 1.0
 
 EPSILON = 1e-9
+# Bytes that leave a queue at once: a super-packet.
+MOST_AT_ONCE = 1 << 16
+# Samples of a flow that only grow.
+COUNTERS = ("bytes_acked", "retransmits", "delivered", "delivered_ce")
 # Where flows come and go more often than that in all, those of a millisecond do
 # so at once: each time asks for all shares anew.
 _EDGES_MAX = 1000
@@ -161,10 +84,10 @@ class _Counter:
         return float(edges[-1])
 
 
-def _sample_times(samples, where):
+def _sample_times(samples, where, least=2):
     times = series_of(samples, "t_s", where)
-    if len(times) < 2 or np.any(np.diff(times) <= 0):
-        raise TollwayError(f"{where} needs two samples or more, in order")
+    if len(times) < least or np.any(np.diff(times) <= 0):
+        raise TollwayError(f"{where} needs {least} samples or more, in order")
     return times
 
 
@@ -194,31 +117,42 @@ class _Pages:
 class _Flow:
     """One flow's description and counters."""
 
-    def __init__(self, raw, paths):
+    def __init__(self, raw, paths, mss=None):
         self.id = entry_of(raw, "id", "flow")
         self.where = f"flow {self.id}"
         self.path = entry_of(raw, "path", self.where)
         self.links = entry_of(entry_of(paths, self.path, "paths"), "links",
                               f"path {self.path}")
         self.cc = entry_of(raw, "cc", self.where)
-        self.wtp = entry_of(raw, "wtp", self.where)
+        self.wtp = raw.get("wtp")
         if self.wtp is not None:
             number_of(raw, "wtp", self.where, above=0)
         self.weight = 1.0 if self.wtp is None else float(self.wtp)
         self.start = number_of(raw, "start_s", self.where)
         self.stop = number_of(raw, "stop_s", self.where)
-        self.mss = number_of(raw, "mss_bytes", self.where, above=0)
-        self.pages = None
+        self.mss = number_of({"mss_bytes": mss, **raw}, "mss_bytes",
+                             self.where, above=0)
+        # Of our own sender; iperf3 does not say.
+        self.connected = raw.get("final", {}).get("connected_s") or self.start
+        self.samples = raw.get("samples") or {}
+        self.pages = self.acked = self.times = None
         # Users of pages have no connection between them, so no samples.
         if "pages" in raw:
             self.samples = {}
             self.pages = _Pages(raw["pages"], self.where, self.stop)
             self.acked = self.pages.acked
-            return
-        # Of our own sender; iperf3 does not say.
-        self.connected = raw.get("final", {}).get("connected_s") or self.start
-        self.samples = entry_of(raw, "samples", self.where)
-        self.times = _sample_times(self.samples, self.where)
+        elif self.samples.get("t_s"):
+            self._check_samples()
+
+    def _check_samples(self):
+        """All samples are finite and as many as their times, which are in
+        order; counters do not run backwards."""
+        self.times = _sample_times(self.samples, self.where, least=1)
+        for key in self.samples:
+            if key in COUNTERS:
+                self.counter(key)
+            else:
+                series_of(self.samples, key, self.where, len(self.times))
         self.acked = self.counter("bytes_acked")
 
     def counter(self, key):
@@ -237,6 +171,8 @@ class _Flow:
         start, stop = max(start, self.start), min(stop, self.stop)
         if self.pages:
             return start, stop
+        if self.acked is None or len(self.times) < 2:
+            raise TollwayError(f"{self.where} needs two samples or more")
         if stop - start < EPSILON:
             raise TollwayError(f"{self.where} did not run while rates were "
                                f"measured, so it has none")
@@ -264,6 +200,11 @@ class _Queue:
         self.backlog = series_of(raw, "backlog_pkts", self.where,
                                  len(self.times))
         self._counters = {}
+        for key in ("bytes", "drops"):
+            self.counter(key)
+        for key, held in (raw.get("classes") or {}).items():
+            for column in held:
+                series_of(held, column, f"{self.where}, class {key}")
 
     def counter(self, key):
         if key not in self._counters:
@@ -313,41 +254,57 @@ def check_calibration(raw, bottlenecks):
                                f"so nothing measured over it counts")
 
 
-class RunData:
-    """A raw result, checked, with the fair shares of any set of flows."""
+def cases_of(raw):
+    """The cases of a raw result of RAW_SCHEMA as CaseData, all of it checked.
 
-    def __init__(self, raw):
-        self.raw = raw
-        if raw.get("schema") != RAW_SCHEMA:
-            raise TollwayError(f"the raw result has schema "
-                               f"{raw.get('schema')!r}, not {RAW_SCHEMA}")
+    Raises TollwayError if any of it cannot be trusted.
+    """
+    links = entry_of(raw, "links", "raw")
+    bottlenecks = [name for name, link in links.items()
+                   if link.get("bottleneck")]
+    if not bottlenecks:
+        raise TollwayError("the raw result names no bottleneck link")
+    check_calibration(raw, bottlenecks)
+    cases = [CaseData(raw, case) for case in entry_of(raw, "cases", "raw")]
+    if not cases:
+        raise TollwayError("the raw result has no cases")
+    return cases
+
+
+class CaseData:
+    """One case of a raw result, checked, with what metrics need of it.
+
+    raw: of RAW_SCHEMA; case: one of its cases.
+    """
+
+    def __init__(self, raw, case):
+        self.raw, self.case = raw, case
         self.parameters = entry_of(raw, "parameters", "raw")
-        self.warmup = number_of(self.parameters, "warmup_s", "parameters")
-        self.duration = number_of(self.parameters, "duration_s", "parameters")
-        if not 0 <= self.warmup < self.duration:
-            raise TollwayError(
-                f"nothing is left to measure: the warm-up of {self.warmup:g} s "
-                f"is not within the duration of {self.duration:g} s")
         self.packet_bytes = number_of(self.parameters, "packet_bytes",
                                       "parameters", above=0)
-        self.links = entry_of(raw, "links", "raw")
+        self.warmup_s = number_of(self.parameters, "warmup_s", "parameters")
+        self.duration_s = number_of(case, "duration_s", "case", above=0)
+        self.rtt_s = case.get("rtt_s")
+        self.mss = raw.get("mss_bytes")
+        # As the network was built, but for what the case changed.
+        self.links = {**raw["links"], **case.get("links", {})}
         self.bottlenecks = [name for name, link in self.links.items()
                             if link.get("bottleneck")]
-        if not self.bottlenecks:
-            raise TollwayError("the raw result names no bottleneck link")
-        check_calibration(raw, self.bottlenecks)
+        self.paths = entry_of(raw, "paths", "raw")
+        self.classes = {path: f"10:{number:x}" for number, path in
+                        enumerate(self.paths, 1)}
         self.queues = {
             name: _Queue(queue, name, entry_of(self.links, name, "links"))
-            for name, queue in entry_of(raw, "queues", "raw").items()}
+            for name, queue in entry_of(case, "queues", "case").items()}
         for name in self.bottlenecks:
             entry_of(self.queues, name, "queues")
-        self.capacity_pps = {
+        self._capacity_pps = {
             name: number_of(link, "capacity_bps", f"link {name}", above=0)
             / (8 * self.packet_bytes) for name, link in self.links.items()}
-        paths = entry_of(raw, "paths", "raw")
-        self.flows = [_Flow(flow, paths)
-                      for flow in entry_of(raw, "flows", "raw")]
+        self.flows = [_Flow(flow, self.paths, self.mss)
+                      for flow in entry_of(case, "flows", "case")]
         self._check_flows()
+        self._check_queues()
         self._shares = {}
 
     def _check_flows(self):
@@ -359,21 +316,111 @@ class RunData:
             raise TollwayError("flows with and without a willingness to pay "
                                "have no common fair share")
 
+    def _check_queues(self):
+        """Queues were sampled to the end, and links are shaped as described."""
+        for queue in self.queues.values():
+            times = queue.times
+            if max(np.max(np.diff(times)),
+                   self.duration_s - times[-1]) > _LONGEST_GAP_S:
+                raise TollwayError(f"{queue.where} was not sampled all the way "
+                                   f"to {self.duration_s:g} s")
+            sent = queue.counter("bytes").between(times[0], times[-1])
+            seconds = times[-1] - times[0]
+            if sent - MOST_AT_ONCE > LARGEST_UTILIZATION * seconds \
+                    * queue.capacity / 8:
+                raise TollwayError(
+                    f"link {queue.name} carried "
+                    f"{sent * 8 / seconds / queue.capacity:.1%} of its rate, "
+                    f"so it is not shaped as described")
+
+    def need_window(self):
+        """Raise TollwayError if the warm-up leaves nothing to measure."""
+        if not 0 <= self.warmup_s < self.duration_s:
+            raise TollwayError(
+                f"nothing is left to measure: the warm-up of "
+                f"{self.warmup_s:g} s is not within the duration of "
+                f"{self.duration_s:g} s")
+
+    def of_role(self, role=None):
+        """The TCP flows of a role, or all."""
+        found = [flow for flow in self.case["flows"] if flow["cc"] and
+                 role in (None, flow.get("role"))]
+        for flow in found:
+            if flow["final"].get("error"):
+                raise TollwayError(f"{self.case['name']}: flow "
+                                   f"{flow.get('name', flow['id'])} failed: {flow['final']['error']}")
+        return found
+
+    def capacity_pps(self, link):
+        return self._capacity_pps[link]
+
+    def window(self, words):
+        """(from, to) in s that a metric is about."""
+        unit = self.rtt_s or 1.0
+        start = max(words.get("from_s", words.get("from_rtt", 0) * unit),
+                    words.get("from_part", 0) * self.duration_s)
+        stop = words.get("to_s", words.get("to_rtt", math.inf) * unit)
+        return max(start, self.warmup_s), min(stop, self.duration_s)
+
+    def queue(self, link, *columns):
+        """(times, each of the columns) of a link's queue."""
+        queue = self.case["queues"][link]
+        return tuple(np.asarray(queue[key], dtype=float)
+                     for key in ("t_s", *columns))
+
+    def own_queues(self, flow):
+        """(times, backlog) of a flow's class, over all links of its path; None
+        where no queue has classes."""
+        total, times = None, None
+        for link in self.paths[flow["path"]]["links"]:
+            queue = self.case["queues"][link]
+            if "classes" not in queue:
+                return None
+            times = np.asarray(queue["t_s"], dtype=float)
+            held = queue["classes"].get(self.classes[flow["path"]])
+            held = np.zeros(len(times)) if held is None else np.asarray(
+                held["backlog_pkts"], dtype=float)
+            total = held if total is None else total + held
+        if not any(queue["classes"] for queue in
+                   self.case["queues"].values()):
+            return None
+        return times, total
+
+    def completion_s(self, flow):
+        """s from a transfer's data to its last acknowledgement, or None."""
+        transfers = flow["final"].get("transfers") or [{}]
+        end_s = transfers[0].get("end_s")
+        return None if end_s is None else end_s - flow["start_s"]
+
+    def acked_at(self, flow, times):
+        """Bytes acknowledged by then, linear between samples."""
+        samples = flow.get("samples") or {"t_s": [], "bytes_acked": []}
+        known = [(flow["start_s"], 0.0)]
+        known += [(t, acked) for t, acked in
+                  zip(samples["t_s"], samples["bytes_acked"])
+                  if t > flow["start_s"]]
+        times_s, values = zip(*known)
+        return np.interp(times, times_s, values)
+
+    def rate_pps(self, flow, start, stop):
+        before, after = self.acked_at(flow, [start, stop])
+        return (after - before) / self.mss / (stop - start)
+
     def shares(self, active):
         """Fair rates in packets/s of the flows in active, by id."""
         key = frozenset(flow.id for flow in active)
         if key not in self._shares:
             self._shares[key] = fairness.wpf_allocation(
-                self.capacity_pps,
+                self._capacity_pps,
                 [(flow.id, flow.weight, flow.links) for flow in active])
         return self._shares[key]
 
     def expected_pps(self):
         """Each flow's fair rate, averaged over its part of the window."""
-        edges = {self.warmup, self.duration}
+        edges = {self.warmup_s, self.duration_s}
         for flow in self.flows:
             edges |= {edge for edge in (flow.start, flow.stop)
-                      if self.warmup < edge < self.duration}
+                      if self.warmup_s < edge < self.duration_s}
         edges = sorted(edges)
         if len(edges) > _EDGES_MAX:
             edges = [edge for before, edge in zip([None, *edges], edges)

@@ -31,7 +31,7 @@ def compare_published(result):
         for number in row["numbers"]]
     measured = []
     for row, number, links in found:
-        if "cases" not in result:
+        if "case" not in number:
             value = look_up(result, number["metric"], links)
             if value is None:
                 continue
@@ -62,8 +62,7 @@ def reasons(result, kind):
 
 def _is_network(result, setup):
     """Did the run have the links, flows and schedule that the paper's had?"""
-    capacity = result.get("capacity_bps") or {
-        name: link["capacity_bps"] for name, link in result["links"].items()}
+    capacity = fields.capacities_of(result)
     edges = [step["start_s"] for step in result.get("intervals", ())]
     if edges:
         edges.append(result["intervals"][-1]["stop_s"])

@@ -9,7 +9,10 @@ from ..errors import TollwayError
 from ..files import load_json
 
 SCHEMA = 3
-RAW_SCHEMA = 1
+# Of raw.json, which guest/run.py writes; upgraded() reads those before it.
+RAW_SCHEMA = 2
+# What schema 1 of raw.json had beside the rest, of a run without a list of cases.
+OF_CASE = ("flows", "queues", "network")
 # More than this means that the link is not shaped as described.
 LARGEST_UTILIZATION = 1.02
 # What the report of tollway-traffic calls them.
@@ -19,15 +22,51 @@ PUBLISHED = pathlib.Path(__file__).with_name("result.schema.json")
 
 
 def load_raw(directory):
-    """The raw result in a directory's raw.json, as a dict.
+    """The raw result in a directory's raw.json, as a dict of the schema of now.
 
-    Raises TollwayError if it is missing, damaged or of another schema.
+    Raises TollwayError if it is missing, damaged or of an unknown schema.
     """
     raw = load_json(pathlib.Path(directory) / "raw.json")
-    if not isinstance(raw, dict) or raw.get("schema") != RAW_SCHEMA:
-        raise TollwayError(f"{directory}/raw.json is not a raw result of "
-                           f"schema {RAW_SCHEMA}")
-    return raw
+    try:
+        return upgraded(raw)
+    except TollwayError as error:
+        raise TollwayError(f"{directory}/raw.json: {error}") from error
+
+
+def upgraded(raw):
+    """A raw result of this or an older schema, as one of RAW_SCHEMA.
+
+    In schema 1 a run without a list of cases had its flows and queues in their
+    place. Raises TollwayError if the schema is unknown.
+    """
+    found = raw.get("schema") if isinstance(raw, dict) else None
+    if found == RAW_SCHEMA:
+        return raw
+    if found != 1:
+        raise TollwayError(f"the raw result has schema {found!r}, not "
+                           f"{RAW_SCHEMA} or 1")
+    if "cases" in raw:
+        return {**raw, "schema": RAW_SCHEMA}
+    whole = {key: value for key, value in raw.items()
+             if key not in OF_CASE}
+    case = {key: raw[key] for key in OF_CASE if key in raw}
+    flows = raw.get("flows") or [{}]
+    return {**whole, "schema": RAW_SCHEMA,
+            "mss_bytes": flows[0].get("mss_bytes"),
+            "metrics": [], "pictures": [],
+            "cases": [{"name": "run", "point": "run", "x": None,
+                       "series": None, "rtt_s": None, "values": {},
+                       "wires": {},
+                       "duration_s": raw.get("parameters", {}).get(
+                           "duration_s"), **case}]}
+
+
+def whole_run(raw):
+    """A raw result of one case, with what it has of the case beside the rest:
+    what tables and figures of a run without a list of cases read."""
+    (case,) = raw["cases"]
+    return {**raw, **case, "flows": [{"mss_bytes": raw["mss_bytes"], **flow}
+                                     for flow in case["flows"]]}
 
 
 # --- the schema ----------------------------------------------------------

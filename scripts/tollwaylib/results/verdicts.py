@@ -19,16 +19,6 @@ from .metrics.shares import (aimd_max_abs_error, drops_after_2s, max_abs_error,
 HOLD, MISS = ("holds", "agrees", "better"), ("fails", "differs")
 
 
-def judge_case(bound, result):
-    limit = fields.limit_of(bound, result, mean_of)
-    measured = fields.metric_of(result, bound["case"], bound["metric"])
-    if limit is None:
-        # What another case never reached is no match for what was reached.
-        limit = 0.0 if measured is None else measured
-    verdict = judge({**bound, "value": limit}, measured)
-    return {**verdict, "name": f"{bound['case']}: {bound['name']}"}
-
-
 # What an experiment may set bounds on. Each takes the run and its result and
 # returns a number, or None for "never happened", which fails every bound.
 # Utilisation and queue bounds look at bottleneck links only.
@@ -81,7 +71,29 @@ def _is_metric(value):
         isinstance(value, str) and value.startswith(("intervals.", "links.")))
 
 
-def measure_bound(bound, run, result):
+def judged(bounds, cases, result):
+    """The verdicts of the bounds that a run has the cases for.
+
+    cases: CaseData of the run, see measurements.cases_of().
+    """
+    return [_judge_one(bound, cases, result) for bound in bounds
+            if all(fields.has_case(result, bound[key])
+                   for key in ("case", "of_case") if key in bound)]
+
+
+def _judge_one(bound, cases, result):
+    if "case" not in bound:
+        return judge(bound, _measure_bound(bound, cases[0], result))
+    limit = fields.limit_of(bound, result, mean_of)
+    measured = fields.metric_of(result, bound["case"], bound["metric"])
+    if limit is None:
+        # What another case never reached is no match for what was reached.
+        limit = 0.0 if measured is None else measured
+    return {**judge({**bound, "value": limit}, measured),
+            "name": f"{bound['case']}: {bound['name']}"}
+
+
+def _measure_bound(bound, run, result):
     metric = entry_of(bound, "metric", "bounds")
     if "than" in bound:
         return look_up(result, metric, run.bottlenecks)

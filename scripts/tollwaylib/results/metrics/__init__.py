@@ -14,13 +14,12 @@ import numpy as np
 
 from ...errors import TollwayError
 from ..fields import mean_or_none
-from ..measurements import CaseData
 from .applications import frame_delay_ms, frame_rate_mbit
 from .queues import (class_jain, class_mean, class_peak, drops, estimate_error,
                      full_at, loss_rate, losses_each, of_backlog, of_delay,
                      sent_needlessly, utilization)
-from .shares import (advantage, goodput_each, goodput_share, jain, settled_s,
-                     share_error)
+from .shares import (advantage, goodput_each, goodput_mbit, goodput_share,
+                     jain, settled_s, share_error)
 from .transfers import (completion_ms, completion_units, finished,
                         goodput_sent, last_s, last_units, loss_part,
                         optimal_ms, optimal_units, retransmission_rate,
@@ -74,6 +73,8 @@ KINDS = {
     # data acknowledged, in packets, over what the link could carry: of all of a
     # role, of one of them, and that over an equal part
     "goodput_share": goodput_share,
+    # the same of a role in Mbit/s
+    "goodput_mbit": goodput_mbit,
     "goodput_each": goodput_each,
     "advantage": advantage,
     # of the rates of flows that are there for a whole window: Jain's index,
@@ -96,13 +97,12 @@ KINDS = {
 
 # --- results ---------------------------------------------------------------
 
-def measure(raw):
-    """[{"name", "x", "series", "runs", "metrics"}] of a raw result, repeated
-    cases as one with the means."""
+def measure(raw, cases):
+    """[{"name", "x", "series", "runs", "metrics"}] of the cases (CaseData) of a
+    raw result, repeated ones as one with the means."""
     points = {}
-    for case in raw["cases"]:
-        data = CaseData(raw, case)
-        found = {}
+    for data in cases:
+        case, found = data.case, {}
         for wanted in raw["metrics"]:
             if wanted["kind"] not in KINDS:
                 raise TollwayError(f"there is no metric {wanted['kind']!r}")

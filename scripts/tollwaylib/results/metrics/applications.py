@@ -38,7 +38,7 @@ def frame_delay_ms(data, words):
     """A quantile of the times of frames, where one that is not there at the end
     took at least until then; a sample's distance too long at most."""
     times = []
-    for flow in data.flows(words["role"]):
+    for flow in data.of_role(words["role"]):
         frames = flow["final"].get("frames")
         begun = frames["t_s"] if frames else None
         for index, (_, delay) in enumerate(_frames(data, flow)):
@@ -70,14 +70,14 @@ def pages_of(run):
         if not flow.pages:
             raise TollwayError(f"{flow.where} has no pages, as others have")
         pages = by_path.setdefault(flow.path, [])
-        chosen = (flow.pages.start >= run.warmup) \
-            & (flow.pages.start < run.duration)
+        chosen = (flow.pages.start >= run.warmup_s) \
+            & (flow.pages.start < run.duration_s)
         for index in np.flatnonzero(chosen):
             end = float(flow.pages.end[index])
-            pages.append((min(end, run.duration)
+            pages.append((min(end, run.duration_s)
                           - float(flow.pages.start[index]),
                           bool(flow.pages.finished[index])
-                          and end <= run.duration,
+                          and end <= run.duration_s,
                           float(flow.pages.bytes[index])))
     groups = {"all": [page for pages in by_path.values() for page in pages],
               **by_path}

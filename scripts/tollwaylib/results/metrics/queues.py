@@ -16,7 +16,8 @@ def drops(data, words):
         return sum(queue["stats_at_end"]["drops"]
                    for queue in data.case["queues"].values())
     found = [samples_within(data, {**words, "link": link}, "drops")
-             for link in data.case["queues"]]
+             for link in ([words["link"]] if "link" in words else
+                          data.case["queues"])]
     return None if None in found else sum(
         drops[-1] - drops[0] for _, drops in found)
 
@@ -24,7 +25,7 @@ def drops(data, words):
 def loss_rate(data, words):
     """Drops of a source's class per 1000 time units of its transfer."""
     rates = []
-    for flow in data.flows(words["role"]):
+    for flow in data.of_role(words["role"]):
         units, drops = units_of(data, flow), _class_drops(data, flow)
         rates.append(None if None in (units, drops)
                      else 1000 * drops / units)
@@ -44,14 +45,14 @@ def _class_drops(data, flow):
 
 def losses_each(data, words):
     drops = [_class_drops(data, flow) for flow in
-             data.flows(words.get("role"))]
+             data.of_role(words.get("role"))]
     return mean_or_none(drops)
 
 
 def sent_needlessly(data, words):
     """Packets of a role that were sent again, less those that its classes lost;
     None where no queue has classes."""
-    drops = [_class_drops(data, flow) for flow in data.flows(words["role"])]
+    drops = [_class_drops(data, flow) for flow in data.of_role(words["role"])]
     return None if None in drops else retransmits(data, words) - sum(drops)
 
 
@@ -97,7 +98,7 @@ def full_at(data, words):
     """Round trips from the first data to the end of the first window of so
     many time units in which the link is used to a level."""
     times, sent = data.queue(words["link"], "bytes")
-    start = min(flow["start_s"] for flow in data.flows())
+    start = min(flow["start_s"] for flow in data.of_role())
     width_s = words["units"] * data.rtt_s / 100
     capacity = data.links[words["link"]]["capacity_bps"] / 8
     ends = np.arange(start + width_s, data.duration_s, width_s)
@@ -111,7 +112,7 @@ def _class_values(data, words):
     """Each flow's own backlog in the window; None where no queue tells."""
     start, stop = data.window(words)
     values = []
-    for flow in data.flows(words.get("role")):
+    for flow in data.of_role(words.get("role")):
         own = data.own_queues(flow)
         if own is None:
             return None
@@ -130,7 +131,7 @@ def class_peak(data, words):
     """The most packets that a class of a role held in the whole case, as the
     queues counted: samples would miss what comes and goes between them."""
     peaks = []
-    for flow in data.flows(words.get("role")):
+    for flow in data.of_role(words.get("role")):
         for link in data.paths[flow["path"]]["links"]:
             counted = data.case["queues"][link].get("class_peaks", {})
             peaks.append(counted.get(data.classes[flow["path"]]))
@@ -152,7 +153,7 @@ def estimate_error(data, words):
     report of sources that have an estimate."""
     start, stop = data.window(words)
     worst = None
-    for flow in data.flows(words.get("role")):
+    for flow in data.of_role(words.get("role")):
         samples, own = flow.get("samples"), data.own_queues(flow)
         if not samples or own is None or not any(
                 samples.get("cc_rate_bps", ())):
@@ -169,10 +170,10 @@ def estimate_error(data, words):
 
 
 def measure_link(run, queue):
-    backlog = queue.backlog_within(run.warmup, run.duration)
+    backlog = queue.backlog_within(run.warmup_s, run.duration_s)
     return {
         "capacity_bps": queue.capacity,
-        "utilization": queue.utilization(run.warmup, run.duration),
+        "utilization": queue.utilization(run.warmup_s, run.duration_s),
         "queue_mean_pkts": float(np.mean(backlog)),
         "queue_p99_pkts": float(np.percentile(backlog, 99)),
         "queue_mean_ms": float(np.mean(backlog)) * run.packet_bytes * 8e3
@@ -218,6 +219,6 @@ def max_pc3_error(run, result):
     for name in run.bottlenecks:
         link = result["links"][name]
         expected = target + (1 - link["utilization"]) / alpha * \
-            run.capacity_pps[name] * interval_us / 1e6
+            run.capacity_pps(name) * interval_us / 1e6
         worst = max(worst, abs(link["queue_mean_pkts"] / expected - 1))
     return worst

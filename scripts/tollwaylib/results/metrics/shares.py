@@ -14,7 +14,7 @@ from ..measurements import EPSILON, entry_of, number_of, series_of
 def goodput_share(data, words):
     """Data acknowledged in the window, in packets, of the first link's rate."""
     start, stop = data.window(words)
-    flows = data.flows(words.get("role"))
+    flows = data.of_role(words.get("role"))
     link = next(iter(data.links))
     return sum(data.rate_pps(flow, start, stop) for flow in flows) \
         / data.capacity_pps(link) if flows else None
@@ -22,7 +22,7 @@ def goodput_share(data, words):
 
 def goodput_each(data, words):
     whole = goodput_share(data, words)
-    return whole and whole / len(data.flows(words["role"]))
+    return whole and whole / len(data.of_role(words["role"]))
 
 
 def advantage(data, words):
@@ -31,20 +31,25 @@ def advantage(data, words):
     whole = goodput_share(data, {**words, "role": None})
     if not mine or not whole:
         return None
-    return mine * len(data.flows()) / whole
+    return mine * len(data.of_role()) / whole
 
 
 def rates(data, words):
     start, stop = data.window(words)
     return [data.rate_pps(flow, start, stop)
-            for flow in data.flows(words.get("role"))]
+            for flow in data.of_role(words.get("role"))]
+
+
+def goodput_mbit(data, words):
+    """Data acknowledged in the window of all flows of a role, Mbit/s."""
+    return 8e-6 * data.mss * sum(rates(data, words))
 
 
 def _whole_rates(data, words):
     """Of those flows that are there for the whole window."""
     start, stop = data.window(words)
     rates = []
-    for flow in data.flows(words.get("role")):
+    for flow in data.of_role(words.get("role")):
         done = data.completion_s(flow)
         ends = flow["stop_s"] if done is None else flow["start_s"] + done
         if flow["start_s"] <= start + EPSILON and ends >= stop - EPSILON:
@@ -73,10 +78,10 @@ def settled_s(data, words):
     """s from the last flow that comes or goes to the end of the last window in
     which a flow's rate is off an equal share of the link by more than `part`,
     or all of them are below `level` of it. None if that is the last window."""
-    changes = [flow[key] for flow in data.flows()
+    changes = [flow[key] for flow in data.of_role()
                for key in ("start_s", "stop_s")]
     event = max(t for t in changes if t < data.duration_s)
-    flows = [flow for flow in data.flows() if flow["stop_s"] > event]
+    flows = [flow for flow in data.of_role() if flow["stop_s"] > event]
     capacity = data.capacity_pps(words["link"])
     fair = capacity / len(flows)
     width_s = max(words["width_s"], SHARE_PKTS / fair)
@@ -106,7 +111,7 @@ NEAR_BAND = 0.05
 def measure_flows(run):
     flows, rates = [], {}
     for flow in run.flows:
-        start, stop = flow.window(run.warmup, run.duration)
+        start, stop = flow.window(run.warmup_s, run.duration_s)
         rate = flow.rate_pps(start, stop)
         # A user may have been silent all the time.
         if not rate > 0 and not flow.pages:
@@ -167,14 +172,14 @@ def steady_state_of(run, result):
     for name in run.bottlenecks:
         flows = [flow for flow in run.flows if list(flow.links) == [name]]
         model = pricing.steady_state(
-            run.capacity_pps[name], [flow.weight for flow in flows],
+            run.capacity_pps(name), [flow.weight for flow in flows],
             number_of(run.parameters, "target", "parameters"),
             number_of(run.parameters, "gamma", "parameters", above=0), form)
         queue, paths = run.queues[name], {flow.path for flow in flows}
         points.append({
             "link": name, "flows": len(flows),
             "wtp_sum": sum(flow.weight for flow in flows),
-            "capacity_pps": run.capacity_pps[name],
+            "capacity_pps": run.capacity_pps(name),
             "max_rate_error": max(
                 abs(group["error"]) for group in result["classes"]
                 if group["path"] in paths),
@@ -189,10 +194,10 @@ def steady_state_of(run, result):
 def intervals_of(run):
     schedule = run.raw["schedule"]
     starts = [number_of(step, "t_s", "schedule") for step in schedule]
-    stops = starts[1:] + [run.duration]
+    stops = starts[1:] + [run.duration_s]
     intervals = []
     for step, start, stop in zip(schedule, starts, stops):
-        settled = max(start + SETTLE_S, run.warmup)
+        settled = max(start + SETTLE_S, run.warmup_s)
         if stop - settled < CONVERGENCE_WINDOW_S:
             raise TollwayError(
                 f"the interval from {start:g} s to {stop:g} s is too short to "
@@ -223,7 +228,7 @@ def intervals_of(run):
             "start_s": start, "stop_s": stop,
             "factor": number_of(step, "factor", "schedule"),
             "links": {
-                name: _interval_link(queue, max(start, run.warmup), settled,
+                name: _interval_link(queue, max(start, run.warmup_s), settled,
                                      stop)
                 for name, queue in run.queues.items()},
             "classes": classes,
@@ -329,7 +334,7 @@ def _mark_fraction(run, members):
     for flow in members:
         counters = flow.counter("delivered_ce"), flow.counter("delivered")
         if None not in counters:
-            start, stop = flow.window(run.warmup, run.duration)
+            start, stop = flow.window(run.warmup_s, run.duration_s)
             marked += counters[0].between(start, stop)
             delivered += counters[1].between(start, stop)
     if marked > 0 and delivered > 0:
@@ -345,7 +350,7 @@ def max_queue_error(run, result):
     """Of links with the law sbrm and the default source, whose price is that of
     the weighted proportionally fair shares (CP05 3.2.5)."""
     _, prices = fairness.wpf_solution(
-        run.capacity_pps, [(flow.id, flow.weight, flow.links)
+        {name: run.capacity_pps(name) for name in run.links}, [(flow.id, flow.weight, flow.links)
                            for flow in run.flows])
     target = number_of(run.parameters, "target", "parameters")
     gamma = number_of(run.parameters, "gamma", "parameters") or \

@@ -9,7 +9,7 @@ from ..schema import RECOVERY
 def _transfers(data, words):
     """[(completion s or None, optimum s)] of a role."""
     found = [(data.completion_s(flow), flow["optimal_s"])
-             for flow in data.flows(words["role"])]
+             for flow in data.of_role(words["role"])]
     if not found:
         raise TollwayError(f"{data.case['name']} has no {words['role']}")
     return found
@@ -39,9 +39,9 @@ def optimal_units(data, words):
 
 
 def last_s(data, _words):
-    ends = [data.completion_s(flow) for flow in data.flows()]
+    ends = [data.completion_s(flow) for flow in data.of_role()]
     return None if None in ends else max(
-        end + flow["start_s"] for end, flow in zip(ends, data.flows()))
+        end + flow["start_s"] for end, flow in zip(ends, data.of_role()))
 
 
 def last_units(data, words):
@@ -51,24 +51,24 @@ def last_units(data, words):
 
 def finished(data, words):
     return sum(data.completion_s(flow) is not None
-               for flow in data.flows(words.get("role")))
+               for flow in data.of_role(words.get("role")))
 
 
 def retransmits(data, words):
     return sum(flow["final"]["retransmits"]
-               for flow in data.flows(words.get("role")))
+               for flow in data.of_role(words.get("role")))
 
 
 def loss_part(data, words):
     """Packets sent again, of all that were sent."""
-    flows = data.flows(words["role"])
+    flows = data.of_role(words["role"])
     sent = sum(flow["final"]["bytes_sent"] for flow in flows) / data.mss
     return retransmits(data, words) / max(sent, 1)
 
 
 def goodput_sent(data, _words):
     """PP94 9.3: 1 - retransmissions/packets."""
-    packets = sum(flow["packets"] for flow in data.flows())
+    packets = sum(flow["packets"] for flow in data.of_role())
     return 1 - retransmits(data, {}) / packets
 
 
@@ -79,7 +79,7 @@ def units_of(data, flow):
 
 def retransmission_rate(data, words):
     rates = []
-    for flow in data.flows(words["role"]):
+    for flow in data.of_role(words["role"]):
         units = units_of(data, flow)
         rates.append(None if units is None else
                      1000 * flow["final"]["retransmits"] / units)

@@ -1,0 +1,42 @@
+"""Three congestion controls share one link of 50 Mbit/s."""
+
+title = "Three congestion controls over one link"
+
+# A link has a rate, a delay (one way) and a queue. Without "queue" it is that of
+# the field queue, or of --aqm.
+links = {
+    "core": {"from": "left", "to": "right", "rate": "50Mbit", "delay": "10ms"},
+}
+
+# Each path has a host at either end; rtt is the round trip without queues.
+paths = {name: {"links": ["core"], "rtt": "40ms"}
+         for name in ("cubic", "bbr", "sbrm")}
+
+# Two flows of each. They are named after their path.
+flows = [{"path": name, "cc": name, "count": 2} for name in paths]
+
+queue = "fq_codel"
+duration = "20s"
+warmup = "5s"
+
+metrics = [
+    ("utilization", "core"),
+    ("delay_mean_ms", "core"),
+    ("delay_p99_ms", "core"),
+    ("drops", "core"),
+    ("goodput_mbit", "cubic"),
+    ("goodput_mbit", "bbr"),
+    ("goodput_mbit", "sbrm"),
+]
+
+# What must hold: the exit status of tollway run is 1 where one does not.
+bounds = [
+    ("utilization", "core", ">=", 0.9),
+]
+
+# Without --cc and --aqm, each of these is run, and they are compared.
+variants = {
+    "fq_codel": {"queue": "fq_codel"},
+    "pfifo": {"queue": "pfifo limit 300"},
+    "delay": {"queue": "delay"},
+}

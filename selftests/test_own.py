@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A user's own experiment: its file, what is wrong in it, and the examples."""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "scripts"))
+
+from tollwaylib import papers  # noqa: E402
+from tollwaylib.commands.new import SKELETON, command_new  # noqa: E402
+from tollwaylib.errors import TollwayError  # noqa: E402
+from tollwaylib.experiments import jobs, own, plan  # noqa: E402
+from tollwaylib.guest import topologies  # noqa: E402
+from tollwaylib.paths import TOP  # noqa: E402
+from tollwaylib.results.metrics import KINDS  # noqa: E402
+
+EXAMPLES = sorted((TOP / "examples").glob("*.py"))
+# Line 1 is the title.
+GOOD = '''title = "One link"
+links = {
+    "core": {"from": "a", "to": "b", "rate": "20Mbit", "delay": "10ms"},
+    "home": {"from": "b", "to": "a", "rate": "5Mbit", "delay": "5ms",
+             "queue": "pfifo limit 50"},
+}
+paths = {
+    "p": {"links": ["core"], "rtt": "40ms"},
+    "q": {"links": ["home"]},
+}
+flows = [
+    {"path": "p", "count": 2, "start": "0s", "stop": "9s"},
+    {"path": "q", "name": "transfer", "bytes": "2MB", "cc": "sbrm"},
+    {"path": "q", "name": "call", "udp": "1Mbit", "packet": 500,
+     "arrival": "poisson"},
+]
+duration = "10s"
+warmup = "2s"
+cc = "cubic"
+queue = "fq_codel"
+metrics = [("utilization", "core"), ("goodput_mbit", "p")]
+bounds = [("delay_p99_ms", "home", "<=", 100)]
+variants = {
+    "one": {"cc": "reno", "settings": {"fifo_limit": 9}},
+    "two": {"queue": "pfifo"},
+}
+settings = {"initcwnd": 3}
+'''
+
+
+def written(folder, text, name="mine.py"):
+    path = folder / name
+    path.write_text(text)
+    return str(path)
+
+
+def job(experiment, cc=None, aqm=None):
+    cc, aqm = cc or experiment.cc, aqm or experiment.aqm
+    values = plan.parse_settings(experiment, [], cc, aqm)
+    return jobs.job(experiment, cc, aqm, values, experiment.duration_s, 1)
+
+
+def test_a_file_becomes_a_job(tmp_path):
+    experiment = papers.get(written(tmp_path, GOOD))
+    assert (experiment.name, experiment.title) == ("mine", "One link")
+    made = job(experiment)
+    kind, keywords = made["topology"]
+    network = topologies.topology(kind)(aqm=made["aqm"], **keywords)
+    assert network.links_described == {
+        "core": {"capacity_bps": 20 * 10**6, "delay_ms": 10.0,
+                 "bottleneck": True},
+        "home": {"capacity_bps": 5 * 10**6, "delay_ms": 5.0,
+                 "bottleneck": True}}
+    # There and back: 10 and 5 ms, and what is left of 40 ms at the hosts.
+    assert {name: (path["source"], path["sink"], path["links"], path["rtt_ms"])
+            for name, path in network.paths.items()} == {
+        "p": ("s1", "d1", ["core"], 40.0), "q": ("s2", "d2", ["home"], 15.0)}
+    ends = network.ends()
+    assert (ends["r1-r2"][1]["aqm"], ends["r2-r1"][1]["aqm"]) \
+        == (made["aqm"], "pfifo limit 50")
+    assert made["queues"] == ["pfifo limit 50"]
+    assert [ends[device][1]["delay_ms"] for device in ("r1-r2", "r2-r1")] \
+        == [10.0, 5.0]
+    (case,) = made["cases"]
+    assert [(flow["name"], flow["cc"], flow["start_s"], flow["stop_s"])
+            for flow in case["flows"]] == [
+        ("p 1", "cubic", 0.0, 9.0), ("p 2", "cubic", 0.0, 9.0),
+        ("transfer", "sbrm", 0.0, 10.0), ("call", None, 0.0, 10.0)]
+    words = [flow["words"] for flow in case["flows"]]
+    assert words[:3] == ["", "", "bytes=2000000"]
+    assert words[3].startswith("proto=udp rate=1000000 size=472 overhead=28 "
+                               "arrival=poisson")
+    # Where marks have to be echoed, the receiver runs the control, too.
+    assert (made["sink_cc"], made["echo"]) == (None, {"q": "sbrm"})
+    assert made["parameters"]["initcwnd"] == 3
+    assert [bound["metric"] for bound in made["bounds"]] \
+        == ["delay_p99_ms home"]
+    assert [spec["key"] for spec in made["metrics"]] == [
+        "utilization core", "goodput_mbit p", "delay_p99_ms home"]
+    assert [(variant.name, variant.cc, variant.aqm)
+            for variant in plan.variants(experiment, plan.parse_settings(
+                experiment, [], with_setup=False))] \
+        == [("one", "reno", "fq_codel"), ("two", "cubic", "pfifo")]
+
+
+def test_every_metric_by_name_is_one():
+    assert {kind for kind, *_ in own.METRICS.values()} <= set(KINDS)
+
+
+# A change of GOOD, the line that is wrong then, and what is said of it.
+WRONG = (
+    ('"One link"', '""', 1, "title is '': give a text of one line"),
+    ('"One link"', '1', 1, "title is 1"),
+    ('"from": "a"', '"from": 3', 3,
+     "links['core']['from'] is 3: give a text of at most 40 letters"),
+    ('"to": "b"', '"to": "a"', 3, "leads from a to itself: give two routers"),
+    ('"20Mbit"', '"20"', 3, "links['core']['rate'] is '20': give a text such "
+     "as '10Mbit', from 100kbit to 10Gbit"),
+    ('"20Mbit"', '"20Gbit"', 3, "from 100kbit to 10Gbit"),
+    ('"10ms"', '10', 3, "links['core']['delay'] is 10: give a text such as "
+     "'20ms' or '1.5s', from 0s to 1e+06s"),
+    ('"delay": "10ms"', '"dely": "10ms"', 3, "links['core'] has no 'dely': it "
+     "has from, to, rate, delay, queue"),
+    ('"rate": "5Mbit", ', '', 4, "links['home'] has no rate: it needs from, "
+     "to, rate"),
+    ('"pfifo limit 50"', '50', 5, "links['home']['queue'] is 50: give a text"),
+    ('"core": {', '"co re": {', 3, "links['co re'] is 'co re': give a text of "
+     "at most 40 letters, digits and ._-"),
+    ('"from": "b", "to": "a"', '"from": "a", "to": "b"', 4,
+     "links['home'] leads the way of core: one link is allowed"),
+    ('["core"]', '["cre"]', 8, "paths['p']['links'][0] is 'cre': give the name "
+     "of a link, 'core' or 'home'"),
+    ('["core"]', '"core"', 8, "give a list of links, in the order of the way"),
+    ('["core"]', '["core", "core"]', 8, "give links that follow one another"),
+    ('["core"]', '["core", "home"]', 8, "comes to a router twice"),
+    ('"40ms"', '"4ms"', 8, "paths['p']['rtt'] is 4ms: give 15ms at least"),
+    ('["home"]', '["core"]', 4, "links['home'] is in no path"),
+    ('{"path": "p"', '{"path": "r"', 12, "flows[0]['path'] is 'r': give the "
+     "name of a path, 'p' or 'q'"),
+    ('"count": 2', '"count": 0', 12, "flows[0]['count'] is 0: give a whole "
+     "number from 1 to 10000"),
+    ('"0s"', '"9s"', 12, "flows[0] runs from 9s to 9s: give a start before"),
+    ('"9s"', '"11s"', 12, "a stop within the duration of 10s"),
+    ('"start": "0s"', '"start": 0', 12, "flows[0]['start'] is 0"),
+    ('"name": "transfer"', '"name": None', 13, "flows[1]['name'] is None"),
+    ('"2MB"', '"2Mbit"', 13, "flows[1]['bytes'] is '2Mbit': give a text such "
+     "as '3MB', from 1B to 1e+12B"),
+    ('"cc": "sbrm"', '"cc": 7', 13, "flows[1]['cc'] is 7: give a text"),
+    ('"bytes": "2MB"', '"packet": 100', 13,
+     "flows[1] has 'packet': a TCP flow has no such field"),
+    ('"udp": "1Mbit"', '"udp": "1Mbit", "cc": "reno"', 14,
+     "flows[2] has 'cc': a UDP flow (udp) has no such field"),
+    ('"packet": 500', '"packet": 63', 14, "from 64 to 1514"),
+    ('"poisson"', '"pareto"', 15, "give 'cbr' or 'poisson'"),
+    ('"10s"', '10', 17, "duration is 10: give a text such as '30s'"),
+    ('"2s"', '"10s"', 18, "warmup is 10s: give less than the duration of 10s"),
+    ('"2s"', 'None', 18, "warmup is None: give a text such as '20ms'"),
+    ('cc = "cubic"', 'cc = []', 19, "cc is []: give a text of one line"),
+    ('queue = "fq_codel"', 'queue = ""', 20, "queue is ''"),
+    ('("utilization", "core")', '("utilisation", "core")', 21,
+     "metrics[0] is 'utilisation': give the name of a metric, 'utilization', "),
+    ('("utilization", "core")', '("utilization", "p")', 21,
+     "utilization is about links, 'core' or 'home'"),
+    ('("goodput_mbit", "p")', '("goodput_mbit", "call")', 21,
+     "goodput_mbit is about the names of TCP flows, 'p' or 'transfer'"),
+    ('("utilization", "core")', '"utilization"', 21,
+     "metrics[0] is 'utilization': give (name, link or flows)"),
+    ('"<="', '"<"', 22, "bounds[0] is '<': give '<=' or '>='"),
+    ('100)', '"100")', 22, "bounds[0] is against '100': give a number"),
+    ('"<=", 100', '100', 22, "give (name, link or flows, '<=' or '>=', number"),
+    ('"cc": "reno"', '"kc": "reno"', 24, "variants['one'] has no 'kc': it has "
+     "cc, queue, settings"),
+    ('"fifo_limit": 9', '"fifo_limit": 0', 24,
+     "settings['fifo_limit'] is 0: it goes from 1 to 1e+06"),
+    ('"queue": "pfifo"', '"queue": 1', 25, "variants['two']['queue'] is 1"),
+    ('"initcwnd": 3', '"initcwmd": 3', 27,
+     "settings has no 'initcwmd': did you mean initcwnd?"),
+    ('"initcwnd": 3', '"initcwnd": "x"', 27,
+     "settings['initcwnd'] is 'x': 'x' is not a whole number"),
+    ('settings = {"initcwnd": 3}', 'setings = {}', 27,
+     "there is no field setings: did you mean settings?"),
+    ('links = {', 'links = {}\n_x = {', 2, "links is {}: give a dict"),
+    ('flows = [', 'flows = ()\n_x = [', 11, "flows is (): give a list with 1"),
+    ('"One link"', '"One link', 1, "unterminated string literal"),
+    ('"One link"', '1 / 0', 1, "ZeroDivisionError: division by zero"),
+)
+
+
+@pytest.mark.parametrize("old, new, line, said", WRONG,
+                         ids=[str(number) for number in range(len(WRONG))])
+def test_an_error_is_one_sentence_with_its_line(tmp_path, old, new, line,
+                                                said):
+    assert GOOD.count(old) >= 1, old
+    path = written(tmp_path, GOOD.replace(old, new, 1))
+    with pytest.raises(TollwayError) as error:
+        papers.get(path)
+    sentence = str(error.value)
+    assert sentence.startswith(f"{path}:{line}: "), sentence
+    assert said in sentence and "\n" not in sentence, sentence
+
+
+def test_each_field_has_an_error():
+    """Of the fields, and of those of links, paths, flows and variants."""
+    told = " ".join(said for *_, said in WRONG)
+    for field in own.FIELDS:
+        assert f"{field} " in told or f"{field}[" in told, field
+
+
+def test_a_loop_is_refused(tmp_path):
+    """There would be two ways, and nobody says which packets take."""
+    links = "".join(
+        f'"l{first}": {{"from": "{first}", "to": "{second}", '
+        f'"rate": "1Mbit"}},\n' for first, second in ("ab", "bc", "ca"))
+    path = written(tmp_path, f"links = {{\n{links}}}\n" + "\n".join(
+        GOOD.splitlines()[6:]))
+    with pytest.raises(TollwayError, match=r"mine.py:4: links\['lc'\] closes "
+                                           "a loop"):
+        papers.get(path)
+
+
+def test_other_files_are_refused(tmp_path):
+    for name, said in (("there-is-none.py", "cannot be read: No such file"),
+                       ("parking-lot.py", "there is an experiment parking-lot "
+                        "already: rename the file"),
+                       ("a b.py", "rename the file")):
+        path = str(tmp_path / name)
+        if "none" not in name:
+            written(tmp_path, GOOD, name)
+        with pytest.raises(TollwayError, match=said):
+            papers.get(path)
+
+
+def test_a_new_file_is_an_experiment(tmp_path, capsys):
+    path = tmp_path / "my-experiment.py"
+    assert command_new(str(path)) == 0
+    assert f"tollway run {path}" in capsys.readouterr().out
+    experiment = papers.get(str(path))
+    assert experiment.name == "my-experiment"
+    # It names each field.
+    for field in own.FIELDS:
+        assert f"\n{field} = " in SKELETON, field
+    for name in own.METRICS:
+        assert name in SKELETON
+    with pytest.raises(TollwayError, match="exists already"):
+        command_new(str(path))
+    with pytest.raises(TollwayError, match="give the name of a file as"):
+        command_new(str(tmp_path / "x.txt"))
+    with pytest.raises(TollwayError, match="cannot be written"):
+        command_new(str(tmp_path / "none/x.py"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_variants_of_an_example_are_jobs(path):
+    experiment = papers.get(str(path))
+    values = plan.parse_settings(experiment, [], with_setup=False)
+    variants = plan.variants(experiment, values)
+    assert len(variants) > 1
+    for variant in variants:
+        assert job(experiment, variant.cc, variant.aqm)["cases"]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_runs(path, tmp_path):
+    """For a moment of its own queue and control."""
+    experiment = papers.get(str(path))
+    done = subprocess.run(
+        [str(TOP / "scripts/tollway"), "run", str(path), "--cc",
+         experiment.cc, "--aqm", experiment.aqm, "--duration", "7", "--set",
+         "warmup_s=5.5", "--json", "-", "--out", str(tmp_path)], text=True,
+        stdin=subprocess.DEVNULL, capture_output=True, check=False,
+        timeout=600)
+    assert done.returncode in (0, 1), done.stderr
+    (case,) = json.loads(done.stdout)["cases"]
+    idle = {name: value for name, value in case["metrics"].items()
+            if name.startswith("utilization") and not value > 0.5
+            or name.startswith("goodput") and not value > 0}
+    assert not idle
+
+
+def test_the_manual_page_shows_one_whole():
+    page = (TOP / "tools/man/tollway.1").read_text()
+    (text,) = re.findall(r"is whole:\n\.P\n\.EX\n(.*?)\n\.EE\n", page, re.S)
+    shown = "\n".join(line.removeprefix("\\&") for line in
+                      text.replace("\\-", "-").splitlines())
+    assert shown + "\n" == (TOP / "examples/home.py").read_text()
+
+
+def test_there_are_three_examples():
+    assert {path.stem for path in EXAMPLES} == {"chain", "dumbbell", "home"}
