@@ -28,6 +28,7 @@ class FakePlace:
     """A place without a kernel."""
 
     parallel = True
+    has_kernel = True
 
     def __init__(self, *_):
         self.options = json.loads(os.environ.get("TOLLWAY_FAKE", "{}"))

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
@@ -387,10 +388,10 @@ def test_missing_programs_are_named_before_the_run(options, program, tmp_path,
     from tollwaylib.errors import TollwayError
     from tollwaylib.runs import runner
 
-    # None of the place is called: it has no such methods.
+    # None of the place is called: it has no methods.
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(TollwayError) as raised:
-        runner.run(object(), [runner.Combination(
+        runner.run(SimpleNamespace(has_kernel=True), [runner.Combination(
             papers.get("double-bottleneck"), "sbrm", "sbrm", {}, 3,
             tmp_path / "out", options=options)], [1], tmp_path / "out")
     assert program in str(raised.value)

@@ -39,9 +39,10 @@ def parser():
     run = commands.add_parser(
         "run", help="run an experiment, print its table, write its report")
     run.add_argument("experiment", type=plain, metavar="EXPERIMENT")
-    run.add_argument("--on", choices=("lab", "host", "qemu"), default="lab",
-                     help="virtual time (lab, the default), this kernel, or a "
-                     "stock kernel of the distribution on emulated processors")
+    run.add_argument("--on", choices=("lab", "host", "qemu", "model"),
+                     default="lab", help="virtual time (lab, the default), "
+                     "this kernel, a stock kernel of the distribution on "
+                     "emulated processors, or a fluid model without a kernel")
     run.add_argument("--kernel", choices=[
         row[0] for row in compatibility.KERNELS] + [DEBUG],
                      default="6.1", help="for --on qemu (default: 6.1)")

@@ -10,6 +10,7 @@ from ..components import aqm_words, modules
 from ..ends import HOLDS as EXIT_HOLDS, MISSED as EXIT_MISSED
 from ..errors import TollwayError
 from ..experiments import jobs, plan
+from ..places import model
 from ..places.host import HostPlace
 from ..places.lab import LabPlace
 from ..places.machine import Lab, print_line
@@ -26,6 +27,8 @@ SMOKE_S = 1800
 
 def command_smoke(arguments):
     """Run the smoke set at a place; its lines of KTAP go to the terminal."""
+    if arguments.on == "model":
+        raise TollwayError("smoke tests modules, of which a model has none")
     if arguments.on == "host":
         raise TollwayError("smoke unloads the modules: it runs --on lab or "
                            "--on qemu")
@@ -61,8 +64,11 @@ def command_run(arguments, words):
     experiment = papers.get(arguments.experiment)
     given = [f"scale={arguments.scale}"] if arguments.scale else []
     given += arguments.settings
-    out_dir = (arguments.out or
-               Path("tollway-results") / experiment.name).absolute()
+    results = Path("tollway-results")
+    if arguments.on == "model":
+        # Seeds of the same name would take the place of what was measured.
+        results /= "model"
+    out_dir = (arguments.out or results / experiment.name).absolute()
     chosen = arguments.cc is not None or arguments.aqm is not None
     if experiment.only_compares and chosen:
         raise TollwayError(f"{experiment.name} compares its own sources "
@@ -110,8 +116,11 @@ def check_run(arguments, experiment, cc, aqm, values, variant):
         raise TollwayError(
             f"--duration {duration_s:g}: it must be longer than the warm-up of "
             f"{values['warmup_s']:g} s (--set warmup_s=...)")
-    jobs.job(experiment, cc, aqm, values, duration_s, arguments.seed,
-             variant)
+    job = jobs.job(experiment, cc, aqm, values, duration_s, arguments.seed,
+                   variant)
+    if arguments.on == "model":
+        model.flows_of({**job, "trace": arguments.trace != "none",
+                        "traffic": arguments.traffic})
 
 
 def run_all(arguments, words, experiment, checked, out_dir):
@@ -136,6 +145,8 @@ def place_of(arguments, combinations):
         return LabPlace(arguments.flavour)
     if arguments.on == "qemu":
         return QemuPlace(arguments.kernel)
+    if arguments.on == "model":
+        return model.ModelPlace()
     return HostPlace(dict.fromkeys(
         (combination.cc, aqm_words(combination.aqm, combination.values))
         for combination in combinations))

@@ -54,6 +54,7 @@ class HostPlace:
 
     # Runs would disturb one another in real time.
     parallel = False
+    has_kernel = True
 
     def __init__(self, pairs):
         self.pairs = list(pairs)

@@ -18,6 +18,7 @@ class LabPlace:
 
     # What the others on this machine do has no effect in virtual time.
     parallel = True
+    has_kernel = True
 
     def __init__(self, flavour="plain"):
         self.flavour = flavour

@@ -232,6 +232,7 @@ class QemuPlace:
 
     # It runs in real time, and each kernel takes several cores.
     parallel = False
+    has_kernel = True
 
     def __init__(self, word="6.1"):
         self.word = word

@@ -125,8 +125,8 @@ def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
     this order.
 
     place: object with prepare(progress), run(job, folder, core, on_line),
-    stop(), provenance() and `parallel` (may several jobs run at a time?), see
-    places/lab.py. out_dir: the directory of all combinations. jobs: how many
+    stop(), provenance(), `parallel` (may several jobs run at a time?) and
+    `has_kernel` (are there networks to build?), see places/lab.py. out_dir: the directory of all combinations. jobs: how many
     jobs run at a time, each on a core of its own. resume: keep the results that
     are there; TollwayError where another job or another kernel made them.
 
@@ -135,8 +135,9 @@ def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
     the others are kept.
     """
     progress = progress or Progress()
-    programs.need(*dict.fromkeys(need for combination in combinations
-                                 for need in combination.needs()))
+    if place.has_kernel:
+        programs.need(*dict.fromkeys(need for combination in combinations
+                                     for need in combination.needs()))
     place.prepare(progress)
     # Before the run: what fails here would have made it in vain.
     provenance = place.provenance()

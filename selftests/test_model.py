@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`tollway run --on model`: fluids that settle where the theory says."""
+
+import dataclasses
+import json
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tollwaylib import papers
+from tollwaylib.errors import RefusedError, TollwayError
+from tollwaylib.experiments import jobs, plan
+from tollwaylib.places.model import ModelPlace, flows_of
+from tollwaylib.results import analysis, schema
+from tollwaylib.theory import fairness, pricing, simulation
+
+TOLLWAY = Path(__file__).resolve().parents[1] / "scripts/tollway"
+SETTING = simulation.Setting(form="log", kappa=0.1, target=10, gamma=0.015,
+                             limit=1000)
+WTPS = (100, 200, 400)
+
+
+def course(capacity_pps, flows, duration_s, **changes):
+    return simulation.simulate(capacity_pps, flows, dataclasses.replace(
+        SETTING, **changes), duration_s, 0.1, 0.01)
+
+
+def rate(flow, last_s=5):
+    """packets/s over the last seconds."""
+    count = round(last_s / 0.1)
+    times, acked = flow["t_s"], flow["acked_pkts"]
+    return (acked[-1] - acked[-1 - count]) / (times[-1] - times[-1 - count])
+
+
+@pytest.mark.parametrize("form", simulation.FORMS)
+@pytest.mark.parametrize("rtt_s", [0.02, 0.1])
+def test_one_link_settles_where_the_theory_says(form, rtt_s):
+    wtps = WTPS * 2
+    links, flows = course({"R": 3000.0}, [(("R",), wtp, 0.0, 25.0, rtt_s)
+                                          for wtp in wtps], 25, form=form)
+    known = pricing.steady_state(3000.0, wtps, 10, 0.015, form)
+    assert [rate(flow) for flow in flows] == pytest.approx(
+        known["rates_pps"], rel=0.005)
+    assert links["R"]["backlog_pkts"][-1] == pytest.approx(
+        known["queue_pkts"], rel=0.005)
+    sent, marks = (links["R"][key][-1] - links["R"][key][-500]
+                   for key in ("packets", "marks"))
+    assert marks / sent == pytest.approx(known["mark_probability"], rel=0.005)
+
+
+def test_two_links_share_as_the_optimum():
+    routes = (("a",), 0.006), (("b",), 0.034), (("a", "b"), 0.036)
+    capacity = {"a": 3000.0, "b": 4000.0}
+    flows = [(links, wtp, 0.0, 30.0, rtt_s) for links, rtt_s in routes
+             for wtp in WTPS]
+    links, courses = course(capacity, flows, 30)
+    known, prices = fairness.wpf_solution(capacity, [
+        (number, wtp, links) for number, (links, wtp, *_) in enumerate(flows)])
+    assert [rate(one) for one in courses] == pytest.approx(
+        list(known.values()), rel=0.01)
+    for link, price in prices.items():
+        assert links[link]["backlog_pkts"][-1] == pytest.approx(
+            pricing.expected_backlog(10, 0.015, price), rel=0.01)
+
+
+def test_the_course_does_not_depend_on_the_step(monkeypatch):
+    flows = [(("R",), 100.0, 0.0, 8.0, 0.01), (("R",), 300.0, 3.0, 8.0, 0.04)]
+    _, coarse = course({"R": 1000.0}, flows, 8)
+    monkeypatch.setattr(simulation, "STEPS_PER_RTT", 40)
+    monkeypatch.setattr(simulation, "LARGEST_STEP_S", 0.00025)
+    _, fine = course({"R": 1000.0}, flows, 8)
+    for one, other in zip(coarse, fine):
+        assert one["t_s"] == pytest.approx(other["t_s"], abs=0.002)
+        assert one["acked_pkts"][-1] == pytest.approx(other["acked_pkts"][-1],
+                                                      rel=0.01)
+
+
+def test_a_queue_keeps_what_it_has_room_for():
+    """Sources that no mark reaches in time fill it, and nothing gets lost that
+    is not counted."""
+    links, flows = course({"R": 500.0}, [(("R",), 300.0, 0.0, 4.0, 0.2)] * 4,
+                          4, limit=60, gamma=0.0001)
+    seen = links["R"]
+    assert max(seen["backlog_pkts"]) == 60 and seen["drops"][-1] > 0
+    sent = sum(flow["acked_pkts"][-1] for flow in flows)
+    assert seen["packets"][-1] <= 500 * 4 * 1.001
+    assert sent == pytest.approx(seen["packets"][-1] + seen["drops"][-1] +
+                                 seen["backlog_pkts"][-1], rel=0.002)
+    # Slow start doubles the window in a round trip while there is no mark.
+    assert flows[0]["cwnd"][2] == pytest.approx(2.7, abs=0.3)
+
+
+def test_flows_come_and_go():
+    _, flows = course({"R": 2000.0}, [(("R",), 400.0, 0.0, 20.0, 0.02),
+                                      (("R",), 400.0, 5.0, 12.0, 0.02)], 20)
+    assert flows[1]["t_s"][0] == pytest.approx(5, abs=0.1)
+    assert flows[1]["t_s"][-1] == pytest.approx(12, abs=0.1)
+    assert rate(flows[0]) == pytest.approx(2000, rel=0.01)
+    assert rate(flows[1], 1) == pytest.approx(1000, rel=0.01)
+
+
+def job_of(name, *words, cc="sbrm", aqm="sbrm", **more):
+    experiment = papers.get(name)
+    return dict(jobs.job(experiment, cc, aqm, plan.parse_settings(
+        experiment, list(words), cc, aqm), 12.0, 1), **more)
+
+
+@pytest.mark.parametrize("name, words, options, says", [
+    ("double-bottleneck", (), {"cc": "reno"}, "model of cc reno"),
+    ("double-bottleneck", (), {"aqm": "rem"}, "model of aqm rem"),
+    ("double-bottleneck", ("source=relative",), {}, "source relative"),
+    ("double-bottleneck", ("estimator=explicit",), {}, "estimator explicit"),
+    ("double-bottleneck", ("kappa_window=9",), {}, "kappa_window"),
+    ("single-bottleneck", ("model=http",), {}, "HTTP"),
+    ("pp-base", (), {}, "pp-base, which has a list of cases"),
+    ("double-bottleneck", (), {"trace": "hash"}, "no packets for --trace"),
+    ("double-bottleneck", (), {"traffic": "iperf3"}, "no packets for")])
+def test_what_is_not_modelled_is_refused(name, words, options, says):
+    with pytest.raises(RefusedError, match=says):
+        flows_of(job_of(name, *words, **options))
+
+
+def test_a_model_can_be_stopped(tmp_path):
+    place = ModelPlace()
+    timer = threading.Timer(0.5, place.stop)
+    timer.start()
+    started = time.monotonic()
+    with pytest.raises(TollwayError, match="stopped"):
+        place.run(dict(job_of("steady-state"), parameters=dict(
+            job_of("steady-state")["parameters"], duration_s=1e5)), tmp_path,
+                  0, print)
+    assert time.monotonic() - started < 60
+
+
+def run(*words):
+    return subprocess.run([str(TOLLWAY), "run", *map(str, words), "--on",
+                           "model"], text=True, capture_output=True,
+                          check=False)
+
+
+def test_the_command(tmp_path):
+    done = run("double-bottleneck", "--duration", 12, "--repeat", 2, "--out",
+               tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "a fluid model, no kernel" in done.stderr
+    assert "class means against WPF, mean over seeds  holds" in done.stdout
+    assert "verdicts hold." in done.stdout
+    assert (tmp_path / "index.html").is_file()
+    results = [json.loads((tmp_path / f"seed-{seed}/result.json").read_text())
+               for seed in (1, 2)]
+    for result in results:
+        schema.validate(result)
+        assert result["parameters"]["place"] == "model"
+        assert result["provenance"]["kernel"].startswith("none")
+        # What a fluid has not is absent.
+        assert {flow["retransmits"] for flow in result["flows"]} == {None}
+        assert all(flow["rtt_mean_ms"] > 6 for flow in result["flows"])
+    # Seeds are other start times, and the same seed is the same course.
+    assert results[0]["digest"] != results[1]["digest"]
+    again = run("double-bottleneck", "--duration", 12, "--json", "-", "--out",
+                tmp_path / "again")
+    assert json.loads(again.stdout)["digest"] == results[0]["digest"]
+    # It is kept apart from what is measured.
+    raw = json.loads((tmp_path / "seed-1/raw.json").read_text())
+    assert analysis.analyse(raw)["digest"] == results[0]["digest"]
+
+
+def test_a_comparison_is_refused_before_it_is_run(tmp_path):
+    done = run("double-bottleneck", "--set", "setup=paper", "--out",
+               tmp_path / "out")
+    assert done.returncode == 2 and not (tmp_path / "out").exists()
+    assert done.stderr == "tollway: --on model: there is no model of cc reno, " \
+        "only of sbrm\n"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["parking-lot", "double-bottleneck-dynamics",
+                                  "steady-state"])
+def test_other_experiments(name, tmp_path):
+    done = run(name, "--json", "-", "--out", tmp_path)
+    assert done.returncode in (0, 1), done.stderr
+    result = json.loads(done.stdout)
+    assert all(abs(group["error"]) < 0.025 for group in
+               result.get("intervals", [result])[0]["classes"])
+    failed = [bound["name"] for bound in result["bounds"]
+              if bound["verdict"] == "fails"]
+    # A fluid has no marks by chance that make room before flows leave.
+    assert all(one.startswith("utilisation of R3, interval") for one in failed)
