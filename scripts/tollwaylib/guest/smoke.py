@@ -299,7 +299,7 @@ def check_iperf3_through_fq_rr(note):
     assert shown["flows_max"] >= 1, shown
 
 
-TCP_MD5SIG, TCP_CONGESTION = 14, 13
+TCP_MD5SIG, TCP_CONGESTION, MPTCP = 14, 13, 262
 SIGNED_BYTES = 1 << 20
 
 
@@ -396,6 +396,34 @@ def check_late_neighbour(note):
         for one in [server, *flows, *others]:
             one.close()
         note(f"{len(names)} connections, {size} bytes each")
+
+
+def check_mptcp_subflows(note):
+    """MPTCP with two subflows: each control, and a switch under way."""
+    if not Path("/proc/sys/net/mptcp").exists():
+        return note("this kernel has no MPTCP")
+    with two_hosts():
+        for space in "a", "b":
+            run("ip mptcp limits set subflow 2 add_addr_accepted 2", space=space)
+        run("ip addr add 10.0.0.3/24 dev left", space="a")
+        run("ip mptcp endpoint add 10.0.0.3 dev left subflow", space="a")
+        for port, name in enumerate(sum(CONTROLS.values(), []), 5310):
+            with contextlib.ExitStack() as stack:
+                with Inside("a"):
+                    near = stack.enter_context(socket.socket(proto=MPTCP))
+                with Inside("b"):
+                    server = stack.enter_context(socket.socket(proto=MPTCP))
+                server.bind(("", port))
+                server.listen()
+                near.connect(("10.0.0.2", port))
+                far = stack.enter_context(server.accept()[0])
+                # Subflows that are there switch, and all data arrives.
+                for cc in "reno", name:
+                    near.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION,
+                                    cc.encode())
+                    carried(near, far)
+                shown = run(f"ss -Htin dport = :{port}", space="a")
+                assert len(re.findall(rf"\s{name}\s", shown)) == 2, shown
 
 
 def check_multi_queue(note):
