@@ -7,7 +7,7 @@ are smaller than there.
 
 title = "A chain of six links, as GFC-2"
 
-_RATES = ("10Mbit", "30Mbit", "30Mbit", "20Mbit", "10Mbit", "10Mbit")
+_RATES = ("10Mbit", "30Mbit", "10Mbit", "20Mbit", "10Mbit", "10Mbit")
 links = {
     f"L{number}": {"from": f"n{number}", "to": f"n{number + 1}",
                    "rate": rate, "delay": "2ms"}

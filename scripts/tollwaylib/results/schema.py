@@ -62,11 +62,13 @@ def upgraded(raw):
 
 
 def whole_run(raw):
-    """A raw result of one case, with what it has of the case beside the rest:
-    what tables and figures of a run without a list of cases read."""
+    """A raw result of one case, with what it has of the case beside the rest, in
+    the place of `cases`: what tables and figures of a run without a list read.
+    """
     (case,) = raw["cases"]
-    return {**raw, **case, "flows": [{"mss_bytes": raw["mss_bytes"], **flow}
-                                     for flow in case["flows"]]}
+    rest = {key: value for key, value in raw.items() if key != "cases"}
+    return {**rest, **case, "flows": [{"mss_bytes": raw["mss_bytes"],
+                                       **flow} for flow in case["flows"]]}
 
 
 # --- the schema ----------------------------------------------------------
