@@ -172,3 +172,12 @@ def test_the_whole_has_all_files():
     assert files == {path.name for path in HERE.rglob("test_*.py")}
     (job,) = full.jobs_of([f"{HERE}/test_ends.py::test_x", "-k", "y"])
     assert job.words == ("-k", "y") and job.test.endswith("ends.py::test_x")
+
+
+@pytest.mark.parametrize("words, there", [((), False), (("RESUME=1",), True)])
+def test_make_hands_resume_on(words, there):
+    done = subprocess.run(["make", "-n", "check-full", "JOBS=3", *words],
+                          cwd=HERE.parent, text=True, capture_output=True,
+                          check=True)
+    assert "selftests/full.py --jobs 3" in done.stdout
+    assert ("--resume" in done.stdout) == there

@@ -38,8 +38,9 @@ def left_s(passed_s, part):
     return passed_s * (1 - part) / part if 0 < part < 1 else None
 
 
-def _about(seconds):
-    return "" if seconds is None else f"about {duration(seconds)} left"
+def _times(passed_s, seconds_left):
+    return duration(passed_s) + ("" if seconds_left is None else
+                                 f", about {duration(seconds_left)} left")
 
 
 class Bars:
@@ -48,20 +49,31 @@ class Bars:
     def __init__(self, stream):
         # Slow to import, and only for a terminal.
         from rich.console import Console
-        from rich.progress import BarColumn, Progress as Drawn, TextColumn
-        words = {"markup": False}
+        from rich.progress import (BarColumn, Progress as Drawn,
+                                   ProgressColumn, TextColumn)
+        from rich.text import Text
+
+        class Times(ProgressColumn):
+            """How long it has been, and what is left, at each moment."""
+
+            def render(self, task):
+                now, until = time.monotonic(), task.fields["until"]
+                return Text(_times(now - task.fields["since"], None if
+                                   until is None else max(until - now, 0)))
+
         self.console = Console(file=stream)
-        self.drawn = Drawn(TextColumn("{task.description}", **words),
-                           BarColumn(bar_width=20),
-                           TextColumn("{task.fields[left]}", **words),
+        self.drawn = Drawn(TextColumn("{task.description}", markup=False),
+                           BarColumn(bar_width=20), Times(),
                            console=self.console, transient=True,
                            redirect_stdout=False, redirect_stderr=False)
         self.tasks = {}
 
-    def show(self, key, text, part=None, left=None):
-        """Show a bar, or change it; part: 0 to 1, None if it is not known."""
+    def show(self, key, text, since, part=None, left=None):
+        """Show a bar, or change it. since: when it began. part: 0 to 1, None if
+        it is not known. left: seconds."""
         self.drawn.start()
-        numbers = {"description": text, "left": _about(left),
+        numbers = {"description": text, "since": since,
+                   "until": None if left is None else time.monotonic() + left,
                    "total": None if part is None else 1.0,
                    "completed": part or 0.0}
         if key in self.tasks:
@@ -142,7 +154,10 @@ class Progress:
         with self.lock:
             # The next count is of something else.
             self.started = self.started if self.total else time.monotonic()
-            self._show(text)
+            if self.bars:
+                self._draw("now", text, time.monotonic())
+            else:
+                self._print(text)
             self.last = time.monotonic()
 
     def count(self, text, so_far):
@@ -152,8 +167,12 @@ class Progress:
                 return
             part = part_of(so_far)
             left = None if part is None else left_s(self._passed(), part)
-            self._show(f"{text}: {so_far}, {duration(self._passed())}", part,
-                       left)
+            if self.bars:
+                self._draw("now", f"{text}: {so_far}", self.started, part,
+                           left)
+            else:
+                self._print(f"{text}: {so_far}, "
+                            f"{_times(self._passed(), left)}")
 
     def jobs(self, total):
         """From now on `total` jobs are run, some at a time."""
@@ -182,7 +201,7 @@ class Progress:
             if self.total > 1 and self.bars:
                 self._show_all()
             elif self.total > 1:
-                self._show(f"{name}: done; {self.so_far()}")
+                self._print(f"{name}: done; {self.so_far()}")
                 self.last = time.monotonic()
 
     def job_step(self, job, text):
@@ -191,19 +210,18 @@ class Progress:
         with self.lock:
             said = f"{job.name}: {text}"
             if self.bars:
-                self._draw(job, said, job.part, left_s(
+                self._draw(job, said, job.started, job.part, left_s(
                     time.monotonic() - job.started, job.part))
                 self._show_all()
             elif self.total <= 1:
-                self._show(said)
+                self._print(said)
             elif not self._is_early():
-                self._show(f"{said}; {self.so_far()}")
+                self._print(f"{said}; {self.so_far()}")
 
     def so_far(self):
         """How many jobs are done, and when all will be."""
-        left = _about(self.left_s())
         return f"{self.ended} of {self.total} runs done in " \
-            f"{duration(self._passed())}" + (f", {left}" if left else "")
+            f"{_times(self._passed(), self.left_s())}"
 
     def left_s(self):
         """Seconds until all jobs are done at the pace up to now, or None."""
@@ -250,20 +268,14 @@ class Progress:
     def _show_all(self):
         """The bar of all jobs."""
         if self.total > 1:
-            self._draw("all", f"{self.ended} of {self.total} runs done in "
-                       f"{duration(self._passed())}", self._part(),
-                       self.left_s())
+            self._draw("all", f"{self.ended} of {self.total} runs done",
+                       self.started, self._part(), self.left_s())
 
     def _draw(self, *arguments):
         _drawing.add(self)
         self.bars.show(*arguments)
 
-    def _show(self, text, part=None, left=None):
-        about = _about(left)
-        if self.bars:
-            self._draw("now", text, part, left)
-            return
-        text += f", {about}" if about else ""
+    def _print(self, text):
         if self.moving:
             _drawing.add(self)
             print(f"\r{text:<{self.width}}", end="", file=self.stream,

@@ -77,7 +77,7 @@ class ModelPlace:
 def flows_of(job):
     """The flows of a job, as a list; RefusedError if they are not modelled."""
     parameters = job["parameters"]
-    if job.get("metrics"):
+    if job["metrics"]:
         raise _refused(f"{job['experiment']}, which has a list of cases")
     if parameters.get("model") == "http":
         raise _refused("users of the HTTP model")
@@ -92,8 +92,7 @@ def flows_of(job):
     if job.get("trace") or job.get("traffic", "tollway") != "tollway":
         raise RefusedError("--on model: there are no packets for --trace and "
                            "--traffic")
-    # Of a run that is one case, and of one that has no list of cases.
-    (case,) = job.get("cases") or [job]
+    (case,) = job["cases"]
     phases = random.Random(job["seed"])
     return [dict(flow, start_s=flow["start_s"] + phases.uniform(
         0, parameters["start_jitter_s"])) for flow in case["flows"]]
@@ -118,7 +117,8 @@ def setting_of(job):
 
 def raw_of(job, flows, setting, progress):
     """The content of raw.json."""
-    # Mininet is slow to import, and describes topologies for the others, too.
+    # Mininet, which describes topologies for the others, too, is slow to import.
+    from ..guest.run import RAW_SCHEMA
     from ..guest.topologies import topology
     name, keywords = job["topology"]
     network = topology(name)(aqm=job["aqm"], **keywords)
@@ -135,33 +135,35 @@ def raw_of(job, flows, setting, progress):
         setting, duration_s, parameters["flow_sample_ms"] / 1000 or 0.1,
         interval_us / 1e6, progress)
     mss_bytes = network.mtu - HEADERS_BYTES
+    (case,) = job["cases"]
+    case = {**{key: case[key] for key in
+               ("name", "point", "x", "series", "rtt_s", "values",
+                "duration_s", "wires", "aqm")},
+            "flows": [_flow(flow, course, duration_s, mss_bytes)
+                      for flow, course in zip(flows, courses)],
+            "queues": {link: _queue(course, packet_bytes,
+                                    parameters["warmup_s"], interval_us)
+                       for link, course in links.items()}}
     raw = {
-        "schema": 1, "experiment": job["experiment"],
+        "schema": RAW_SCHEMA, "experiment": job["experiment"],
         # So that it is never put together with what was measured.
         "parameters": dict(parameters, place="model"),
         "seed": job["seed"], "links": network.links_described,
-        "paths": network.paths,
-        "flows": [_flow(flow, course, duration_s, mss_bytes)
-                  for flow, course in zip(flows, courses)],
-        "queues": {link: _queue(course, packet_bytes, parameters["warmup_s"],
-                                interval_us)
-                   for link, course in links.items()},
+        "paths": network.paths, "mss_bytes": mss_bytes, "cases": [case],
         # The links of a model are exact.
         "calibration": {link: {"ok": True, "rate_bps": network.links_described[
             link]["capacity_bps"]} for link in network.priced},
-        "bounds": job["bounds"],
-        "provenance": {"qdiscs": [], "sysctls": {}}}
-    for key in ("schedule", "steady_state"):
-        if job.get(key):
-            raw[key] = job[key]
+        **{key: job[key] for key in ("schedule", "steady_state", "metrics",
+                                     "x_title", "pictures", "bounds")},
+        "provenance": {"qdiscs": {}, "sysctls": {}}}
     raw["trace_sha256"] = hashlib.sha256(json.dumps(
-        [raw[key] for key in ("seed", "flows", "queues")]).encode()).hexdigest()
+        [raw[key] for key in ("seed", "cases")]).encode()).hexdigest()
     return raw
 
 
 def _flow(flow, course, duration_s, mss_bytes):
     return {**flow, "stop_s": min(flow["stop_s"], duration_s),
-            "mss_bytes": mss_bytes, "final": {},
+            "final": {},
             "samples": {
                 "t_s": course["t_s"], "cwnd": course["cwnd"],
                 "bytes_acked": [packets * mss_bytes for packets in
