@@ -109,6 +109,22 @@ u64 alpha_law_gain_auto(u32 packets, u32 rtt_us)
 }
 
 /**
+ * alpha_law_gain_doubling() - the gain that doubles a rate in a round trip
+ * @rate: packets/s in Q16
+ * @rtt_us: round-trip time, 0 is taken as 1
+ *
+ * 10^6 / 2^8 = 15625 / 4: from Q16 and us to Q8 and s. @rate * 15625 < 2^60.
+ *
+ * Return: packets/s^2 in Q8, within its range.
+ */
+u64 alpha_law_gain_doubling(u64 rate, u32 rtt_us)
+{
+	u64 gain = div_u64(rate * 15625 / 4, max(rtt_us, 1U));
+
+	return clamp(gain, ALPHA_GAIN_MIN, ALPHA_GAIN_MAX);
+}
+
+/**
  * alpha_law_rate() - packets in a time
  * @packets: their number
  * @time_us: the time, 0 is taken as 1

@@ -116,6 +116,14 @@ static void alpha_gain_range_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ALPHA_GAIN_MAX, alpha_law_gain_auto(32, 0));
 	KUNIT_EXPECT_EQ(test, ALPHA_GAIN_MIN,
 			alpha_law_gain_auto(8, (1U << 24) - 1));
+	/* 1000 packets/s more in each 100 ms; and at the ends of the range. */
+	KUNIT_EXPECT_EQ(test, 10000ULL << ALPHA_GAIN_SHIFT,
+			alpha_law_gain_doubling(1000ULL << ALPHA_RATE_SHIFT,
+						100000));
+	KUNIT_EXPECT_EQ(test, ALPHA_GAIN_MAX,
+			alpha_law_gain_doubling(ALPHA_RATE_MAX, 0));
+	KUNIT_EXPECT_EQ(test, ALPHA_GAIN_MIN,
+			alpha_law_gain_doubling(1, (1U << 24) - 1));
 }
 
 static void alpha_rise_test(struct kunit *test)

@@ -22,10 +22,10 @@ MTU = 1040
 PACKET_BYTES = MTU + 14
 SEGMENT = MTU - 52
 MU = 12000
-RATE_BPS = MU * PACKET_BYTES * 8
 HIGH, GOAL = 50, 300
 # Of the state that ss shows.
 CN_NOW, BCN_LAST, FIELD, HEARD = 1, 2, 4, 8
+SO_MAX_PACING_RATE = 47
 
 
 class Link(Path):
@@ -33,10 +33,10 @@ class Link(Path):
 
     def __init__(self, rtt_ms, gain, gip=0, gdp=1, limit=1000, high=HIGH,
                  goal=GOAL, feedback=TWO_BIT, bandwidth=MU, aqm=None, sink="alpha",
-                 **settings):
+                 rate_pps=MU, **settings):
         aqm = aqm or options(law=ALPHA_LAW, limit=limit, high=high, goal=goal,
                              feedback=feedback)
-        super().__init__(RATE_BPS, rtt_ms, aqm, sink, quickack=True, mtu=MTU)
+        super().__init__(rate_pps * PACKET_BYTES * 8, rtt_ms, aqm, sink, quickack=True, mtu=MTU)
         settings = {"gain": gain, "gip": gip, "gdp": gdp, "initial": 981,
                     "bandwidth": bandwidth, **settings}
         for name, value in settings.items():
@@ -255,6 +255,48 @@ def check_queue_that_marks_nothing():
     note(f"{lost:.4f} lost, {used:.3f} of the link used, {link.counters()}")
     assert lost < 0.05 and used > 0.8
     assert link.counters()["loss_as_mark"]
+
+
+def check_rare_marks_hide_no_loss():
+    """A queue that only drops, and a CN from somewhere else now and then: one in two
+    steps of the rate."""
+    link = Link(61, 2300, 125, "0.7", bandwidth=0, aqm="pfifo limit 100",
+                rate_pps=MU // 4)
+    link.meddled("each=75")
+    flow = link.flow()
+    pump([flow], 5)
+    before = info(flow)
+    pump([flow], 10)
+    after = info(flow)
+    lost = (after.total_retrans - before.total_retrans) / \
+        (after.data_segs_out - before.data_segs_out)
+    used = (after.delivered - before.delivered) / 10 / (MU // 4)
+    note(f"{lost:.4f} lost, {used:.3f} of the link used, gain {bits(flow)[1]}, "
+         f"{link.counters()}")
+    assert bits(flow)[2] & (FIELD | HEARD) == FIELD | HEARD
+    assert lost < 0.05 and used > 0.8
+
+
+def check_toggled_marks_raise_no_gain():
+    """CN in each other step, from a receiver that lies: a cycle, and a rise of the
+    gain, takes two round trips all the same, and none goes beyond what doubles the
+    rate in a round trip."""
+    seconds, rate = 12, MU // 8
+    for gip, most in ((125, 2300 + 125 * (seconds / 0.122 + 1)),
+                      (20000, 1.1 * rate / 0.061)):
+        link = Link(61, 2300, gip, "0.7", bandwidth=0, aqm="pfifo limit 100",
+                    rate_pps=2 * rate)
+        link.meddled("each=28")
+        flow = link.flow()
+        # What the application has: less than the link could carry.
+        flow.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, rate * SEGMENT)
+        pump([flow], seconds)
+        last, gain = info(flow), bits(flow)[1]
+        note(f"gain {gain} of {most / 1000:.1f}, {last.total_retrans} of "
+             f"{last.data_segs_out} sent again, {link.counters()}")
+        assert link.counters()["cycles"] > 30
+        assert gain <= most / 1000
+        cleanup()
 
 
 def check_dead_path():
