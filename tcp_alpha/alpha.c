@@ -35,9 +35,10 @@
  *   and the peer know them. Else CE is CN, by ECE of any receiver, and the source
  *   infers BCN: the longest round-trip time of the cycle is longer than the
  *   shortest one by more than goal_us;
- * - BW_EST is a setting, or the largest delivery rate of the last two cycles,
- *   which is the connection's own share of the link: see tcp_alpha(7) on what
- *   follows for several connections;
+ * - BW_EST is the largest delivery rate of the last two cycles, which is the
+ *   connection's own share of the link, or, where the link's rate is set, the
+ *   geometric mean of both, or that rate: see tcp_alpha(7) on what follows for
+ *   several connections;
  * - error control is Linux's own: SACK, RACK and TLP with a window that is no
  *   limit. It is twice what the rate sends in a round trip;
  * - a rate that is not used does not rise, nor beyond twice of what was delivered

@@ -112,6 +112,7 @@ static const struct alpha_net alpha_defaults = {
 	.gdp		= 800000,
 	.interval	= 200000,
 	.losses		= 31250,
+	.share		= 1,
 	.goal_us	= 10000,
 	.field		= 1,
 };
@@ -148,6 +149,7 @@ static const struct ctl_table alpha_table[] = {
 	ALPHA_FRACTION(losses, alpha_losses_range),
 	ALPHA_NUMBER(initial, alpha_zero, alpha_rate_max),
 	ALPHA_NUMBER(bandwidth, alpha_zero, alpha_rate_max),
+	ALPHA_NUMBER(share, alpha_zero, alpha_one),
 	ALPHA_NUMBER(goal_us, alpha_goal_min, alpha_goal_max),
 	ALPHA_NUMBER(field, alpha_zero, alpha_one),
 };

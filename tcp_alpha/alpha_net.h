@@ -15,6 +15,7 @@
  * @losses: share of segments lost from which losses are congestion, 10^-6
  * @initial: R_0, packets/s; 0: the initial window in a round trip
  * @bandwidth: BW_EST, packets/s; 0: measured
+ * @share: BW_EST is a mean of @bandwidth and of what is measured
  * @goal_us: with marks alone, goal of the largest queueing delay, us
  * @field: new connections use the identification field
  *
@@ -28,6 +29,7 @@ struct alpha_net {
 	u32	losses;
 	u32	initial;
 	u32	bandwidth;
+	u32	share;
 	u32	goal_us;
 	u32	field;
 };

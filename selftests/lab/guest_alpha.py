@@ -127,9 +127,9 @@ def check_largest_queue():
         cleanup()
 
 
-def controlled(flows, seconds, **settings):
-    """Flows that start out of step, with gains of the paper's proportions; the
-    cycles after the last start."""
+def controlled_flows(flows, **settings):
+    """A link, and flows that start out of step, with gains of the paper's
+    proportions."""
     link = Link(61, 9300, **{"gip": 3100 // flows, "gdp": "0.7", "bandwidth": 0,
                           **settings})
     made = []
@@ -138,6 +138,12 @@ def controlled(flows, seconds, **settings):
                       (9300, 15700, 18900)[number % 3])
         made.append(link.flow())
         link.cycles(made, 0.37)
+    return link, made
+
+
+def controlled(flows, seconds, **settings):
+    """The cycles of such flows after the last start."""
+    link, made = controlled_flows(flows, **settings)
     found = link.cycles(made, seconds)
     note(f"n = {flows}: {sizes(found)}, drops {[drops for *_, drops in found]}, "
          f"gains {[round(bits(one)[1], 2) for one in made]}, rates "
@@ -177,10 +183,25 @@ def check_goal_of_8():
     comes_to_goal(controlled(8, 9))
 
 
+def check_equal_shares():
+    """Where the link's rate is set, four flows that start out of step come to the
+    goal, and to equal shares of the link, and so of its queue."""
+    link, made = controlled_flows(4, gip=3100 // 4, gdp="0.7", bandwidth=MU)
+    found = link.cycles(made, 25)
+    before = [info(one).delivered for one in made]
+    found += link.cycles(made, 5)
+    rates = [info(one).delivered - old for one, old in zip(made, before)]
+    jain = sum(rates) ** 2 / len(rates) / sum(rate ** 2 for rate in rates)
+    note(f"{sizes(found)}, rates {rates}, Jain {jain:.4f}, gains "
+         f"{[round(bits(one)[1], 2) for one in made]}")
+    assert jain >= 0.99
+    assert all(near(packets, GOAL, 0.2) for packets in sizes(found)[5:])
+
+
 def check_constant_gain():
     """Without alpha-control two flows stay far beyond the goal, on average by more
     than 70 %: 520 packets in the paper's Fig. 12."""
-    found = controlled(2, 8, gip=0, gdp=1, bandwidth=MU, interval="0.1")
+    found = controlled(2, 8, gip=0, gdp=1, bandwidth=MU, share=0, interval="0.1")
     last = sizes(found)[2:]
     assert min(last) > 1.5 * GOAL and sum(last) / len(last) > 1.7 * GOAL
 
