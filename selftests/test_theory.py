@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The theory against closed forms, optimality and an independent solver."""
 
+import collections
 import math
 import pathlib
 import random
@@ -14,6 +15,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "scripts"))
 
 from tollwaylib.errors import TollwayError  # noqa: E402
 from tollwaylib.theory import fairness, measures, pricing  # noqa: E402
+from tollwaylib.theory.alpha import (  # noqa: E402
+    RateCycle, converges, gain_fairness, gain_for, keeps, next_gains, replay,
+    replay_aimd)
 
 DOUBLE = {"core1": 12000.0, "core2": 12000.0}
 PATHS = {"I": ["core1"], "II": ["core2"], "III": ["core1", "core2"]}
@@ -262,3 +266,123 @@ def test_quantiles_of_what_was_not():
                        (0.7375, 9.2), (0.8, None)):
         assert measures.survival_quantile(watched, part) == time
     assert measures.survival_quantile([(1.0, False)], 0.5) is None
+
+
+# --- second-order rate control (ALPHA) ---------------------------------------
+
+def cycle(alpha, tau=2.0, mu=367.0, high=50.0):
+    # One threshold, as in the paper's examples.
+    return RateCycle(mu, tau, alpha, high, high)
+
+
+def test_the_largest_queues_of_section_v():
+    """Q_goal 200 is that of gains of 18 and 6, and 207 and 261 those of the two
+    overshoots, with a threshold of 20: with the printed 18 none is."""
+    def largest(alpha, tau, high=20):
+        return cycle(alpha, tau, 184, high).largest_queue
+
+    for high, due in ((20, (200, 200, 207, 261)), (18, (191, 190, None, None))):
+        for (alpha, tau), queue in zip(
+                ((18, 2), (6, 3.34), (6.488, 3.34), (9.88, 3.34)), due):
+            if queue:
+                assert largest(alpha, tau, high) == pytest.approx(queue, abs=1.5)
+
+
+def test_the_losses_of_section_iv():
+    """At most 2 % for gains below 50 at 2 ms, and up to 22 at 3.2 ms."""
+    assert 0.018 < cycle(49).loss(400) < 0.0205
+    assert 0.018 < cycle(22, 3.2).loss(400) < 0.02
+    assert cycle(60).loss(400) > 0.03 > 0.02 > cycle(40).loss(400)
+    assert cycle(25).loss(400) == 0 and cycle(25).efficiency(400) == 1
+
+
+@pytest.mark.parametrize("alpha, tau", [(30, 2), (60, 2), (22, 3.2), (5, 3.2)])
+def test_a_cycle_is_that_of_its_differential_equations(alpha, tau):
+    """(1) and (2), in small steps: rate, queue, drops and duration."""
+    mu, high, low, step = 367.0, 50.0, 25.0, 1e-4
+    # What the source hears is what the queue was a round trip before.
+    way = collections.deque([False] * round(tau / step))
+    rate, queue, marked = mu, 0.0, False
+    largest = sent = now = 0.0
+    starts = []
+    while len(starts) < 3:
+        way.append(marked)
+        before = rate
+        rate += step * (-alpha / mu * rate if way.popleft() else alpha)
+        queue = max(queue + step * (rate - mu), 0.0)
+        largest, sent = max(largest, queue), sent + step * rate
+        marked = queue > (low if marked else high)
+        now += step
+        if before < mu <= rate:
+            starts.append(now)
+            if len(starts) < 3:
+                # (12) begins with an empty queue.
+                largest = sent = queue = 0.0
+    fluid = RateCycle(mu, tau, alpha, high, low)
+    assert largest == pytest.approx(fluid.largest_queue, rel=0.01)
+    assert starts[2] - starts[1] == pytest.approx(fluid.duration, rel=0.01)
+    assert sent / (starts[2] - starts[1]) == pytest.approx(fluid.mean_rate,
+                                                           rel=0.01)
+
+
+def test_what_is_lost_is_what_does_not_fit():
+    """rho is what a cycle holds beyond the room while more comes than leaves,
+    with the room full in the linear part and in the exponential one."""
+    for alpha, tau, room in ((60, 2, 400), (60, 2, 150), (40, 3.2, 400)):
+        fluid = cycle(alpha, tau)
+        assert fluid.lost(room) == pytest.approx(
+            fluid.largest_queue - room, rel=1e-6)
+    assert cycle(60).full_at(150) < cycle(60).rise < cycle(60).full_at(400)
+    assert cycle(10).full_at(400) is None and cycle(10).lost(400) == 0
+
+
+def test_rule_3_replays_the_examples_of_section_v():
+    both = replay((3.035, 12.76), [18] * 4 + [6] * 8 + [18] * 6, 2, 0.8)
+    phi = [round(gain_fairness(gains), 3) for gains in both]
+    both = [tuple(round(gain, 2) for gain in gains) for gains in both]
+    # One cycle to 18, and about it; five to 6; three to 18 again.
+    assert both[1:5] == [(5.04, 14.76), (4.03, 11.81)] * 2
+    assert both[8:13] == [(1.65, 4.84), (1.32, 3.87)] * 2 + [(1.65, 4.84)]
+    assert both[15:] == [(7.65, 10.84), (6.12, 8.67), (7.65, 10.84),
+                         (6.12, 8.67)]
+    assert phi[0] == 0.725 and phi[15] == 0.971
+
+
+def test_aimd_of_gains_overshoots_as_in_example_2():
+    """Up from just below the goal by all of p, where rule (3) goes up by 1/q."""
+    sums = replay_aimd(19.795, [6] * 20, 4, 0.8)
+    swing = [sum(gains) for gains in
+             replay((5.035, 14.76), [6] * 20, 2, 0.8)[7:]]
+    for most, queue in ((max(sums[7:]), 261), (max(swing), 207)):
+        assert cycle(most, 3.34, 184, 20).largest_queue == \
+            pytest.approx(queue, abs=1)
+
+
+def test_theorem_2():
+    """Only additive up and multiplicative down converges, and only q and 1/q
+    stay; what it says of fairness."""
+    assert converges((2, 1), (0, 0.8)) and keeps((0, 1 / 0.8), (0, 0.8))
+    for up, down in (((2, 1.1), (0, 0.8)), ((0, 1), (0, 0.8)),
+                     ((2, 1), (1, 0.8)), ((2, 1), (0, 1))):
+        assert not converges(up, down)
+    assert not keeps((2, 1), (0, 0.8)) and not keeps((0, 1.1), (0, 0.8))
+    gains = (3.0, 12.0)
+    phi = gain_fairness(gains)
+    assert gain_fairness(next_gains(gains, True, False, 2, 0.8)) == \
+        pytest.approx(phi)
+    assert gain_fairness(next_gains(gains, False, True, 2, 0.8)) == \
+        pytest.approx(phi)
+    # (28), with theta = p/q = 2.
+    raised = gain_fairness(next_gains(gains, False, False, 2, 0.8))
+    assert raised - phi == pytest.approx((1 - phi) * (
+        1 - sum(gain ** 2 for gain in gains) /
+        sum((2 + gain) ** 2 for gain in gains)))
+
+
+def test_no_gain_has_a_queue_below_twice_the_threshold():
+    assert cycle(1e-6).largest_queue == pytest.approx(100, rel=1e-2)
+    assert gain_for(300, 367, 2, 50) == pytest.approx(15.3, abs=0.05)
+    with pytest.raises(TollwayError, match="no gain"):
+        gain_for(99, 367, 2, 50)
+    with pytest.raises(TollwayError):
+        RateCycle(367, 2, 0, 50)

@@ -35,16 +35,19 @@
  *   and the peer know them. Else CE is CN, by ECE of any receiver, and the source
  *   infers BCN: the longest round-trip time of the cycle is longer than the
  *   shortest one by more than goal_us;
- * - BW_EST is a setting, or the largest delivery rate of the last two cycles,
- *   which is the connection's own share of the link: see tcp_alpha(7) on what
- *   follows for several connections;
+ * - BW_EST is the largest delivery rate of the last two cycles, which is the
+ *   connection's own share of the link, or, where the link's rate is set, the
+ *   geometric mean of both, or that rate: see tcp_alpha(7) on what follows for
+ *   several connections;
  * - error control is Linux's own: SACK, RACK and TLP with a window that is no
  *   limit. It is twice what the rate sends in a round trip;
  * - a rate that is not used does not rise, nor beyond twice of what was delivered
  *   and what a round trip adds;
- * - where many losses and no mark come, a loss stands for CN and BCN: the paper has
- *   no network without its routers. A second timeout in a row, or an idle time of
- *   one, ends what is known, and the rate begins anew.
+ * - where more is lost than errors explain, a loss stands for CN and BCN, see
+ *   alpha_losses(): the paper has no network without its routers. A second timeout
+ *   in a row, or an idle time of one, ends what is known, and the rate begins anew;
+ * - a cycle is no shorter than two round trips, and a gain that doubles the rate in
+ *   a round trip rises no more, see alpha_cycle(): the paper's receivers are honest.
  *
  * Restricted: it answers few losses, and hooks a whole namespace. Pair it with
  * sch_sbrm, "mark alpha feedback two-bit".
@@ -70,12 +73,14 @@
 #define ALPHA_SILENT_MAX	32
 
 /*
- * So many losses since the last mark, and a 16th of what was delivered: no marks
- * come. Beyond so many segments the older ones count less.
+ * Fewer losses than this are no share of anything. Beyond so many segments the
+ * older ones count less.
  */
-#define ALPHA_QUIET_LOSSES	32
-#define ALPHA_QUIET_SHARE	16
-#define ALPHA_QUIET_WINDOW	2048
+#define ALPHA_LOSSES_MIN	16
+#define ALPHA_LOSSES_WINDOW	2048
+
+/* Losses take the gain no lower than to so many packets a round trip, see above. */
+#define ALPHA_LOSSES_GAIN	1
 
 /* What one packet may hold is what the rate sends in 2^-14 s, 61 us. */
 #define ALPHA_BURST_SHIFT	14
@@ -140,9 +145,8 @@ static void alpha_begin(struct sock *sk, struct alpha *ca)
 	ca->cn = 0;
 	ca->heard = 0;
 	ca->lost = 0;
-	ca->quiet_lost = 0;
-	ca->quiet_delivered = tp->delivered;
 	ca->step_us = tp->tcp_mstamp;
+	ca->cycle_us = ca->step_us;
 	alpha_pace(sk, ca);
 }
 
@@ -173,17 +177,47 @@ static bool alpha_is_beyond(const struct tcp_sock *tp, const struct alpha *ca)
 	       (s64)READ_ONCE(ca->net->goal_us);
 }
 
-/* A decrease phase ends, and with it a cycle: rule (3). */
+/* The gain after a cycle: rule (3), in the limits of alpha_losses() and below. */
+static u64 alpha_next_gain(const struct sock *sk, const struct alpha *ca,
+			   bool bcn)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 srtt_us = alpha_srtt_us(tp);
+	u64 gain = alpha_law_gain(ca->gain, bcn, ca->last_bcn,
+				  alpha_gip(tp, ca), READ_ONCE(ca->net->gdp));
+	u64 least = alpha_law_gain_auto(ALPHA_LOSSES_GAIN, srtt_us);
+	u64 most = alpha_law_gain_doubling(alpha_bandwidth(sk, ca), srtt_us);
+
+	if (gain > ca->gain)
+		return ca->lossy ? ca->gain : min(gain, max(most, ca->gain));
+	return ca->lossy ? max(gain, min(least, ca->gain)) : gain;
+}
+
+/*
+ * A decrease phase ends, and with it a cycle.
+ *
+ * By (12) a cycle takes more than two round trips: what the new rate does comes
+ * back after one, twice. So an end that comes earlier is none of a cycle of ours,
+ * but the queue is at its threshold, or a receiver toggles CN, for whom each end
+ * would be a rise of the gain. The cycle goes on then. That a gain does not rise
+ * beyond what doubles the rate in a round trip bounds what a receiver gets that
+ * lies slowly: it is no more than a slow start.
+ */
 static void alpha_cycle(const struct sock *sk, struct alpha *ca)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	bool bcn = alpha_is_beyond(tp, ca);
+	bool bcn;
 
+	if ((u32)tp->tcp_mstamp - ca->cycle_us <
+	    2 * min(tcp_min_rtt(tp), ALPHA_RTT_MAX_US))
+		return;
+	ca->cycle_us = tp->tcp_mstamp;
+
+	bcn = alpha_is_beyond(tp, ca);
 	alpha_count(sock_net(sk), ALPHA_COUNT_CYCLES);
 	if (bcn)
 		alpha_count(sock_net(sk), ALPHA_COUNT_BEYOND);
-	ca->gain = alpha_law_gain(ca->gain, bcn, ca->last_bcn,
-				  alpha_gip(tp, ca), READ_ONCE(ca->net->gdp));
+	ca->gain = alpha_next_gain(sk, ca, bcn);
 	ca->last_bcn = bcn;
 	ca->cycle_bits = 0;
 	ca->last_bandwidth = ca->bandwidth;
@@ -216,13 +250,17 @@ static u64 alpha_rate_least(const struct sock *sk)
  * @sk: socket
  * @ca: its private area
  * @step_us: time since the last step
+ * @arrived: delivery rate of the last round trip, packets/s in Q16, 0 if unknown
  * @used: has the rate been used?
  */
 static void alpha_step(struct sock *sk, struct alpha *ca, u32 step_us,
-		       bool used)
+		       u64 arrived, bool used)
 {
 	bool cn = ca->bits || ca->lost;
 
+	/* What is above that is lost, see alpha_losses(). */
+	if (ca->lost && arrived)
+		ca->rate = min(ca->rate, arrived);
 	ca->bits = 0;
 	ca->lost = 0;
 	if (ca->cn && !cn)
@@ -239,16 +277,17 @@ static void alpha_step(struct sock *sk, struct alpha *ca, u32 step_us,
 	alpha_pace(sk, ca);
 }
 
-/* The delivery rate at a step, which is that of a round trip. */
-static void alpha_measure(struct alpha *ca, const struct rate_sample *rs)
+/* The delivery rate at a step, which is that of a round trip; 0 if unknown. */
+static u64 alpha_measure(struct alpha *ca, const struct rate_sample *rs)
 {
 	u64 rate;
 
 	if (rs->interval_us <= 0 || rs->delivered <= 0)
-		return;
+		return 0;
 	rate = alpha_law_rate(rs->delivered, rs->interval_us);
 	if (rate > ca->bandwidth)
 		ca->bandwidth = rate;
+	return rate;
 }
 
 /* ECE, which may repeat until CWR, is CN; what it says of each packet is not used. */
@@ -257,11 +296,8 @@ static void alpha_marks(const struct tcp_sock *tp, struct alpha *ca, u32 acked)
 	if (tp->delivered_ce != ca->delivered_ce)
 		ca->bits |= PKT_SBRM_CN;
 	ca->delivered_ce = tp->delivered_ce;
-	if (ca->bits) {
+	if (ca->bits)
 		ca->heard = 1;
-		ca->quiet_lost = 0;
-		ca->quiet_delivered = tp->delivered;
-	}
 
 	if (!ca->carrier || ca->absent)
 		return;
@@ -277,21 +313,52 @@ static void alpha_watch_echo(const struct sock *sk, struct alpha *ca)
 	pr_info_once("a peer does not echo the identification field: connections to such peers go by ECN\n");
 }
 
-/* Losses, which are congestion where there are many and nobody says so. */
+/*
+ * Losses, which are congestion where they are more than errors explain.
+ *
+ * A queue that marks drops nothing below its goal, where CN and BCN are set: there
+ * a loss that stands for both changes nothing. So marks need not be looked at, and
+ * neither does a rare one hide what another queue drops. What counts is the share s
+ * of what is lost of all that was sent lately. It is too large from s > S, the
+ * setting "losses", until s < S / 2. As long as that is so,
+ *
+ * - a step in which something was lost has CN, and its cycle BCN;
+ * - in such a step the rate falls at least to what arrived, so that the excess is
+ *   gone in a round trip, however small the gain. From there it falls on
+ *   until nothing is lost;
+ * - the gain does not rise, whatever the bits say, and falls by q in each cycle with
+ *   a loss, to a packet in a round trip in each round trip at last: what is lost in
+ *   a cycle, about alpha RTT^2, is a packet or two then, as it is with Reno.
+ *
+ * So s comes below S / 2 again. As the share that is lost in the long run is the
+ * mean of s, it is below S, but for what a round trip with a gain that was too
+ * large loses before it is seen.
+ */
 static void alpha_losses(const struct sock *sk, struct alpha *ca, u32 losses)
 {
-	u32 delivered = tcp_sk(sk)->delivered - ca->quiet_delivered;
+	u64 limit = READ_ONCE(ca->net->losses);
+	u32 delivered = tcp_sk(sk)->delivered - ca->recent_delivered;
+	u64 lost, sent;
 
-	ca->quiet_lost += min(losses, 1U << 20);
-	if (ca->quiet_lost > ALPHA_QUIET_LOSSES &&
-	    (u64)ca->quiet_lost * ALPHA_QUIET_SHARE > delivered) {
+	/* The older ones first, so that a burst counts in full: at most 22 turns. */
+	while ((u64)ca->recent_lost + delivered > ALPHA_LOSSES_WINDOW) {
+		ca->recent_lost /= 2;
+		delivered /= 2;
+	}
+	ca->recent_lost += min(losses, 1U << 20);
+	ca->recent_delivered = tcp_sk(sk)->delivered - delivered;
+
+	lost = (u64)ca->recent_lost * ALPHA_SHARE_ONE;
+	sent = (u64)ca->recent_lost + delivered;
+	if (2 * lost <= limit * sent)
+		ca->lossy = 0;
+	else if (ca->recent_lost > ALPHA_LOSSES_MIN && lost > limit * sent)
+		ca->lossy = 1;
+
+	if (losses && ca->lossy) {
 		alpha_count(sock_net(sk), ALPHA_COUNT_LOSSES);
 		ca->lost = 1;
 		ca->cycle_bits |= PKT_SBRM_CN | PKT_SBRM_BCN;
-	}
-	if (delivered > ALPHA_QUIET_WINDOW) {
-		ca->quiet_lost /= 2;
-		ca->quiet_delivered += delivered / 2;
 	}
 }
 
@@ -301,6 +368,7 @@ static void alpha_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct alpha *ca = inet_csk_ca(sk);
 	u32 step_us;
+	u64 arrived;
 
 	/* The ACK of the SYN comes before init(). */
 	if (!alpha_is_ready(sk))
@@ -312,8 +380,8 @@ static void alpha_cong_control(COMPAT_CONG_CONTROL_ARGS,
 
 	alpha_marks(tp, ca, rs->acked_sacked);
 	alpha_watch_echo(sk, ca);
-	if (unlikely(rs->losses > 0))
-		alpha_losses(sk, ca, rs->losses);
+	if (unlikely(rs->losses > 0 || ca->lossy))
+		alpha_losses(sk, ca, max(rs->losses, 0));
 	if (rs->rtt_us > (long)ca->rtt_us)
 		ca->rtt_us = min_t(long, rs->rtt_us, ALPHA_RTT_MAX_US);
 
@@ -323,10 +391,10 @@ static void alpha_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	    (u64)alpha_srtt_us(tp) * READ_ONCE(ca->net->interval))
 		return;
 	ca->step_us = tp->tcp_mstamp;
-	alpha_measure(ca, rs);
+	arrived = alpha_measure(ca, rs);
 	/* No step stands for more than a round trip: nothing came meanwhile. */
 	step_us = min3(step_us, alpha_srtt_us(tp), ALPHA_STEP_MAX_US);
-	alpha_step(sk, ca, step_us, !rs->is_app_limited);
+	alpha_step(sk, ca, step_us, arrived, !rs->is_app_limited);
 }
 
 /* Losses are no affair of the rate, ALPHA II.B. */
@@ -387,6 +455,7 @@ static void alpha_init(struct sock *sk)
 	memset(ca, 0, sizeof(*ca));
 	ca->net = alpha_net(sock_net(sk));
 	ca->delivered_ce = tp->delivered_ce;
+	ca->recent_delivered = tp->delivered;
 	/* Signed segments cannot return it, and IPv6 has none. */
 	if (READ_ONCE(ca->net->field) && tollway_carrier_has_field(sk) &&
 	    !compat_tcp_is_signed(tp)) {

@@ -22,8 +22,9 @@
  * @delivered_ce: tp->delivered_ce at the last ACK
  * @step_us: low word of the time of the last step
  * @rtt_us: longest round-trip time in this cycle, us
- * @quiet_delivered: tp->delivered at the last mark, or later
- * @quiet_lost: segments lost since then; at most 2^20 for each ACK, and halved
+ * @cycle_us: low word of the time when the last cycle ended
+ * @recent_delivered: tp->delivered when the count of @recent_lost began
+ * @recent_lost: segments lost since then; at most 2^20 for each ACK, and halved
  * @last_bits: receiver: field of the last packet
  * @echo_bits: receiver: the same of all packets that the next ACK stands for
  * @bits: CN and BCN that came since the last step
@@ -33,6 +34,7 @@
  * @last_bcn: LBCN, the last cycle went beyond the goal
  * @heard: marks have come from this path
  * @lost: a loss stands for CN since the last step
+ * @lossy: losses are too many to be errors
  * @carrier: the field is used
  * @absent: the peer does not echo it
  * @rcv_any: receiver: a field has come
@@ -47,8 +49,9 @@ struct alpha {
 	u32	delivered_ce;
 	u32	step_us;
 	u32	rtt_us;
-	u32	quiet_delivered;
-	u32	quiet_lost;
+	u32	cycle_us;
+	u32	recent_delivered;
+	u32	recent_lost;
 	u8	last_bits;
 	u8	echo_bits;
 	u8	bits;
@@ -58,6 +61,7 @@ struct alpha {
 		last_bcn:1,
 		heard:1,
 		lost:1,
+		lossy:1,
 		carrier:1,
 		absent:1,
 		rcv_any:1,

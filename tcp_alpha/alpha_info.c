@@ -18,11 +18,13 @@
 u64 alpha_bandwidth(const struct sock *sk, const struct alpha *ca)
 {
 	/* Not ca->net: get_info() has no lock, and the area may change its owner. */
-	u64 set = READ_ONCE(alpha_net(sock_net(sk))->bandwidth);
+	const struct alpha_net *net = alpha_net(sock_net(sk));
+	u64 set = (u64)READ_ONCE(net->bandwidth) << ALPHA_RATE_SHIFT;
+	u64 own = max(ca->bandwidth, ca->last_bandwidth) ?: ca->rate;
 
-	if (set)
-		return set << ALPHA_RATE_SHIFT;
-	return max(ca->bandwidth, ca->last_bandwidth) ?: ca->rate;
+	if (!set)
+		return own;
+	return READ_ONCE(net->share) ? alpha_law_mean(set, own) : set;
 }
 
 /*

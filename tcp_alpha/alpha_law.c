@@ -8,6 +8,7 @@
  * rate stays the same function of time whatever the steps were.
  */
 
+#include <linux/kernel.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 
@@ -106,6 +107,38 @@ u64 alpha_law_gain_auto(u32 packets, u32 rtt_us)
 			     ALPHA_GAIN_SHIFT, square);
 
 	return clamp(gain, ALPHA_GAIN_MIN, ALPHA_GAIN_MAX);
+}
+
+/**
+ * alpha_law_gain_doubling() - the gain that doubles a rate in a round trip
+ * @rate: packets/s in Q16
+ * @rtt_us: round-trip time, 0 is taken as 1
+ *
+ * 10^6 / 2^8 = 15625 / 4: from Q16 and us to Q8 and s. @rate * 15625 < 2^60.
+ *
+ * Return: packets/s^2 in Q8, within its range.
+ */
+u64 alpha_law_gain_doubling(u64 rate, u32 rtt_us)
+{
+	u64 gain = div_u64(rate * 15625 / 4, max(rtt_us, 1U));
+
+	return clamp(gain, ALPHA_GAIN_MIN, ALPHA_GAIN_MAX);
+}
+
+/**
+ * alpha_law_mean() - the geometric mean of two rates
+ * @a: packets/s in Q16
+ * @b: the same
+ *
+ * Roots of less than 2^62 are below 2^31, with a relative error of at most 2^-15
+ * from 1 packet/s on.
+ *
+ * Return: packets/s in Q16, rounded down.
+ */
+u64 alpha_law_mean(u64 a, u64 b)
+{
+	return ((u64)int_sqrt64(a << ALPHA_RATE_SHIFT) *
+		int_sqrt64(b << ALPHA_RATE_SHIFT)) >> ALPHA_RATE_SHIFT;
 }
 
 /**

@@ -21,12 +21,16 @@
 #define ALPHA_STEP_MAX_US	((1U << 20) - 1)
 /* GDP is in 10^-6. */
 #define ALPHA_GDP_ONE		1000000U
+/* As is the share of losses. */
+#define ALPHA_SHARE_ONE		1000000U
 
 u64 alpha_law_increment(u64 gain, u32 step_us);
 u64 alpha_law_rise(u64 rate, u64 gain, u32 step_us, u64 most);
 u64 alpha_law_fall(u64 rate, u64 gain, u32 step_us, u64 bandwidth);
 u64 alpha_law_gain(u64 gain, bool bcn, bool last_bcn, u64 gip, u32 gdp);
 u64 alpha_law_gain_auto(u32 packets, u32 rtt_us);
+u64 alpha_law_gain_doubling(u64 rate, u32 rtt_us);
+u64 alpha_law_mean(u64 a, u64 b);
 u64 alpha_law_rate(u32 packets, u32 time_us);
 u32 alpha_law_packets(u64 rate, u32 time_us);
 

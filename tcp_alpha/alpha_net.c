@@ -94,6 +94,13 @@ static const struct tollway_fraction alpha_gdp_range = {
 	.one = ALPHA_GDP_ONE,
 };
 
+/* 1: never. */
+static const struct tollway_fraction alpha_losses_range = {
+	.min_ppm = 1000,
+	.max_ppm = 1000000,
+	.one = ALPHA_SHARE_ONE,
+};
+
 static const unsigned int alpha_zero;
 static const unsigned int alpha_one = 1;
 static const unsigned int alpha_gain_max = ALPHA_GAIN_LIMIT;
@@ -104,6 +111,8 @@ static const unsigned int alpha_goal_max = 10000000;
 static const struct alpha_net alpha_defaults = {
 	.gdp		= 800000,
 	.interval	= 200000,
+	.losses		= 31250,
+	.share		= 1,
 	.goal_us	= 10000,
 	.field		= 1,
 };
@@ -137,8 +146,10 @@ static const struct ctl_table alpha_table[] = {
 	ALPHA_NUMBER(gip, alpha_zero, alpha_gain_max),
 	ALPHA_FRACTION(gdp, alpha_gdp_range),
 	ALPHA_FRACTION(interval, alpha_interval_range),
+	ALPHA_FRACTION(losses, alpha_losses_range),
 	ALPHA_NUMBER(initial, alpha_zero, alpha_rate_max),
 	ALPHA_NUMBER(bandwidth, alpha_zero, alpha_rate_max),
+	ALPHA_NUMBER(share, alpha_zero, alpha_one),
 	ALPHA_NUMBER(goal_us, alpha_goal_min, alpha_goal_max),
 	ALPHA_NUMBER(field, alpha_zero, alpha_one),
 };

@@ -12,8 +12,10 @@
  * @gip: p, what alpha rises by, packets/s^2; 0: likewise
  * @gdp: q, what it falls by, 10^-6, 1 .. 10^6
  * @interval: Delta as a part of the smoothed round-trip time, 10^-6
+ * @losses: share of segments lost from which losses are congestion, 10^-6
  * @initial: R_0, packets/s; 0: the initial window in a round trip
  * @bandwidth: BW_EST, packets/s; 0: measured
+ * @share: BW_EST is a mean of @bandwidth and of what is measured
  * @goal_us: with marks alone, goal of the largest queueing delay, us
  * @field: new connections use the identification field
  *
@@ -24,8 +26,10 @@ struct alpha_net {
 	u32	gip;
 	u32	gdp;
 	u32	interval;
+	u32	losses;
 	u32	initial;
 	u32	bandwidth;
+	u32	share;
 	u32	goal_us;
 	u32	field;
 };

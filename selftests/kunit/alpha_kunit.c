@@ -116,6 +116,14 @@ static void alpha_gain_range_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ALPHA_GAIN_MAX, alpha_law_gain_auto(32, 0));
 	KUNIT_EXPECT_EQ(test, ALPHA_GAIN_MIN,
 			alpha_law_gain_auto(8, (1U << 24) - 1));
+	/* 1000 packets/s more in each 100 ms; and at the ends of the range. */
+	KUNIT_EXPECT_EQ(test, 10000ULL << ALPHA_GAIN_SHIFT,
+			alpha_law_gain_doubling(1000ULL << ALPHA_RATE_SHIFT,
+						100000));
+	KUNIT_EXPECT_EQ(test, ALPHA_GAIN_MAX,
+			alpha_law_gain_doubling(ALPHA_RATE_MAX, 0));
+	KUNIT_EXPECT_EQ(test, ALPHA_GAIN_MIN,
+			alpha_law_gain_doubling(1, (1U << 24) - 1));
 }
 
 static void alpha_rise_test(struct kunit *test)
@@ -186,6 +194,13 @@ static void alpha_units_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1ULL, alpha_law_rate(0, 100000));
 	KUNIT_EXPECT_EQ(test, ALPHA_RATE_MAX, alpha_law_rate(U32_MAX, 0));
 	KUNIT_EXPECT_EQ(test, 10U, alpha_law_packets(100ULL << 16, 100000));
+	KUNIT_EXPECT_EQ(test, 600ULL << 16,
+			alpha_law_mean(400ULL << 16, 900ULL << 16));
+	/* Roots are rounded down. */
+	KUNIT_EXPECT_LE(test, ALPHA_RATE_MAX -
+			alpha_law_mean(ALPHA_RATE_MAX, ALPHA_RATE_MAX),
+			ALPHA_RATE_MAX >> 24);
+	KUNIT_EXPECT_EQ(test, 0ULL, alpha_law_mean(0, ALPHA_RATE_MAX));
 	KUNIT_EXPECT_EQ(test, 0U, alpha_law_packets(1, (1U << 24) - 1));
 	KUNIT_EXPECT_EQ(test, U32_MAX,
 			alpha_law_packets(ALPHA_RATE_MAX, (1U << 24) - 1));

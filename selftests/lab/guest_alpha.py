@@ -22,10 +22,10 @@ MTU = 1040
 PACKET_BYTES = MTU + 14
 SEGMENT = MTU - 52
 MU = 12000
-RATE_BPS = MU * PACKET_BYTES * 8
 HIGH, GOAL = 50, 300
 # Of the state that ss shows.
 CN_NOW, BCN_LAST, FIELD, HEARD = 1, 2, 4, 8
+SO_MAX_PACING_RATE = 47
 
 
 class Link(Path):
@@ -33,10 +33,10 @@ class Link(Path):
 
     def __init__(self, rtt_ms, gain, gip=0, gdp=1, limit=1000, high=HIGH,
                  goal=GOAL, feedback=TWO_BIT, bandwidth=MU, aqm=None, sink="alpha",
-                 **settings):
+                 rate_pps=MU, **settings):
         aqm = aqm or options(law=ALPHA_LAW, limit=limit, high=high, goal=goal,
                              feedback=feedback)
-        super().__init__(RATE_BPS, rtt_ms, aqm, sink, quickack=True, mtu=MTU)
+        super().__init__(rate_pps * PACKET_BYTES * 8, rtt_ms, aqm, sink, quickack=True, mtu=MTU)
         settings = {"gain": gain, "gip": gip, "gdp": gdp, "initial": 981,
                     "bandwidth": bandwidth, **settings}
         for name, value in settings.items():
@@ -127,9 +127,9 @@ def check_largest_queue():
         cleanup()
 
 
-def controlled(flows, seconds, **settings):
-    """Flows that start out of step, with gains of the paper's proportions; the
-    cycles after the last start."""
+def controlled_flows(flows, **settings):
+    """A link, and flows that start out of step, with gains of the paper's
+    proportions."""
     link = Link(61, 9300, **{"gip": 3100 // flows, "gdp": "0.7", "bandwidth": 0,
                           **settings})
     made = []
@@ -138,6 +138,12 @@ def controlled(flows, seconds, **settings):
                       (9300, 15700, 18900)[number % 3])
         made.append(link.flow())
         link.cycles(made, 0.37)
+    return link, made
+
+
+def controlled(flows, seconds, **settings):
+    """The cycles of such flows after the last start."""
+    link, made = controlled_flows(flows, **settings)
     found = link.cycles(made, seconds)
     note(f"n = {flows}: {sizes(found)}, drops {[drops for *_, drops in found]}, "
          f"gains {[round(bits(one)[1], 2) for one in made]}, rates "
@@ -177,10 +183,25 @@ def check_goal_of_8():
     comes_to_goal(controlled(8, 9))
 
 
+def check_equal_shares():
+    """Where the link's rate is set, four flows that start out of step come to the
+    goal, and to equal shares of the link, and so of its queue."""
+    link, made = controlled_flows(4, gip=3100 // 4, gdp="0.7", bandwidth=MU)
+    found = link.cycles(made, 25)
+    before = [info(one).delivered for one in made]
+    found += link.cycles(made, 5)
+    rates = [info(one).delivered - old for one, old in zip(made, before)]
+    jain = sum(rates) ** 2 / len(rates) / sum(rate ** 2 for rate in rates)
+    note(f"{sizes(found)}, rates {rates}, Jain {jain:.4f}, gains "
+         f"{[round(bits(one)[1], 2) for one in made]}")
+    assert jain >= 0.99
+    assert all(near(packets, GOAL, 0.2) for packets in sizes(found)[5:])
+
+
 def check_constant_gain():
     """Without alpha-control two flows stay far beyond the goal, on average by more
     than 70 %: 520 packets in the paper's Fig. 12."""
-    found = controlled(2, 8, gip=0, gdp=1, bandwidth=MU, interval="0.1")
+    found = controlled(2, 8, gip=0, gdp=1, bandwidth=MU, share=0, interval="0.1")
     last = sizes(found)[2:]
     assert min(last) > 1.5 * GOAL and sum(last) / len(last) > 1.7 * GOAL
 
@@ -255,6 +276,48 @@ def check_queue_that_marks_nothing():
     note(f"{lost:.4f} lost, {used:.3f} of the link used, {link.counters()}")
     assert lost < 0.05 and used > 0.8
     assert link.counters()["loss_as_mark"]
+
+
+def check_rare_marks_hide_no_loss():
+    """A queue that only drops, and a CN from somewhere else now and then: one in two
+    steps of the rate."""
+    link = Link(61, 2300, 125, "0.7", bandwidth=0, aqm="pfifo limit 100",
+                rate_pps=MU // 4)
+    link.meddled("each=75")
+    flow = link.flow()
+    pump([flow], 5)
+    before = info(flow)
+    pump([flow], 10)
+    after = info(flow)
+    lost = (after.total_retrans - before.total_retrans) / \
+        (after.data_segs_out - before.data_segs_out)
+    used = (after.delivered - before.delivered) / 10 / (MU // 4)
+    note(f"{lost:.4f} lost, {used:.3f} of the link used, gain {bits(flow)[1]}, "
+         f"{link.counters()}")
+    assert bits(flow)[2] & (FIELD | HEARD) == FIELD | HEARD
+    assert lost < 0.05 and used > 0.8
+
+
+def check_toggled_marks_raise_no_gain():
+    """CN in each other step, from a receiver that lies: a cycle, and a rise of the
+    gain, takes two round trips all the same, and none goes beyond what doubles the
+    rate in a round trip."""
+    seconds, rate = 12, MU // 8
+    for gip, most in ((125, 2300 + 125 * (seconds / 0.122 + 1)),
+                      (20000, 1.1 * rate / 0.061)):
+        link = Link(61, 2300, gip, "0.7", bandwidth=0, aqm="pfifo limit 100",
+                    rate_pps=2 * rate)
+        link.meddled("each=28")
+        flow = link.flow()
+        # What the application has: less than the link could carry.
+        flow.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, rate * SEGMENT)
+        pump([flow], seconds)
+        last, gain = info(flow), bits(flow)[1]
+        note(f"gain {gain} of {most / 1000:.1f}, {last.total_retrans} of "
+             f"{last.data_segs_out} sent again, {link.counters()}")
+        assert link.counters()["cycles"] > 30
+        assert gain <= most / 1000
+        cleanup()
 
 
 def check_dead_path():

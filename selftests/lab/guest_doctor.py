@@ -11,7 +11,7 @@ from pathlib import Path as File
 import guest_base
 import tcp_bench
 from guest_base import note, start
-from rtnl import options
+from rtnl import ALPHA_LAW, MARK, TWO_BIT, options
 from tcp_bench import PORT, Path, cc_info, pump
 
 DOCTOR = "/run/tollway/src/scripts/tollway"
@@ -270,6 +270,28 @@ def check_pairs():
     sender, = examined([flow], Doctor(path.s, PEER))
     expect(sender, cc="ok")
     assert "path" not in sender and "marks" not in sender
+
+
+def check_second_order():
+    """alpha: both bits, marks alone, and neither."""
+    bits = options(law=ALPHA_LAW, high=5, goal=20, limit=60, feedback=TWO_BIT)
+    marks = options(law=ALPHA_LAW, high=5, goal=20, limit=60, feedback=MARK)
+    for aqm, sink, ecn, echo, heard in (
+            (bits, "alpha", 1, "ok", "ok"), (bits, "reno", 1, "note", "unknown"),
+            (marks, "reno", 1, "note", "ok"), ("pfifo", "reno", 0, "wrong", None)):
+        path = Path(rate_bps=RATE_BPS, aqm=aqm, sink=sink)
+        path.s.sysctl("net.ipv4.tcp_ecn", ecn)
+        flow = path.connect("alpha")
+        pump([flow], 5)
+        sender, receiver = examined([flow], Doctor(path.s, PEER),
+                                    Doctor(path.d, SENDER))
+        assert sender["cc"][0] == "ok" and sender["echo"][0] == echo
+        assert ("marks" in sender) == (heard is not None)
+        assert heard is None or sender["marks"][0] == heard
+        if sink == "alpha":
+            expect(sender, echo="ok", marks="ok")
+            assert "returns CN and BCN" in receiver["cc"][1]
+        guest_base.cleanup()
 
 
 def check_nothing_sent():

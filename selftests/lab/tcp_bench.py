@@ -305,10 +305,12 @@ def meddle(how, left, right):
     """What some boxes do to what they forward.
 
     bleach: CE becomes ECT(0). clear: all becomes Not-ECT. count, scramble: the
-    identification becomes a counter, or a random number.
+    identification becomes a counter, or a random number. each=N: that of one packet
+    in N becomes 1.
     """
     receive, send = join(left, right)
     random_numbers, number = random.Random(1), 0
+    how, _, every = how.partition("=")
     while True:
         before, packet = receive()
         if how == "bleach" and packet[1] & 3 == 3:
@@ -320,6 +322,10 @@ def meddle(how, left, right):
         if how == "count":
             number = (number + 1) % 65536
             patch_word(packet, 4, number)
+        if how == "each":
+            number = (number + 1) % int(every)
+            if not number:
+                patch_word(packet, 4, 1)
         if how == "scramble":
             patch_word(packet, 4, random_numbers.randrange(65536))
         send(before, packet)

@@ -24,6 +24,8 @@ AQMS = {
     "price-vqm": law_words("vqm", "price"),
     "price-sbrm": "sbrm limit {limit} mark sbrm target {target} "
                   "gamma {gamma_or_auto}{unmarked} feedback price",
+    "alpha": "sbrm limit {limit} mark alpha high {high} goal {goal} "
+             "feedback two-bit",
     "pfifo": "pfifo limit {fifo_limit}",
     "red": "red limit {red_limit_bytes} min {red_min_bytes} "
            "max {red_max_bytes} avpkt {packet_bytes} burst {red_burst} "

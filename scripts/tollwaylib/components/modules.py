@@ -36,7 +36,7 @@ MODULES = (
     Module("tcp_pp", controls=("pp", "ppx"), restricted=("ppx",),
            observed=True),
     Module("tcp_alpha", controls=("alpha",), echoed=("alpha",),
-           restricted=("alpha",)),
+           restricted=("alpha",), observed=True),
     Module("sch_sbrm", queue="sbrm"),
     Module("sch_fq_rr", queue="fq_rr"),
 )

@@ -13,12 +13,14 @@ observe() gathers, judge() is a pure function of what was gathered.
 from ..components.modules import MODULES
 from . import stability
 from .finding import Finding
-from .observe import CE, CODEPOINTS, ECT0, PAIRED, PRICED
+from .observe import CE, CODEPOINTS, ECT0, PAIRED, PRICED, SECOND_ORDER
 
 # Of these each mark must come back by itself.
 COUNTING = sum((module.counting for module in MODULES), ())
 # Linux' own dctcp echoes each mark, too.
 ECHOING = ("sbrm", "rem", "dctcp")
+# Bits of what alpha says in ss, see tcp_alpha(7).
+FIELD, HEARD = 4, 8
 # Counters of a queue sbrm: packets that the price dropped, in one way or another.
 UNMARKED = ("price_drops", "coupled_drops", "overload_drops")
 
@@ -29,7 +31,7 @@ MARKED_MOST = {False: 0.8, True: 0.993}
 # A queue that never held more was never one.
 FULL_PACKETS = 1.5
 
-# What growing lines of /proc/net/tcp_sbrm and tcp_pp say.
+# What growing lines of /proc/net/tcp_sbrm, tcp_pp and tcp_alpha say.
 COUNTERS = {
     "no_ecn": "connections whose peer refused ECN",
     "latched": "connections whose peer repeats ECE instead of echoing marks",
@@ -42,6 +44,12 @@ COUNTERS = {
     "shared_queue": "times that a bottleneck seemed not to keep flows apart",
     "longer_path": "times that a path became longer",
     "bunched_acks": "times that ACKs began to come in bursts",
+    "loss_as_mark": "ACKs of alpha whose losses were too many to be errors",
+    "restarts": "rates of alpha that began anew after timeouts or silence",
+    "field_absent": "connections of alpha whose peer returned no CN and BCN",
+    "field_rewritten": "connections on whose path a box rewrites CN and BCN",
+    "field_outside": "segments whose CN and BCN were not believed",
+    "field_no_df": "packets without DF, which carry no CN and BCN",
 }
 
 
@@ -53,7 +61,7 @@ def judge_host(seen):
                       f"{seen['kernel']}")
     else:
         yield Finding("modules", "wrong",
-                      "neither tcp_sbrm nor tcp_pp is loaded here",
+                      "neither tcp_sbrm nor tcp_pp nor tcp_alpha is loaded here",
                       "make install (or the package tollway-dkms), then "
                       "modprobe tcp_sbrm")
     if seen["tcp_ecn"] == 0:
@@ -278,6 +286,36 @@ def judge_receiver(seen, one, name):
                       "doctor probes the path")
 
 
+def judge_second_order(one, name, sends):
+    """A connection of alpha: do CN and BCN come back, or marks at least?"""
+    if not sends:
+        yield Finding("cc", "ok", f"{name}: receives with alpha, which returns "
+                      "CN and BCN")
+        return
+    yield Finding("cc", "ok", f"{name}: sends with alpha")
+    field = (one["state"] or 0) & FIELD
+    if field:
+        yield Finding("echo", "ok", f"{name}: the peer returns CN and BCN")
+    elif "ecn" in one["flags"]:
+        yield Finding("echo", "note", f"{name}: the peer does not return CN and "
+                      "BCN; marks of ECN are CN, and BCN is a guess by round "
+                      "trips", "there: modprobe tcp_alpha, and alpha for this "
+                      "connection; and see field_rewritten in its "
+                      "/proc/net/tcp_alpha")
+    else:
+        yield Finding("echo", "wrong", f"{name}: the peer does not return CN "
+                      "and BCN, and ECN was not negotiated: losses alone are "
+                      "left", "there: modprobe tcp_alpha, and alpha for this "
+                      "connection; or net.ipv4.tcp_ecn=1 here")
+    if (one["state"] or 0) & HEARD:
+        yield Finding("marks", "ok", f"{name}: a queue on the path has said CN")
+    elif field or "ecn" in one["flags"]:
+        yield Finding("marks", "unknown", f"{name}: no CN has come: no queue on "
+                      "the path says it, or the link was never busy",
+                      "on the router: tc qdisc ... sbrm mark alpha feedback "
+                      "two-bit, see tc-sbrm(8)")
+
+
 def judge_connection(seen, one):
     """One connection, from whichever end this is."""
     name = f"{one['local']} > {one['remote']}"
@@ -290,6 +328,9 @@ def judge_connection(seen, one):
     if one["cc"] in PAIRED:
         yield Finding("cc", "ok", f"{name}: uses {one['cc']}, which needs "
                       "neither marks nor a module at the peer")
+        return
+    if one["cc"] in SECOND_ORDER:
+        yield from judge_second_order(one, name, sent >= received)
         return
     if sent >= received:
         if one["cc"] not in PRICED:

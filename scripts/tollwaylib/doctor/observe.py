@@ -19,7 +19,8 @@ from ..words import short
 from . import stability
 from .finding import SCHEMA
 
-PRICED, PAIRED = CONTROLS["tcp_sbrm"], CONTROLS["tcp_pp"]
+PRICED, PAIRED, SECOND_ORDER = (
+    CONTROLS[name] for name in ("tcp_sbrm", "tcp_pp", "tcp_alpha"))
 MODULES = {module.name: module.controls for module in OF_PROJECT
            if module.observed}
 
@@ -47,6 +48,8 @@ class Connection:
     # The fields of dctcp:(...), or None without; fallback: fallback_mode.
     dctcp: dict = None
     fallback: bool = False
+    # cwnd_gain of bbr:(...), which alpha takes for what it knows.
+    state: int = None
     rtt_ms: float = None
 
 
@@ -88,6 +91,9 @@ def parse_ss(text, names):
                 if not one.fallback:
                     one.dctcp = {key: int(number) for key, number in
                                  re.findall(r"(\w+):(\d+)", value)}
+            elif name == "bbr":
+                told = re.search(r"cwnd_gain:([\d.]+)", value)
+                one.state = int(float(told[1])) if told else None
             elif name == "rtt" and colon:
                 one.rtt_ms = float(value.partition("/")[0])
             elif colon and re.fullmatch(r"\d+(\.\d+)?", value):
@@ -184,7 +190,7 @@ def changes(before, after):
         both.append({
             "local": one.local, "remote": one.remote, "cc": one.cc,
             "flags": one.flags, "fallback": one.fallback,
-            "rtt_ms": one.rtt_ms,
+            "rtt_ms": one.rtt_ms, "state": one.state,
             "dctcp": None if one.dctcp is None else dict(
                 one.dctcp,
                 # These wrap at 2^32.

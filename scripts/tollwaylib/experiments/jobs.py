@@ -7,6 +7,7 @@ schedule says.
 """
 
 from ..components import aqm_words, known_aqm
+from ..components.alpha import SECOND_ORDER, second_order_sysctls
 from ..components.modules import ECHOED
 from ..components.pp import PACKET_PAIR, packet_pair_sysctls
 from ..components.sbrm import PRICED, PRIORITIES, sysctls
@@ -113,6 +114,8 @@ def _sysctls(experiment, cc, values):
     found.update(experiment.sysctls)
     if {cc, *experiment.others}.intersection(PACKET_PAIR):
         found.update(packet_pair_sysctls(values))
+    if {cc, *experiment.others}.intersection(SECOND_ORDER):
+        found.update(second_order_sysctls(values))
     return found
 
 
@@ -144,7 +147,7 @@ def _case_job(experiment, case, cc, aqm, values, duration_s, seed):
             "queue_us": case.queue_us or values["queue_sample_us"],
             "classes": case.classes, "wires": case.wires,
             "network": None if network == built else network,
-            "cc_info": cc in PACKET_PAIR, "flows": flows,
+            "cc_info": cc in PACKET_PAIR + SECOND_ORDER, "flows": flows,
             # It begins with new queues on a whole millisecond, and nobody
             # reads their counters before its end.
             "renew": True, "align_ns": 10**6, "warmup_s": None, "keep": KEPT}

@@ -4,6 +4,7 @@
 import string
 
 from ..components import AQMS, known_aqm
+from ..components.alpha import SECOND_ORDER, SECOND_ORDER_PARAMETERS
 from ..components.linux import OTHER_QUEUES
 from ..components.pp import PACKET_PAIR, PACKET_PAIR_PARAMETERS
 from ..components.sbrm import PRICED, SBRM_QUEUE, SBRM_SOURCES
@@ -29,6 +30,7 @@ COMMON = {
     "queue_sample_us": (10000, 100, 1000000, "us between samples of a queue"),
     "initcwnd": (1, 1, 1000, "segments a flow may send at first"),
     **SBRM_QUEUE, **OTHER_QUEUES, **SBRM_SOURCES, **PACKET_PAIR_PARAMETERS,
+    **SECOND_ORDER_PARAMETERS,
 }
 # Of one experiment or another.
 SPECIAL = {
@@ -137,6 +139,11 @@ def deciding(cc, aqm, values):
     if cc in PACKET_PAIR:
         names |= {"setpoint", "pp_estimator", "law", "initial"}
         if values["initial"]:
+            names.remove("initcwnd")
+    if cc in SECOND_ORDER:
+        names |= {"gain", "gip", "gdp", "first_pps", "bw_pps", "bw_share", "step",
+                  "loss_share"}
+        if values["first_pps"]:
             names.remove("initcwnd")
     if cc not in PRICED:
         return names

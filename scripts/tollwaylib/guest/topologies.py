@@ -169,13 +169,20 @@ class SingleBottleneck(PathTopo):
 
 
 class OneLink(PathTopo):
-    """One link between a host with all senders and one with all sinks."""
+    """One link between a host with all senders and one with all sinks.
 
-    def build(self, rate_bps=100000000, rtt_ms=20):
+    others_ms: a host more for each of these round trips, on paths from 2 on.
+    """
+
+    def build(self, rate_bps=100000000, rtt_ms=20, others_ms=()):
         first, second = self.router("r1"), self.router("r2")
-        self.priced_link("R1", first, second, rate_bps, rtt_ms / 2)
-        self.path("1", self.endpoint("s1", first, 0),
-                  self.endpoint("d1", second, 0, sends=False), ["R1"], rtt_ms)
+        delay_ms = min((rtt_ms, *others_ms)) / 2
+        self.priced_link("R1", first, second, rate_bps, delay_ms)
+        sink = self.endpoint("d1", second, 0, sends=False)
+        for number, its_ms in enumerate((rtt_ms, *others_ms), 1):
+            source = self.endpoint(f"s{number}", first,
+                                   round(its_ms / 2 - delay_ms, 6))
+            self.path(str(number), source, sink, ["R1"], its_ms)
 
 
 class Declared(PathTopo):

@@ -37,6 +37,7 @@ FIFOS = {
                     f"{CLOCKED}",
     "sbrm vqm": "sbrm mark vqm limit 65535 rate 10gbit avpkt 1514",
     "sbrm price": "sbrm limit 65535 target 0 gamma {gamma} feedback price",
+    "sbrm alpha": "sbrm mark alpha limit 65535 high 1 low 0 goal 60000",
     "sbrm four-bit": "sbrm limit 65535 target 0 gamma {gamma} "
                      "feedback four-bit",
 }
@@ -72,6 +73,8 @@ CONGESTION_CONTROLS = {
     "rem": _MARKED,
     "cp": {"aqm": "sbrm limit 1000 target 10 gamma 0.01 feedback price"},
     "pp": _TURNS,
+    "alpha": {"aqm": "sbrm mark alpha limit 1000 high 50 goal 300 "
+                     "feedback two-bit", "sink": "alpha"},
 }
 
 
@@ -103,7 +106,8 @@ def given():
 # kernel in real time: qdiscs. An ACK: the callbacks.
 QDISC_BOUNDS = (*((name, "codel") for name in FIFOS if "sbrm" in name),
                 *((name, "fq_codel") for name in FAIR if "fq_rr" in name))
-ACK_BOUNDS = (("sbrm relative", "bbr"), ("sbrm", "bbr"), ("pp", "bbr"))
+ACK_BOUNDS = (("sbrm relative", "bbr"), ("sbrm", "bbr"), ("pp", "bbr"),
+              ("alpha", "bbr"))
 OURS = {ours for ours, _ in (*QDISC_BOUNDS, *ACK_BOUNDS)} | {"rm", "rem", "cp"}
 
 

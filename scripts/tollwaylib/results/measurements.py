@@ -284,6 +284,8 @@ class CaseData:
                                       "parameters", above=0)
         self.warmup_s = number_of(self.parameters, "warmup_s", "parameters")
         self.duration_s = number_of(case, "duration_s", "case", above=0)
+        # Parameters as the case had them.
+        self.values = {**self.parameters, **(case.get("values") or {})}
         self.rtt_s = case.get("rtt_s")
         self.mss = raw.get("mss_bytes")
         # As the network was built, but for what the case changed.

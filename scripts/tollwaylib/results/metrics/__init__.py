@@ -15,6 +15,9 @@ import numpy as np
 from ...errors import TollwayError
 from ..fields import mean_or_none
 from .applications import frame_delay_ms, frame_rate_mbit
+from .cycles import (cycle_count, cycle_drops, drops_after, first_cycle,
+                     fluid, gain_jain, gain_sum, of_cycles, paper_ms, received,
+                     resent_kbytes)
 from .queues import (class_jain, class_mean, class_peak, drops, estimate_error,
                      full_at, loss_rate, losses_each, of_backlog, of_delay,
                      sent_needlessly, utilization)
@@ -89,6 +92,29 @@ KINDS = {
     "class_jain": class_jain,
     # worst difference of what a source takes its queue for, mean, packets
     "estimate_error": estimate_error,
+    # of rate cycles (ALPHA) in a window, from number `skip` on: how many, their
+    # largest queues, drops of one in the mean and of all
+    "cycles": cycle_count,
+    "cycle_first": first_cycle,
+    "cycle_least": of_cycles(np.min),
+    "cycle_mean": of_cycles(np.mean),
+    "cycle_most": of_cycles(np.max),
+    "cycle_drops": cycle_drops,
+    "drops_after": drops_after,
+    # what equations (8), (16) and (15) of ALPHA have for one source
+    "fluid_largest": fluid("largest_queue"),
+    "fluid_drops": fluid("lost"),
+    "fluid_loss": fluid("loss"),
+    # of their sources: least and largest sum of gains in a window, and how equal
+    # they are at its end
+    "gain_least": gain_sum(np.min),
+    "gain_most": gain_sum(np.max),
+    "gain_jain": gain_jain,
+    # packets acknowledged; a transfer's time and what it sent again, in units of a
+    # paper
+    "received": received,
+    "paper_ms": paper_ms,
+    "resent_kbytes": resent_kbytes,
     # of coders
     "frame_delay_ms": frame_delay_ms,
     "frame_rate_mbit": frame_rate_mbit,

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0
+"""tcp_alpha, and the law alpha of sch_sbrm: names, parameters, sysctls."""
+
+# Congestion controls of tcp_alpha.
+SECOND_ORDER = ("alpha",)
+
+SECOND_ORDER_PARAMETERS = {
+    # sch_sbrm
+    "high": (50, 1, 1000000, "packets, from which on the queue alpha says CN"),
+    "goal": (300, 2, 1000000, "packets, of the largest queue of a cycle"),
+    # tcp_alpha
+    "gain": (0, 0, 10**9, "packets/s^2, alpha at first; 0: by the round trip"),
+    "gip": (0, 0, 10**9, "packets/s^2, p of alpha; 0: likewise"),
+    "gdp": (0.8, 0.01, 1.0, "q of alpha"),
+    "first_pps": (0, 0, 10**9, "packets/s, R_0 of alpha; 0: as TCP"),
+    "bw_pps": (0, 0, 10**9, "packets/s, BW_EST of alpha; 0: measured"),
+    "bw_share": (0, 0, 1, "1: BW_EST is the mean of bw_pps and the own share"),
+    "step": (0.2, 0.02, 1.0, "of a round trip, between steps of alpha"),
+    "loss_share": (0.03125, 0.001, 1.0,
+                   "from which on losses are congestion to alpha; 1: never"),
+}
+
+_SYSCTLS = {"gain": "gain", "gip": "gip", "gdp": "gdp", "initial": "first_pps",
+            "bandwidth": "bw_pps", "share": "bw_share", "interval": "step", "losses": "loss_share"}
+
+
+def gain_sysctl(gain):
+    """{name: value} for a source with a gain of its own, packets/s^2."""
+    return {"net.ipv4.tcp_alpha.gain": gain}
+
+
+def second_order_sysctls(values):
+    """{name: value} to set on every host of sources with second-order rate
+    control."""
+    return {f"net.ipv4.tcp_alpha.{name}":
+            f"{values[key]:.6f}" if isinstance(values[key], float)
+            else values[key] for name, key in _SYSCTLS.items()}
