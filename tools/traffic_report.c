@@ -154,6 +154,35 @@ static void report_tcp(struct json *json, const struct sender *sender,
 	report_samples(json, sender, flow);
 }
 
+/* The mean rate of a modulated process in each whole period of sampling. */
+static void report_modulated(struct json *json, const struct sender *sender,
+			     const struct flow *flow)
+{
+	int64_t period_ns = sender->options->sample_ns;
+	int64_t end_ns = flow->stopped_ns;
+	size_t count = 0, i;
+
+	/* A late machine stops it later than it was to send. */
+	if (end_ns > flow->stop_ns)
+		end_ns = flow->stop_ns;
+	if (period_ns && end_ns > sender->epoch_ns)
+		count = (end_ns - sender->epoch_ns) / period_ns;
+	if (count > flow->offered_room)
+		count = flow->offered_room;
+	json_begin(json, "mmpp", '{');
+	json_integer(json, "changes", flow->place.changes);
+	json_begin(json, "t_s", '[');
+	for (i = 0; i < count; i++)
+		json_seconds(json, NULL, (int64_t)i * period_ns);
+	json_end(json, ']');
+	json_begin(json, "rate_bps", '[');
+	for (i = 0; i < count; i++)
+		json_integer(json, NULL,
+			     (int64_t)(flow->offered[i] / period_ns));
+	json_end(json, ']');
+	json_end(json, '}');
+}
+
 static void report_flow(struct json *json, const struct sender *sender,
 			const struct flow *flow)
 {
@@ -182,6 +211,8 @@ static void report_flow(struct json *json, const struct sender *sender,
 		json_integer(json, "bytes", flow->packets *
 			     config->size_bytes);
 		json_integer(json, "refused", flow->refused);
+		if (config->modulated)
+			report_modulated(json, sender, flow);
 	} else {
 		report_tcp(json, sender, flow);
 	}

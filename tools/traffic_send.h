@@ -100,6 +100,10 @@ struct flow {
 
 	/* udp */
 	uint64_t packets, refused;
+	struct mmpp_place place;
+	/* bits offered in each sampling period from the epoch, times 10^9 */
+	__uint128_t *offered;
+	size_t offered_room;
 };
 
 enum timer_kind {
