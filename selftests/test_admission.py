@@ -14,6 +14,7 @@ import sys
 import pytest
 
 HERE = pathlib.Path(__file__).parent
+TOLLWAY = HERE.parent / "scripts/tollway"
 ADMIT = HERE.parent / "tools/tollway-admit"
 sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE.parent / "tools")]
 
@@ -325,6 +326,18 @@ def test_a_key_that_others_can_read_is_refused(tmp_path):
     os.chmod(key, 0o644)
     status, text = said(*RUN, "--key", key, "--socket", tmp_path / "socket")
     assert status == 2 and "chmod 600" in text
+
+
+def test_it_is_a_command_of_tollway():
+    """The same words, output and status, whatever they are."""
+    for words in (["status", "--socket", "no/such"], ["--help"], [],
+                  ["run", "--help"], ["nothing"]):
+        found = [subprocess.run([*program, *words], capture_output=True,
+                                text=True, check=False)
+                 for program in ([ADMIT], [TOLLWAY, "admit"])]
+        first, second = ((one.returncode, one.stdout, one.stderr)
+                         for one in found)
+        assert first == second
 
 
 def test_a_state_that_nobody_tells(tmp_path):

@@ -206,7 +206,7 @@ def test_bounds_and_published_values_are_for_packet_pair_alone():
         == {"net.ipv4.tcp_pp.setpoint": 20}
 
 
-@pytest.mark.parametrize("paper", ["pp94", "mk94"])
+@pytest.mark.parametrize("paper", ["pp94", "mk94", "aacc"])
 def test_published_values_name_what_is_measured(paper):
     data = files.load_json(HERE.parent / "scripts/tollwaylib/papers" /
                            f"{paper}.json")["experiments"]

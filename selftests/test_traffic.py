@@ -601,6 +601,88 @@ def test_poisson_arrivals(namespace, tools, sink):
     assert sum(peer["packets"] for peer in received["udp"]) == 2 * sum(counts)
 
 
+@pytest.fixture(scope="session")
+def modulated(tmp_path_factory):
+    """The program that prints what the modulated process makes: a list of
+    (state, its rate in bit/s, ns in it, packets)."""
+    if not shutil.which("cc"):
+        pytest.skip("a C compiler is missing")
+    program = tmp_path_factory.mktemp("mmpp") / "traffic_mmpp"
+    subprocess.run(["cc", "-O2", "-std=gnu11", "-D_GNU_SOURCE", "-o", program,
+                    TOOLS.parent / "selftests/traffic_mmpp.c"],
+                   check=True, timeout=60)
+
+    def run(*words):
+        done = subprocess.run([program, *map(str, words)], capture_output=True,
+                              text=True, check=True, timeout=TIMEOUT_S)
+        return [tuple(map(int, line.split()))
+                for line in done.stdout.splitlines()]
+    return run
+
+
+def test_states_of_the_modulated_process(modulated):
+    # AACC Figure 8, with a packet of 8000 bits in 1 ms; 333 in all.
+    hold_ns, changes = 3_000_000, 200_000
+    found = modulated(333, 24024, 8_000_000, hold_ns, 8000, 5, changes)
+    assert found != modulated(333, 24024, 8_000_000, hold_ns, 8000, 6, changes)
+    assert found == modulated(333, 24024, 8_000_000, hold_ns, 8000, 5, changes)
+    states, rates, lasted, packets = zip(*found)
+    # Exponential times, within four standard deviations of their means.
+    assert statistics.fmean(lasted) == pytest.approx(
+        hold_ns, rel=4 / math.sqrt(changes))
+    for times in (0.1, 0.5, 1, 2, 4):
+        share = math.exp(-times)
+        assert sum(ns > times * hold_ns for ns in lasted) / changes == \
+            pytest.approx(share, abs=4 * math.sqrt(share / changes))
+    # Neighbours follow, either as often; the ends have one.
+    steps = [after - state for state, after in zip(states, states[1:])]
+    assert set(steps) == {-1, 1}
+    inner = [step for step, state in zip(steps, states) if 1 < state < 333]
+    assert abs(sum(inner)) < 4 * math.sqrt(len(inner))
+    assert 1 <= min(states) and max(states) <= 333
+    # Rates are linear, and packets come by them.
+    for state, rate in set(zip(states, rates)):
+        assert rate == 24024 + (8_000_000 - 24024) * (state - 1) // 332
+    expected = sum(rate * ns for rate, ns in zip(rates, lasted)) / 8000 / 1e9
+    assert sum(packets) == pytest.approx(expected,
+                                         abs=4 * math.sqrt(expected))
+
+
+def test_ends_of_the_modulated_process(modulated):
+    states, *_ = zip(*modulated(2, 1, 1000, 1000, 8000, 1, 1000))
+    assert set(zip(states, states[1:])) == {(1, 2), (2, 1)}
+    first = [modulated(4, 1, 1000, 1000, 8000, seed, 1)[0][0]
+             for seed in range(200)]
+    # 50 of each expected, with a standard deviation of 6.
+    assert all(abs(first.count(state) - 50) < 25 for state in (1, 2, 3, 4))
+
+
+def test_modulated_arrivals(namespace, tools, sink):
+    line = "dst=127.0.0.1 port=5001 proto=udp size=32 arrival=mmpp"
+    flows = (f"id=1 {line} rate=2m states=5 hold=0.01 seed=3\n"
+             f"id=2 {line} rate=512k low=512k states=2 hold=0.5\n"
+             f"id=3 {line} rate=1m hold=0.003\n")
+    words = ("--duration", "0.5", "--sample-ms", "10")
+    first, _ = send(namespace, tools, flows, *words)
+    second, _ = send(namespace, tools, flows, *words)
+    received = sink.stop()
+    assert [(flow["packets"], flow["mmpp"]) for flow in first["flows"]] == \
+        [(flow["packets"], flow["mmpp"]) for flow in second["flows"]]
+    for flow, (least, most) in zip(first["flows"], (
+            (400_000, 2_000_000), (512_000, 512_000), (3003, 1_000_000))):
+        rates = flow["mmpp"]["rate_bps"]
+        assert flow["mmpp"]["t_s"] == pytest.approx(
+            [0.01 * index for index in range(50)])
+        assert least - 1 <= min(rates) and max(rates) <= most
+        expected = sum(rates) / len(rates) * 0.5 / 256
+        assert flow["packets"] == pytest.approx(
+            expected, abs=4 * math.sqrt(expected))
+    # 50 expected, of 10 ms each, with a standard deviation of 7.
+    assert 20 <= first["flows"][0]["mmpp"]["changes"] <= 90
+    assert sum(peer["packets"] for peer in received["udp"]) == 2 * sum(
+        flow["packets"] for flow in first["flows"])
+
+
 def test_udp_on_off(namespace, tools, sink):
     # On for 0.1 of every 0.2 s: packets at 0, 10 ... 90 ms of each.
     sent, _ = send(namespace, tools,
@@ -702,6 +784,20 @@ def test_udp_with_ecn(namespace, tools, family, level, address):
     ("id=1 dst=127.0.0.1 port=5001 ecn=1", "ecn= is not for proto=tcp"),
     ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1m ecn=2", "ecn=2:"),
     ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1q", "rate=1q:"),
+    ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1m hold=1",
+     "hold= needs arrival=mmpp"),
+    ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1m arrival=mmpp",
+     "hold= is missing"),
+    ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1m arrival=mmpp hold=0",
+     "hold=0:"),
+    ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1m arrival=mmpp hold=1 "
+     "states=1", "states=1:"),
+    ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1m arrival=mmpp hold=1 "
+     "low=2m", "low= is above rate="),
+    ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1m arrival=mmpp hold=1 "
+     "on=1 off=1", "on= and arrival=mmpp exclude"),
+    ("id=1 dst=127.0.0.1 port=5001 rate=1m size=99 states=3",
+     "states= is not for proto=tcp"),
     ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1m size=9", "size=9:"),
     ("id=1 dst=127.0.0.1 port=5001 proto=sctp", "proto=sctp:"),
     ("id=1 dst=127.0.0.1 port=5001 cc=no_such_cc",

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "traffic_common.h"
+#include "traffic_mmpp.h"
 #include "traffic_pages.h"
 
 #define CONGESTION_NAME_MAX	16	/* TCP_CA_NAME_MAX */
@@ -78,6 +79,8 @@ struct flow_config {
 	struct pages pages;
 	int64_t rate_bps;
 	bool poisson;
+	bool modulated;				/* arrival=mmpp */
+	struct mmpp mmpp;			/* its high_bps is rate_bps */
 	bool early;				/* connect= */
 	bool closed;				/* source= */
 	int64_t floor_bps;			/* 0: not adaptive */

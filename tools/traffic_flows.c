@@ -11,6 +11,7 @@
 #define UDP_SIZE_DEFAULT	972	/* 1000 bytes with UDP and IPv4 headers */
 #define UDP_SIZE_MIN		16	/* our sequence header */
 #define UDP_SIZE_MAX		65507
+#define MMPP_STATES		333	/* AACC Figure 8 */
 /* The HTTP model of CP05 5.6.4. */
 #define HTTP_OBJECTS		6550000	/* millionths */
 #define HTTP_MEAN_BYTES		10000
@@ -30,7 +31,8 @@ enum flow_key {
 	KEY_ID, KEY_DST, KEY_PORT, KEY_PROTO, KEY_CC, KEY_PRIO, KEY_MARK,
 	KEY_START, KEY_STOP, KEY_BYTES, KEY_ON, KEY_OFF, KEY_REPEAT,
 	KEY_PAGES, KEY_OBJECTS, KEY_OBJECT_MEAN, KEY_OBJECT_MIN, KEY_OBJECT_MAX,
-	KEY_CONNECTIONS, KEY_RATE, KEY_ARRIVAL, KEY_SIZE, KEY_OVERHEAD,
+	KEY_CONNECTIONS, KEY_RATE, KEY_ARRIVAL, KEY_STATES, KEY_HOLD, KEY_LOW,
+	KEY_SIZE, KEY_OVERHEAD,
 	KEY_UNSENT, KEY_SEED, KEY_CONNECT, KEY_SOURCE, KEY_FLOOR, KEY_ECN,
 	KEY_COUNT
 };
@@ -57,6 +59,9 @@ static const char * const key_names[KEY_COUNT] = {
 	[KEY_CONNECTIONS] = "connections",
 	[KEY_RATE] = "rate",
 	[KEY_ARRIVAL] = "arrival",
+	[KEY_STATES] = "states",
+	[KEY_HOLD] = "hold",
+	[KEY_LOW] = "low",
 	[KEY_SIZE] = "size",
 	[KEY_OVERHEAD] = "overhead",
 	[KEY_UNSENT] = "unsent",
@@ -107,6 +112,7 @@ static const char *key_expects(enum flow_key key)
 	case KEY_CONNECTIONS:
 		return "page or object";
 	case KEY_RATE:
+	case KEY_LOW:
 	case KEY_FLOOR:
 		return "a number of bits per second above 0";
 	case KEY_CONNECT:
@@ -114,7 +120,11 @@ static const char *key_expects(enum flow_key key)
 	case KEY_SOURCE:
 		return "open or closed";
 	case KEY_ARRIVAL:
-		return "cbr or poisson";
+		return "cbr, poisson or mmpp";
+	case KEY_STATES:
+		return "a whole number from 2 to 1000000";
+	case KEY_HOLD:
+		return "a number of seconds above 0";
 	case KEY_SIZE:
 		return "a number of bytes from 16 to 65507";
 	case KEY_OVERHEAD:
@@ -224,7 +234,18 @@ static bool parse_value(struct flow_config *flow, enum flow_key key,
 		return parse_quantity(text, &flow->rate_bps) &&
 		       flow->rate_bps > 0;
 	case KEY_ARRIVAL:
-		return parse_choice(text, "cbr", "poisson", &flow->poisson);
+		flow->modulated = !strcmp(text, "mmpp");
+		return flow->modulated ||
+		       parse_choice(text, "cbr", "poisson", &flow->poisson);
+	case KEY_STATES:
+		return parse_integer(text, 2, MMPP_STATES_MAX,
+				     &flow->mmpp.states);
+	case KEY_HOLD:
+		return parse_seconds(text, &flow->mmpp.hold_ns) &&
+		       flow->mmpp.hold_ns > 0;
+	case KEY_LOW:
+		return parse_quantity(text, &flow->mmpp.low_bps) &&
+		       flow->mmpp.low_bps > 0;
 	case KEY_SIZE:
 		return parse_integer(text, UDP_SIZE_MIN, UDP_SIZE_MAX,
 				     &flow->size_bytes);
@@ -271,7 +292,10 @@ static void check_flow(const struct flow_file *file,
 				  1U << KEY_PAGES | 1U << KEY_CONNECT |
 				  1U << KEY_SOURCE | 1U << KEY_FLOOR |
 				  http_only;
-	const uint32_t udp_only = 1U << KEY_ARRIVAL | 1U << KEY_ECN;
+	const uint32_t mmpp_only = 1U << KEY_STATES | 1U << KEY_HOLD |
+				   1U << KEY_LOW;
+	const uint32_t udp_only = 1U << KEY_ARRIVAL | 1U << KEY_ECN |
+				  mmpp_only;
 	const uint32_t rate_only = 1U << KEY_SIZE | 1U << KEY_OVERHEAD |
 				   1U << KEY_SOURCE | 1U << KEY_FLOOR;
 	uint32_t wrong = given & (flow->udp ? tcp_only : udp_only);
@@ -288,6 +312,16 @@ static void check_flow(const struct flow_file *file,
 			 flow->udp ? "udp" : "tcp");
 	if (flow->udp && !flow->rate_bps)
 		bad_line(file, flow->line, "rate= is missing (proto=udp)");
+	if (!flow->modulated && given & mmpp_only)
+		bad_line(file, flow->line, "%s= needs arrival=mmpp",
+			 key_names[__builtin_ctz(given & mmpp_only)]);
+	if (flow->modulated && !(given & 1U << KEY_HOLD))
+		bad_line(file, flow->line, "hold= is missing (arrival=mmpp)");
+	if (flow->modulated && flow->on.ns)
+		bad_line(file, flow->line,
+			 "on= and arrival=mmpp exclude each other");
+	if (flow->mmpp.low_bps > flow->rate_bps)
+		bad_line(file, flow->line, "low= is above rate=");
 	if (!flow->rate_bps && given & rate_only)
 		bad_line(file, flow->line, "%s= needs rate=",
 			 key_names[__builtin_ctz(given & rate_only)]);
@@ -343,6 +377,19 @@ static void complete_http(const struct flow_file *file,
 			 (long long)flow->pages.max_bytes);
 }
 
+/* What arrival=mmpp makes of what was not said: rates in proportion. */
+static void complete_mmpp(struct flow_config *flow)
+{
+	struct mmpp *mmpp = &flow->mmpp;
+
+	mmpp->high_bps = flow->rate_bps;
+	if (!mmpp->low_bps)
+		mmpp->low_bps = flow->rate_bps / mmpp->states;
+	/* A rate of 0 would have no next packet. */
+	if (!mmpp->low_bps)
+		mmpp->low_bps = 1;
+}
+
 /* False when the line holds no flow. */
 static bool parse_line(const struct flow_file *file, char *text,
 		       struct flow_config *flow)
@@ -375,6 +422,8 @@ static bool parse_line(const struct flow_file *file, char *text,
 	check_flow(file, flow, given);
 	if (flow->http)
 		complete_http(file, flow, given);
+	if (flow->modulated)
+		complete_mmpp(flow);
 	if (!(given & 1U << KEY_SEED))
 		flow->seed = flow->id;
 	return true;
@@ -436,6 +485,7 @@ void flow_file_read(struct flow_file *file, const char *path)
 			.stop_ns = TIME_NEVER,
 			.repeat = 1,
 			.size_bytes = UDP_SIZE_DEFAULT,
+			.mmpp.states = MMPP_STATES,
 			.pages = {
 				.objects = HTTP_OBJECTS,
 				.mean_bytes = HTTP_MEAN_BYTES,

@@ -5,6 +5,7 @@ import argparse
 import sys
 
 from . import VERSION
+from .commands.admit import command_admit
 from .commands.lab import command_lab
 from .commands.new import command_new
 from .commands.run import command_list, command_run
@@ -127,6 +128,9 @@ def parser():
                                 help="limit in seconds of virtual time")
             action.add_argument("argv", nargs=argparse.REMAINDER,
                                 metavar="COMMAND")
+    # Only to be listed: main() hands on its words before any is looked at.
+    commands.add_parser("admit", help="tollway-admit: run, status or key of "
+                        "adaptive admission")
     local.add_options(commands.add_parser(
         "doctor", help="what is missing on this machine; with --peer, does ECN "
         "work from end to end?"))
@@ -144,6 +148,8 @@ def main(words=None):
     See ends.guarded() for what becomes of exceptions.
     """
     words = sys.argv[1:] if words is None else words
+    if words[:1] == ["admit"]:
+        return command_admit(words[1:])
     arguments = parser().parse_args(words)
     if arguments.command == "help":
         return command_help(arguments.about)

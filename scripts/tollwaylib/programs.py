@@ -9,6 +9,7 @@ from .errors import TollwayError
 BUILD, KERNEL, LAB = "building", "the lab kernel", "the lab"
 EXPERIMENTS, HOST, QEMU = "the experiments", "--on host", "--on qemu"
 TRACE, IPERF3 = "--trace", "--traffic iperf3"
+PASSAGES = "experiments that time each packet"
 MATRIX, CHECK = "make matrix", "make check"
 
 PROGRAMS = (
@@ -37,7 +38,7 @@ PROGRAMS = (
     ("mnexec", (EXPERIMENTS,), "mininet"),
     ("ifconfig", (EXPERIMENTS,), "net-tools"),
     ("ping", (EXPERIMENTS,), "iputils-ping"),
-    ("tcpdump", (TRACE,), "tcpdump"),
+    ("tcpdump", (TRACE, PASSAGES), "tcpdump"),
     ("iperf3", (IPERF3,), "iperf3"),
     ("qemu-system-x86_64", (QEMU,), "qemu-system-x86"),
     ("apt-get", (MATRIX,), "apt"),

@@ -141,6 +141,8 @@ def parser():
     run.add_argument("--lost", type=time_ns, default=10**9, metavar="TIME",
                      dest="lost_ns", help="without a sample, after which the "
                      "peer counts as lost (default: 1s)")
+    run.add_argument("--trace", metavar="FILE", help="write a line of JSON for "
+                     "each quota interval")
     run.add_argument("--socket", metavar="PATH",
                      help="Unix socket that tells the state (default: "
                      f"{RUN}/DEV-ID)")

@@ -35,6 +35,10 @@ STATES = {
 }
 
 
+def _ms(value):
+    return None if value is None else round(value / 1e6, 3)
+
+
 def log(text):
     """A line for the journal, which gives it the time."""
     print(text, file=sys.stderr, flush=True)
@@ -119,6 +123,13 @@ class Path:
         self._offset_ns = None
         self._seen = {"bytes": 0, "packets": 0, "drops": 0, "backlog_bytes": 0}
         self._sent_bytes = 0
+        self._trace = None
+        if options.trace:
+            try:
+                self._trace = open(options.trace, "w", encoding="ascii")
+            except OSError as error:
+                raise TollwayError(
+                    f"{options.trace}: {error.strerror}") from error
         self.udp = self._socket()
         self._claim_class()
         self.gate = htb.HtbClass(options.device, options.handle,
@@ -290,6 +301,26 @@ class Path:
         else:
             share = law.spaced_share(beta, self.quota_packets)
         self._admit(share)
+        if self._trace:
+            self._write_trace(now_ns)
+
+    def _write_trace(self, now_ns):
+        seen = self._look()
+        line = json.dumps({
+            "t_ns": now_ns, "state": self.state,
+            "beta": round(self.law.beta, 6),
+            "delay_ms": _ms(self.law.delay_ns),
+            "compared_ms": _ms(self.law.changed_ns),
+            "rate_bps": 8 * (self.gate.rate_Bps or 0),
+            "admitted_packets": seen["packets"],
+            "waiting_bytes": seen["backlog_bytes"],
+            "dropped_packets": seen["drops"]})
+        try:
+            print(line, file=self._trace, flush=True)
+        except OSError as error:
+            # A full disk is no reason to leave the path alone.
+            log(f"{self.options.trace}: {error.strerror}: no more is written")
+            self._trace = None
 
     def _admit(self, share):
         rate_Bps = max(1, int(share * self.options.rate_Bps))
@@ -342,9 +373,6 @@ class Path:
         """All that is known, as an object for JSON."""
         seen = self._look()
         now_ns = self.clock_ns()
-
-        def ms(value):
-            return None if value is None else round(value / 1e6, 3)
         return {
             "state": self.state, "meaning": STATES[self.state],
             "peer": self.options.peer, "device": self.options.device,
@@ -352,11 +380,11 @@ class Path:
             "rate_bps": None if self.gate.rate_Bps is None
             else 8 * self.gate.rate_Bps,
             "full_rate_bps": 8 * self.options.rate_Bps,
-            "delay_ms": ms(self.law.delay_ns),
-            "compared_ms": ms(self.law.changed_ns),
-            "low_ms": ms(self.law.low_ns), "high_ms": ms(self.law.high_ns),
+            "delay_ms": _ms(self.law.delay_ns),
+            "compared_ms": _ms(self.law.changed_ns),
+            "low_ms": _ms(self.law.low_ns), "high_ms": _ms(self.law.high_ns),
             "change": self.options.change,
-            "heard_ms_ago": ms(None if self._heard_ns is None
+            "heard_ms_ago": _ms(None if self._heard_ns is None
                                else now_ns - self._heard_ns),
             "admitted_bytes": seen["bytes"],
             "admitted_packets": seen["packets"],

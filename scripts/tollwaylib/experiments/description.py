@@ -98,6 +98,10 @@ class Experiment:
             if self.only_compares else []
 
 
+# A case's gate: the queue of the bottleneck.
+SAME_QUEUE = "same"
+
+
 @dataclass(frozen=True)
 class Case:
     """One run of its flows from an idle network.
@@ -111,7 +115,12 @@ class Case:
     of all hosts that differ from the run's; each case has to have them, since
     nobody sets them back. point: what repeated cases have in common; x, series:
     where it stands in a figure. duration_s: when everything stops. wires:
-    {link: impairment of its delay, words of netem}.
+    {link: impairment of its delay, words of netem}. aqm: the queue, as --aqm,
+    where it is not the run's. programs: what runs in nodes meanwhile, see
+    program(). passages: is each packet of UDP timed from its entry into the
+    network to its exit from the bottleneck? gate: tc words of the queues of
+    gates, where they are not the topology's, or SAME_QUEUE. rates: [(s from its
+    start, bit/s)] of the only priced link, which changes during the case.
     expected: numbers that theory gives.
     """
     name: str
@@ -127,7 +136,26 @@ class Case:
     queue_us: int = None
     classes: bool = False
     wires: dict = field(default_factory=dict)
+    aqm: str = None
+    programs: tuple = ()
+    passages: bool = False
+    gate: str = None
+    rates: tuple = ()
     expected: dict = field(default_factory=dict)
+
+
+def program(name, node, *words, files=None, keep=()):
+    """A program that runs in a node during a case.
+
+    name: unique in the case. words: its name in tools/, and its arguments, in
+    which {address:X} is the address of interface X, or of the only one of host
+    X. files: {name: content} of its working directory before it starts. keep:
+    names of files that it writes there, one JSON object on each line, which the
+    raw result keeps as columns; `t_ns` in them, of the monotonic clock, becomes
+    `t_s` from the start of the case.
+    """
+    return {"name": name, "node": node, "words": [str(word) for word in words],
+            "files": files or {}, "keep": list(keep)}
 
 
 def bound(name, metric, operator, value):
@@ -152,11 +180,22 @@ def panel(key, log=False):
     return {"key": key, "log": log}
 
 
-def case_bound(name, case, key, operator, value, of_case=None):
+def case_bound(name, case, key, operator, value, of_case=None,
+               over_seeds=False):
     """A bound on a metric of a case; of_case: value is a part of what the case
-    of that name measured."""
+    of that name measured. over_seeds: it is on means, and not on each seed."""
     return {"name": name, "case": case, "metric": key, "op": operator,
-            "value": value, **({"of_case": of_case} if of_case else {})}
+            "value": value, **({"of_case": of_case} if of_case else {}),
+            **({"over_seeds": True} if over_seeds else {})}
+
+
+def cases_bound(name, cases, key, reduce, operator, value):
+    """A bound on the means over seeds of what several cases measured.
+
+    reduce: what is made of them, see results/verdicts.py."""
+    return {"name": name, "cases": list(cases), "metric": key,
+            "reduce": reduce, "op": operator, "value": value,
+            "over_seeds": True}
 
 
 # The name that an experiment with cases had.

@@ -13,6 +13,7 @@ from ..components.pp import PACKET_PAIR, packet_pair_sysctls
 from ..components.sbrm import PRICED, PRIORITIES, sysctls
 from ..errors import TollwayError
 from . import workload
+from .description import SAME_QUEUE
 from .workload import flow_words, periods, user_words
 
 # The name of the case of an experiment that has no others.
@@ -23,7 +24,8 @@ KEPT = {"samples": ("t_s", "bytes_acked", "cwnd", "srtt_us", "retransmits",
                     "unacked", "pacing_bps", "cc_rate_bps", "cc_min_rtt_us",
                     "cc_pacing_gain", "cc_cwnd_gain"),
         "final": ("transfers", "frames", "bytes_acked", "bytes_sent",
-                  "retransmits", "packets", "bytes", "connected_s", "error")}
+                  "retransmits", "packets", "bytes", "connected_s", "mmpp",
+                  "error")}
 
 
 def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
@@ -68,7 +70,9 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
         "echo": {flow["path"]: flow["cc"] for case in cases
                  for flow in case["flows"]
                  if flow["cc"] in ECHOED and flow["cc"] != cc},
-        "queues": list(experiment.queues(values)),
+        "queues": sorted({*experiment.queues(values),
+                          *(case["aqm"] for case in cases)}
+                         - {_words(experiment, aqm, values)}),
         "sysctls": _sysctls(experiment, cc, values),
         # JSON has no numbers as keys.
         "tos": {str(priority): tos for priority, tos in PRIORITIES.items()},
@@ -135,17 +139,21 @@ def _case_job(experiment, case, cc, aqm, values, duration_s, seed):
             "cc": None if "udp" in flow else flow.get("cc") or cc,
             "sysctls": flow.get("sysctls", {}),
             "words": flow_words(flow, mine, seed)})
+    queue = _words(experiment, case.aqm or aqm, mine)
     known = _sysctls(experiment, cc, values)
     changed = {key: value for key, value in
                {**_sysctls(experiment, cc, mine), **case.sysctls}.items()
                if known.get(key) != value}
     return {"name": case.name, "point": case.point or case.name, "x": case.x,
             "series": case.series, "rtt_s": case.rtt_s,
-            "aqm": _words(experiment, aqm, mine), "sysctls": changed,
+            "aqm": queue, "sysctls": changed,
             "values": case.values, "duration_s": whole_s,
             "sample_ms": case.sample_ms or values["flow_sample_ms"],
             "queue_us": case.queue_us or values["queue_sample_us"],
             "classes": case.classes, "wires": case.wires,
+            "programs": list(case.programs), "passages": case.passages,
+            "gate": queue if case.gate == SAME_QUEUE else case.gate,
+            "rates": [list(rate) for rate in case.rates],
             "network": None if network == built else network,
             "cc_info": cc in PACKET_PAIR + SECOND_ORDER, "flows": flows,
             # It begins with new queues on a whole millisecond, and nobody
@@ -161,7 +169,8 @@ def _whole_run(experiment, cc, aqm, values, duration_s, seed):
             "sysctls": {}, "values": {}, "duration_s": duration_s,
             "sample_ms": values["flow_sample_ms"],
             "queue_us": values["queue_sample_us"], "classes": False,
-            "wires": {}, "network": None, "cc_info": False,
+            "wires": {}, "programs": [], "passages": False, "gate": None,
+            "rates": [], "network": None, "cc_info": False,
             "flows": _flows_of_classes(experiment, cc, values, duration_s,
                                        seed),
             "renew": False, "align_ns": 10**9,

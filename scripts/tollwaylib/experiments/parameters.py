@@ -40,6 +40,11 @@ SPECIAL = {
     "simulations": ("all", None, None, "numbers of Table 5.4.2, as 1,6,27"),
     "row": ("wan", None, None, "of PP94 Table 3: lan, man or wan"),
     "repeats": (1, 1, 1000, "runs of each case that has something random"),
+    "time_limit": (10.0, 0.1, 1000.0, "packet times that a packet may be in the "
+                   "network, and count"),
+    "change": ("excess", None, None, "of tollway-admit: excess, interval or "
+               "pair"),
+    "gate": ("gap", None, None, "of tollway-admit: gap or bucket"),
     "only": ("", None, None, "run only cases whose names have this in them"),
     "round_trips": (200.0, 1.0, 1e6, "how long a case is"),
     "rtt_ms": (20.0, 0.1, 10000.0, "ms of the round trip of the network that "
@@ -54,7 +59,9 @@ CHOICES = {"source": ("direct", "aimd", "vegas", "relative"),
            "service": ("rr", "drr", "wfq"),
            "overflow": ("drop-last", "drop-tail-of-longest", "drop-longest"),
            "pp_estimator": ("fuzzy", "fixed", "kalman"),
-           "law": ("continuous", "discrete")}
+           "law": ("continuous", "discrete"),
+           "gate": ("gap", "bucket"),
+           "change": ("excess", "interval", "pair")}
 
 
 # The modules' own defaults, where the parameters above have the papers' values.
@@ -136,6 +143,8 @@ def deciding(cc, aqm, values):
               string.Formatter().parse(AQMS[known_aqm(aqm)]) if field}
     names = {name for field in fields for name in _FIELDS.get(field, [field])}
     names |= {"packet_bytes", "warmup_s", "initcwnd"}
+    # Of experiments with admission.
+    names |= {"time_limit", "change", "gate"} & set(values)
     if cc in PACKET_PAIR:
         names |= {"setpoint", "pp_estimator", "law", "initial"}
         if values["initial"]:

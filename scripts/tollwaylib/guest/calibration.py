@@ -5,9 +5,8 @@ import json
 import time
 
 from ..errors import TollwayError
-from .nodes import address_of, shell
+from .nodes import SINK_PORT, address_of, shell
 from .programs import GRACE_S, Programs
-from .traffic import SINK_PORT
 
 # Calibration: from here on the queue is full and the link busy, s; and so many
 # packets are counted at least.

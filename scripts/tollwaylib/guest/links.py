@@ -4,7 +4,7 @@
 from mininet.link import Intf, Link
 
 from ..errors import TollwayError
-from .nodes import shell
+from .nodes import SINK_PORT, shell
 
 # Room of the queues that only delay: more than any experiment has in flight.
 DELAY_LIMIT_PKTS = 1000000
@@ -14,6 +14,8 @@ BURST_S = 20e-6
 # of a pair may be early, and so late may the timer be without loss of rate.
 PAIRED_BURST = 32
 ETHERNET_HEADER_BYTES = 14
+# Of classes that only hold what a program may want to shape: more than any link.
+FREE_RATE = "100gbit"
 
 # Queues whose flows are classes that a filter can choose.
 CLASSFUL = ("fq_rr", "fq_codel")
@@ -33,7 +35,7 @@ class TollwayIntf(Intf):
 
     def config(self, mtu=1500, rate_bps=None, delay_ms=None, aqm=None,
                gso_max_segs=None, packet_bytes=None, ip_only=False,
-               segments=False, **params):
+               segments=False, gates=(), **params):
         """Collect the commands that configure the interface.
 
         mtu: bytes of IP. rate_bps: bit/s on the wire, Ethernet header
@@ -43,7 +45,9 @@ class TollwayIntf(Intf):
         packet_bytes: bytes of a full packet on the wire, the shaper's burst
         at rates where burst_bytes() says so. ip_only: the Ethernet header takes
         no time. segments: it takes the super-packets of the host apart, so
-        that what TCP hands over at once leaves back to back, as packets.
+        that what TCP hands over at once leaves back to back, as packets. gates:
+        tc words of the queues of the classes 1:10, 1:11 ..., which do not shape;
+        what goes to a sink of ours is in the first of them, and all else in 1:1.
         """
         commands = [f"ip link set dev {self.name} mtu {mtu} up"]
         self.stab = f" stab overhead -{ETHERNET_HEADER_BYTES}" if ip_only \
@@ -67,10 +71,45 @@ class TollwayIntf(Intf):
             commands += [
                 f"tc qdisc replace dev {self.name} {place} htb default 1",
                 self.shaper_command(), self.aqm_command(aqm)]
+        self.gates = self.built_gates = dict(enumerate(gates, 0x10))
+        commands += self.gate_commands()
         self.commands = commands
         # Of tc, to be given again with each new AQM.
         self.filters = []
         return super().config(up=None, **params)
+
+    def gate_commands(self):
+        """The tc commands of the classes of an interface that has gates."""
+        if not self.gates:
+            return []
+        free = f"htb rate {FREE_RATE} quantum 60000"
+        commands = [
+            f"tc qdisc replace dev {self.name} root handle 1: htb default 1",
+            f"tc class replace dev {self.name} parent 1: classid 1:1 {free}"]
+        for number, queue in self.gates.items():
+            commands += [
+                f"tc class replace dev {self.name} parent 1: "
+                f"classid 1:{number:x} {free}",
+                f"tc qdisc add dev {self.name} parent 1:{number:x} {queue}"]
+        return commands + [
+            f"tc filter add dev {self.name} parent 1: protocol ip u32 "
+            f"match ip dport {SINK_PORT} 0xffff flowid 1:10"]
+
+    def change_gates(self, queue):
+        """Give all gates another queue (words of tc), or None: those that they
+        were built with."""
+        wanted = {number: queue or built
+                  for number, built in self.built_gates.items()}
+        if wanted != self.gates:
+            self.gates = wanted
+            self.empty_gates()
+
+    def empty_gates(self):
+        """Drop what waits at the gates: no packet of a case is in the next."""
+        shell(self.node, *(
+            f"tc qdisc {what}" for number, queue in self.gates.items()
+            for what in (f"del dev {self.name} parent 1:{number:x}",
+                         f"add dev {self.name} parent 1:{number:x} {queue}")))
 
     def netem_command(self):
         """The tc command of what delays, and has the rate where nothing is

@@ -121,6 +121,16 @@ class PathTopo(Topo):
                     **common, **(link.get(f"params{number}") or {})})
         return found
 
+    def ways_in(self, router):
+        """Interfaces of a router by which what it sends over a priced link may
+        have come: all that carry no priced link."""
+        priced = {device for _, device in self.priced.values()}
+        return [device for first, second, link in self.links(withInfo=True)
+                for node, device, peer in (
+                    (first, link["intfName1"], link["intfName2"]),
+                    (second, link["intfName2"], link["intfName1"]))
+                if node == router and not priced & {device, peer}]
+
     def path(self, name, source, sink, links, rtt_ms):
         """Name the way from one host to another."""
         self.paths[name] = {"source": source, "sink": sink,

@@ -10,6 +10,8 @@ from mininet.node import Node
 
 from ..errors import TollwayError
 
+# Of the sinks of all hosts.
+SINK_PORT = 5001
 # Characters that the shells of Mininet, which have a terminal, take at once: it
 # is 4095, of which quotes take some.
 LONGEST_LINE = 3400

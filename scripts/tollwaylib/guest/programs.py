@@ -10,8 +10,7 @@ import time
 from pathlib import Path
 
 from ..errors import TollwayError
-from .nodes import shell
-from .traffic import SINK_PORT
+from .nodes import SINK_PORT, shell
 
 # Programs get this long after the end of the traffic, s.
 GRACE_S = 5.0
@@ -54,6 +53,11 @@ class Programs:
     def most_flows(self):
         """How many flows a case has, at most."""
         return max(len(case["flows"]) for case in self.job["cases"])
+
+    @staticmethod
+    def realtime_offset_ns():
+        """What the realtime clock is ahead of the monotonic one, ns."""
+        return time.time_ns() - time.monotonic_ns()
 
     def lead_ns(self, least_s, programs):
         """From now until so many programs are started and wait, ns."""

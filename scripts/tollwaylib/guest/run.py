@@ -22,8 +22,10 @@ from mininet.net import Mininet
 from ..errors import (RUN_FAILED, RUN_INTERRUPTED, RUN_REFUSED, RefusedError,
                       TollwayError, sentence)
 from .calibration import Calibration
+from .daemons import READY_S, Daemons
 from .network import configure_network, separate_sources
 from .nodes import shell
+from .passages import Passages
 from .programs import GRACE_S, kill_group
 from .topologies import topology
 from .traffic import TRAFFIC
@@ -210,6 +212,11 @@ class Run(Calibration):
     def measure_case(self, case, phases):
         """Run one case; returns what is raw of it."""
         self.prepare_case(case)
+        passages = Passages(self, case["name"]) if case["passages"] else None
+        daemons = Daemons(self, case)
+        if daemons.all:
+            time.sleep(READY_S)
+            daemons.check()
         programs = 2 * len(self.topo.paths) + len(self.topo.priced)
         # So that the phase of the kernel's ticks, which are on whole
         # milliseconds, does not depend on how long the building took.
@@ -230,6 +237,7 @@ class Run(Calibration):
         counters = self.wait_until(epoch_ns, case["warmup_s"],
                                    case["duration_s"]) \
             if case["warmup_s"] is not None else {}
+        self.change_rates(epoch_ns, case["rates"])
         sent = traffic.collect()
         sampled = {link: self.finish(queue, case["duration_s"] + GRACE_S)
                    ["devices"][self.topo.priced[link][1]]
@@ -242,6 +250,7 @@ class Run(Calibration):
         raw = {key: case[key] for key in
                ("name", "point", "x", "series", "rtt_s", "values",
                 "duration_s", "wires", "aqm")}
+        raw.update(self.end_programs(case, passages, daemons, epoch_ns))
         # What links are is said where they are not as they were built.
         if case["network"]:
             raw["links"] = self.topo.links_described
@@ -254,6 +263,37 @@ class Run(Calibration):
                 samples, interval_us=case["queue_us"],
                 **{key: of_links[link] for key, of_links in counters.items()})
                 for link, samples in sampled.items()}}
+
+    def end_programs(self, case, passages, daemons, epoch_ns):
+        """End what runs beside the flows of a case, and leave the network as it
+        was built; what is left of it, for the raw case."""
+        found = {}
+        if passages:
+            found["passages"] = passages.stop(
+                epoch_ns, self.parameters["warmup_s"], case["duration_s"])
+        if case["rates"]:
+            described, = self.topo.links_described.values()
+            self.change_rates(epoch_ns, [(0, described["capacity_bps"])])
+        # As long as the programs hold what waits there.
+        for interface in self.gated():
+            interface.empty_gates()
+        if daemons.all:
+            found["programs"] = daemons.stop(epoch_ns)
+        return found
+
+    def gated(self):
+        """The interfaces that have gates."""
+        return [interface for node in self.net.values()
+                for interface in node.intfList()
+                if getattr(interface, "gates", None)]
+
+    def change_rates(self, epoch_ns, rates):
+        """Wait for each change of the link's rate, and make it."""
+        for when_s, rate_bps in rates:
+            (node, device), = self.topo.priced.values()
+            self.sleep_until(epoch_ns + int(when_s * 1e9))
+            interface = self.net[node].nameToIntf[device]
+            interface.change(rate_bps, interface.delay_ms)
 
     def begin(self, epoch_ns):
         """Start the receiving side of all cases."""
@@ -320,6 +360,8 @@ class Run(Calibration):
             if case["renew"]:
                 interface.change_aqm(self.topo.queues.get(link, case["aqm"]))
             interface.impair(case["wires"].get(link, ""))
+        for interface in self.gated():
+            interface.change_gates(case["gate"])
         own = {self.topo.paths[flow["path"]]["source"]:
                flow.get("sysctls", {}) for flow in case["flows"]}
         for host in self.hosts():

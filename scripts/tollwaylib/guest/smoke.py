@@ -24,11 +24,14 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
 from pathlib import Path
 
+from .daemons import TOOLS
+ADMIT = TOOLS / "tollway-admit"
 # What main() is given: {module: its congestion controls}, all modules, and the
 # controls that may be the default of the first network namespace only. Elsewhere
 # they are refused, and 6.1 leaks a reference to the module each time it refuses.
@@ -522,6 +525,31 @@ def check_storm(note):
         rate = sum(received_bps(report()) for report in reports)
     note(f"{rate / 1e6:.0f} Mb/s, {dict(done)}")
     assert rate > 0 and done["refused"] < done["tried"] / 2, said
+
+
+def check_admission(note):
+    """tollway-admit controls a class of htb, and puts it back as it was."""
+    folder, children = Path(tempfile.mkdtemp()), []
+    status = f"{ADMIT} status --socket {folder}/left"
+    run(f"{ADMIT} key {folder}/key")
+    with two_hosts():
+        for space, device, peer in (("a", "left", 2), ("b", "right", 1)):
+            run(f"tc qdisc add dev {device} root handle 1: htb", space=space)
+            run(f"tc class add dev {device} parent 1: classid 1:10 htb rate 9mbit",
+                space=space)
+            with Inside(space):
+                children.append(subprocess.Popen(shlex.split(
+                    f"{ADMIT} run --peer 10.0.0.{peer} --key {folder}/key "
+                    f"--device {device} --class 1:10 --rate 8mbit --interval "
+                    f"100ms --lost 10s --socket {folder}/{device}")))
+        try:
+            assert wait_for(lambda: '"controlled"' in execute(status)[1])
+            assert " rate 9Mbit " not in run("tc class show dev left", space="a")
+        finally:
+            for child in children:
+                child.terminate()
+            assert [child.wait(LIMIT_S) for child in children] == [130, 130]
+        assert " rate 9Mbit " in run("tc class show dev left", space="a")
 
 
 def check_removal(note):

@@ -8,6 +8,7 @@ bottleneck is in the links of the hosts.
 
 from ..errors import TollwayError
 from .network import PathTopo
+from .nodes import PlainNode
 
 
 class Confluence(PathTopo):
@@ -221,6 +222,30 @@ class Declared(PathTopo):
                                  sends=False)
             self.path(path["name"], source, sink, path["links"],
                       path["rtt_ms"])
+
+
+class Borders(PathTopo):
+    """AACC Figure 4: sources, each behind a border of its own, meet in one link.
+
+    The border gN of path N has a class 1:10 for what its source sends, with the
+    queue `gate` (words of tc), as any border has that tollway-admit(8) is to
+    control; the sink d, where the far end of admission is, has a class for each
+    border. All propagation is behind the bottleneck.
+    """
+
+    def build(self, rate_bps=8000000, sources=2, rtt_ms=0,
+              gate="pfifo limit 1000000"):
+        first, second = self.router("r1"), self.router("r2")
+        self.priced_link("R1", first, second, rate_bps, rtt_ms / 2)
+        sink = self.addHost("d", cls=PlainNode)
+        self.veth(sink, second, intfName1="d-r2", intfName2="r2-d",
+                  params1={"gates": [gate] * sources})
+        for number in range(1, sources + 1):
+            border = self.router(f"g{number}")
+            source = self.endpoint(f"s{number}", border, 0)
+            self.veth(border, first, intfName1=f"{border}-{first}",
+                      intfName2=f"{first}-{border}", params1={"gates": [gate]})
+            self.path(str(number), source, sink, ["R1"], rtt_ms)
 
 
 class SteadyState(PathTopo):

@@ -6,9 +6,7 @@ Both are given the same flows and return the same data: {id: flow object with
 """
 
 from .iperf3 import IperfTraffic
-from .nodes import address_of
-
-SINK_PORT = 5001
+from .nodes import SINK_PORT, address_of
 
 
 def flow_line(flow, address, port):

@@ -355,12 +355,84 @@ def frames(raw, name, out):
     return _one(raw, name, out, "coded [Mbit/s]", draw)
 
 
+def admission(raw, name, out):
+    """Of a case whose packets were timed: what was offered, beta of each gate,
+    the backlog, and delay and goodput in each second (as AACC Figures 6 to 11)."""
+    case = _case(raw, name)
+    data, passages = CaseData(raw, case), case["passages"]
+    seconds = np.asarray(passages["t_s"])
+    link, sampled = next(iter(case["queues"].items()))
+    per_s = passages["unit_s"] / np.diff([*seconds, case["duration_s"]])
+    flows = passages["flows"].values()
+
+    def total(key):
+        return sum(np.asarray(flow[key], dtype=float) for flow in flows)
+
+    def draw_offered(axes):
+        for index, flow in enumerate(case["flows"]):
+            modulated = flow["final"].get("mmpp")
+            if modulated:
+                axes.plot(modulated["t_s"], np.asarray(modulated["rate_bps"])
+                          / data.links[link]["capacity_bps"], linewidth=0.8,
+                          color=PALETTE[index],
+                          label=f"source {flow['name']}")
+        axes.step(seconds, total("entered_each_s") * per_s, where="post",
+                  color=THEORY, linewidth=1.1, label="admitted, all")
+        axes.set_ylabel("of the rate")
+
+    def draw_beta(axes):
+        for index, (gate, program) in enumerate(
+                case.get("programs", {}).items()):
+            for trace in program["output"].values():
+                axes.step(trace["t_s"], trace["beta"], where="post",
+                          linewidth=1.0, color=PALETTE[index % len(PALETTE)],
+                          label=f"gate {gate}")
+        axes.set_ylabel("beta")
+        axes.set_ylim(0, 1.05)
+
+    def draw_queue(axes):
+        axes.step(sampled["t_s"], sampled["backlog_pkts"], where="post",
+                  linewidth=0.6, color=PALETTE[0], label=f"queue {link}")
+        axes.set_ylabel("packets")
+        axes.set_ylim(bottom=0)
+
+    def draw_delay(axes):
+        entered = np.maximum(total("left_each_s"), 1)
+        axes.step(seconds, total("delay_sum_each_s") / entered, where="post",
+                  color=PALETTE[1], label="mean delay")
+        axes.axhline(data.parameters["time_limit"], color=THEORY,
+                     linestyle=":", label="limit")
+        axes.set_ylabel("packet times")
+        axes.set_ylim(bottom=0)
+
+    def draw_goodput(axes):
+        axes.step(seconds, total("in_time_each_s") * per_s, where="post",
+                  color=PALETTE[2], label="goodput")
+        axes.set_ylabel("of the rate")
+        axes.set_ylim(0, 1.05)
+
+    draws = [draw_offered, draw_queue, draw_delay, draw_goodput]
+    if case.get("programs"):
+        draws.insert(1, draw_beta)
+    with plt.rc_context(STYLE):
+        figure, panels = plt.subplots(len(draws), 1, sharex=True,
+                                      figsize=(9, 1.2 + 1.9 * len(draws)))
+        for draw, axes in zip(draws, panels):
+            draw(axes)
+            axes.legend(ncol=4)
+        panels[0].set_title(f"{name}: {combination(raw)}")
+        panels[-1].set_xlabel("time [s]")
+        panels[-1].set_xlim(0, case["duration_s"])
+        return save(figure, out)
+
+
 PICTURES = {"queue": queue, "class_queues": class_queues,
             "sequence": sequence, "rates": rates, "utilization": utilization,
-            "frames": frames}
+            "frames": frames, "admission": admission}
 CAPTIONS = {
     "queue": "Queue, and what the first source has outstanding",
     "class_queues": "Backlog of the sources' own queues",
     "sequence": "Packets acknowledged", "rates": "Rates of sources",
     "utilization": "Utilisation in windows of 25 hundredths of a round trip",
-    "frames": "Rates of coders"}
+    "frames": "Rates of coders",
+    "admission": "Admission over time"}

@@ -11,7 +11,8 @@ from .fields import capacities_of, look_up
 from .metrics.shares import longest_of, max_abs_error
 from .published import compare_published
 from .schema import SCHEMA, validate
-from .verdicts import OVER_SEEDS, judge, judge_rival, margin_of
+from .verdicts import (OVER_SEEDS, judge, judge_case, judge_rival,
+                       margin_of)
 
 
 def _statistics(values):
@@ -197,4 +198,6 @@ def _aggregate_bound(same, whole):
     if same[0]["metric"] == OVER_SEEDS:
         return judge({**same[0], "value": same[0]["bound"]},
                      max_abs_error(None, whole))
+    if "over_seeds" in same[0]:
+        return judge_case(same[0]["over_seeds"], whole)
     return min(same, key=margin_of)

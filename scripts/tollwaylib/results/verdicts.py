@@ -3,6 +3,8 @@
 
 import math
 
+import numpy as np
+
 from ..errors import TollwayError
 from . import fields
 from .fields import look_up, mean_of
@@ -17,6 +19,63 @@ from .metrics.shares import (aimd_max_abs_error, drops_after_2s, max_abs_error,
                              path_share)
 
 HOLD, MISS = ("holds", "agrees", "better"), ("fails", "differs")
+
+
+def _linearity(values, places):
+    """R^2 of the straight line through the values: 1 where they are on it."""
+    if max(values) == min(values):
+        return None
+    return float(np.corrcoef(places, values)[0, 1] ** 2)
+
+
+# What a bound on several cases makes of their values and their x.
+REDUCERS = {
+    # largest less smallest
+    "range": lambda values, places: max(values) - min(values),
+    "largest": lambda values, places: max(values),
+    "smallest": lambda values, places: min(values),
+    # the first less the last
+    "fall": lambda values, places: values[0] - values[-1],
+    # the most that one is above the one before
+    "rise": lambda values, places: max(
+        after - value for value, after in zip(values, values[1:])),
+    "linearity": _linearity,
+}
+
+
+def cases_of(bound):
+    """The cases that a bound is on."""
+    return [*bound.get("cases", ()), *(
+        bound[key] for key in ("case", "of_case") if key in bound)]
+
+
+def _reduced(bound, result):
+    points = {point["name"]: point for point in result["cases"]}
+    values = [mean_of(points[name]["metrics"][bound["metric"]])
+              for name in bound["cases"]]
+    if None in values:
+        return None
+    return REDUCERS[bound["reduce"]](
+        values, [points[name]["x"] for name in bound["cases"]])
+
+
+def judge_case(bound, result):
+    """The verdict on a bound of a result of cases, or of an aggregate. One that
+    is on means over seeds has its verdict in the aggregate of several alone."""
+    measured = _reduced(bound, result) if "cases" in bound else \
+        mean_of(fields.metric_of(result, bound["case"], bound["metric"]))
+    limit = fields.limit_of(bound, result, mean_of)
+    if limit is None:
+        # What another case never reached is no match for what was reached.
+        limit = 0.0 if measured is None else measured
+    verdict = judge({**bound, "value": limit}, measured)
+    if "case" in bound:
+        verdict["name"] = f"{bound['case']}: {bound['name']}"
+    if bound.get("over_seeds"):
+        verdict["over_seeds"] = bound
+        if len(result.get("seeds", ())) < 2:
+            verdict["verdict"] = "needs seeds"
+    return verdict
 
 
 # What an experiment may set bounds on. Each takes the run and its result and
@@ -77,20 +136,13 @@ def judged(bounds, cases, result):
     cases: CaseData of the run, see measurements.cases_of().
     """
     return [_judge_one(bound, cases, result) for bound in bounds
-            if all(fields.has_case(result, bound[key])
-                   for key in ("case", "of_case") if key in bound)]
+            if all(fields.has_case(result, name) for name in cases_of(bound))]
 
 
 def _judge_one(bound, cases, result):
-    if "case" not in bound:
+    if not cases_of(bound):
         return judge(bound, _measure_bound(bound, cases[0], result))
-    limit = fields.limit_of(bound, result, mean_of)
-    measured = fields.metric_of(result, bound["case"], bound["metric"])
-    if limit is None:
-        # What another case never reached is no match for what was reached.
-        limit = 0.0 if measured is None else measured
-    return {**judge({**bound, "value": limit}, measured),
-            "name": f"{bound['case']}: {bound['name']}"}
+    return judge_case(bound, result)
 
 
 def _measure_bound(bound, run, result):

@@ -56,8 +56,10 @@ class Combination:
 
     def needs(self):
         """What programs are needed for, see programs.need()."""
-        options = self.options or {}
+        options, make = self.options or {}, self.experiment.cases
         return ([programs.EXPERIMENTS]
+                + [programs.PASSAGES] * bool(make and any(
+                    case.passages for case in make(self.values)))
                 + [programs.TRACE] * bool(options.get("trace"))
                 + [programs.IPERF3] * (options.get("traffic") == "iperf3"))
 

@@ -14,6 +14,9 @@ import numpy as np
 
 from ...errors import TollwayError
 from ..fields import mean_or_none
+from .admission import (admitted_jain, beta_mean, build_out_units,
+                        delay_units, free_below, gate_drops, in_time_share,
+                        late_part, loss_at_build_out)
 from .applications import frame_delay_ms, frame_rate_mbit
 from .cycles import (cycle_count, cycle_drops, drops_after, first_cycle,
                      fluid, gain_jain, gain_sum, of_cycles, paper_ms, received,
@@ -26,7 +29,7 @@ from .shares import (advantage, goodput_each, goodput_mbit, goodput_share,
 from .transfers import (completion_ms, completion_units, finished,
                         goodput_sent, last_s, last_units, loss_part,
                         optimal_ms, optimal_units, retransmission_rate,
-                        retransmits, slowdown)
+                        retransmits, slowdown, srtt_ms)
 
 
 # --- kinds of metrics ------------------------------------------------------
@@ -48,6 +51,8 @@ KINDS = {
     "last_units": last_units,
     # how many transfers were
     "finished": finished,
+    # smoothed round trip of a role, ms, mean
+    "srtt_ms": srtt_ms,
     # packets sent again, and as a part of those sent, of a role or of all
     "retransmits": retransmits,
     "loss_part": loss_part,
@@ -115,6 +120,21 @@ KINDS = {
     "received": received,
     "paper_ms": paper_ms,
     "resent_kbytes": resent_kbytes,
+    # packets that were timed: those within the limit over what the link could
+    # carry, those beyond it of all, mean delay; smallest limit for a loss, and
+    # the loss of a case with the largest of a series, in packet times
+    "in_time_share": in_time_share,
+    "late_part": late_part,
+    "delay_units": delay_units,
+    "build_out_units": build_out_units,
+    "loss_at_build_out": loss_at_build_out,
+    # of gates: mean beta, time with beta 1 while less than a level was offered,
+    # drops
+    "beta_mean": beta_mean,
+    "free_below": free_below,
+    "gate_drops": gate_drops,
+    # Jain's index of the packets of each flow in the network
+    "admitted_jain": admitted_jain,
     # of coders
     "frame_delay_ms": frame_delay_ms,
     "frame_rate_mbit": frame_rate_mbit,

@@ -59,6 +59,17 @@ def retransmits(data, words):
                for flow in data.of_role(words.get("role")))
 
 
+def srtt_ms(data, words):
+    """Mean of what the flows of a role take their round trip for."""
+    start, stop = data.window(words)
+    return mean_or_none(
+        mean_or_none(rtt_us / 1000 for t_s, rtt_us in zip(
+            flow["samples"]["t_s"], flow["samples"]["srtt_us"])
+                     if start <= t_s <= stop and rtt_us)
+        for flow in data.of_role(words.get("role"))
+        if flow.get("samples"))
+
+
 def loss_part(data, words):
     """Packets sent again, of all that were sent."""
     flows = data.of_role(words["role"])

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Metrics of packets that were timed through the network, and of admission to it.
+
+Delays and limits are in packet times of the bottleneck, as AACC has them. What
+never left the network, or was dropped there, has a delay without end.
+"""
+
+import numpy as np
+
+from ...errors import TollwayError
+from ...theory import measures
+from ..fields import mean_or_none
+
+ETHERNET_HEADER_BYTES = 14
+
+
+def _passages(case, role=None):
+    """(raw passages, those of the flows of a role) of a raw case."""
+    found = case.get("passages")
+    if not found:
+        raise TollwayError(f"{case['name']} has no timed packets")
+    wanted = [str(flow["id"]) for flow in case["flows"]
+              if role in (None, flow["role"])]
+    return found, [found["flows"][name] for name in wanted
+                   if name in found["flows"]]
+
+
+def _upto(found, flows, limit):
+    """How many packets had at most this delay, which is an edge of a bin."""
+    last = int(np.searchsorted(found["edges"], limit + 1e-9, side="right"))
+    return sum(sum(flow["counts"][:last]) for flow in flows)
+
+
+def _entered(flows):
+    return sum(flow["entered"] for flow in flows)
+
+
+def in_time_share(data, words):
+    """Packets that crossed the network within the limit, of the link's rate."""
+    found, flows = _passages(data.case, words.get("role"))
+    window_s = found["to_s"] - found["from_s"]
+    if window_s <= 0:
+        return None
+    in_time = _upto(found, flows, data.parameters["time_limit"])
+    return in_time * found["unit_s"] / window_s
+
+
+def late_part(data, words):
+    """Packets that took longer than the limit, of those that entered."""
+    found, flows = _passages(data.case, words.get("role"))
+    entered = _entered(flows)
+    in_time = _upto(found, flows, data.parameters["time_limit"])
+    return 1 - in_time / entered if entered else None
+
+
+def delay_units(data, words):
+    """Mean delay of the packets that left the network."""
+    _, flows = _passages(data.case, words.get("role"))
+    left = sum(flow["left"] for flow in flows)
+    return sum(flow["delay_sum"] for flow in flows) / left if left else None
+
+
+def _limit_of(case, part):
+    """The smallest limit that at most this part of the packets is beyond; None
+    if there is none."""
+    found, flows = _passages(case)
+    entered = _entered(flows)
+    for limit in found["edges"] if entered else ():
+        if entered - _upto(found, flows, limit) <= part * entered:
+            return float(limit)
+    return None
+
+
+def build_out_units(data, words):
+    """The build-out delay of AACC 4.2: a case's smallest limit for a loss."""
+    return _limit_of(data.case, words["part"])
+
+
+def loss_at_build_out(data, words):
+    """Loss with the largest build-out delay that any case of a series needs."""
+    limits = [_limit_of(case, words["part"]) for case in data.raw["cases"]
+              if case["series"] == words["series"]]
+    if not limits or None in limits:
+        return None
+    found, flows = _passages(data.case)
+    entered = _entered(flows)
+    return 1 - _upto(found, flows, max(limits)) / entered if entered else None
+
+
+def _traces(data):
+    """(times, beta) of each gate of a case that has some."""
+    return [(np.asarray(trace["t_s"], dtype=float),
+             np.asarray(trace["beta"], dtype=float))
+            for program in data.case.get("programs", {}).values()
+            for trace in program["output"].values() if trace.get("beta")]
+
+
+def beta_mean(data, words):
+    """Mean beta of all gates in a window; None without a gate."""
+    start, stop = data.window(words)
+    values = [beta[(times >= start) & (times < stop)]
+              for times, beta in _traces(data)]
+    return mean_or_none(float(value.mean()) if len(value) else None
+                        for value in values)
+
+
+def free_below(data, words):
+    """Part of the time with an offered sum below a level of the link's rate in
+    which a gate was open (beta 1), after the first time that it was. Of one that
+    never was, all of the time counts."""
+    start, stop = data.window(words)
+    offered = [flow["final"]["mmpp"] for flow in data.case["flows"]]
+    sums = sum(np.asarray(one["rate_bps"], dtype=float) for one in offered)
+    # The rates leave the Ethernet header out, which the link's has.
+    wire = data.packet_bytes / (data.packet_bytes - ETHERNET_HEADER_BYTES)
+    sums = sums * wire / next(iter(data.links.values()))["capacity_bps"]
+    times = np.asarray(offered[0]["t_s"], dtype=float)
+    free = low = 0
+    for at_s, beta in _traces(data):
+        opened = np.flatnonzero(beta >= 1)
+        since = max(start, at_s[opened[0]]) if len(opened) else start
+        there = (at_s >= since) & (at_s < min(stop, times[-1]))
+        place = np.searchsorted(times, at_s[there], side="right") - 1
+        below = sums[place] < words["below"]
+        low += below.sum()
+        free += (below & (beta[there] >= 1)).sum()
+    return float(free / low) if low else None
+
+
+def admitted_jain(data, _words):
+    """Jain's index of the packets that each flow had in the network."""
+    _, flows = _passages(data.case)
+    counts = [flow["entered"] for flow in flows]
+    return measures.jain_index(counts) if sum(counts) else None
+
+
+def gate_drops(data, _words):
+    """Packets dropped at the gates; None without a gate."""
+    drops = [trace["dropped_packets"][-1]
+             for program in data.case.get("programs", {}).values()
+             for trace in program["output"].values()
+             if trace.get("dropped_packets")]
+    return sum(drops) if drops else None
