@@ -141,7 +141,7 @@ def test_links_published_and_bounds_tables(analysed):
     row = cells(tables.published_table(result), 1)
     assert row["published [%]"] == "92.0" and row["measured [%]"] == "97.0"
     assert row["verdict"] == "other setup"
-    assert row["source"] == "CP05 Table 5.4.1"
+    assert row["published in"] == "CP05 Table 5.4.1"
     assert tables.bounds_table(result).rows[0][1] == "holds"
     assert tables.published_table(analysed["dynamics-1"]) is None
     assert tables.bounds_table(analysed["reno-1"]) is None
@@ -201,9 +201,10 @@ def test_variants_of_users_are_shown(tmp_path):
 def test_comparison_shows_the_unfairness_to_the_longest_path(analysed):
     table = tables.comparison_table([analysed["reno-1"], analysed["sbrm-1"]])
     reno, sbrm = cells(table, 0), cells(table, 1)
-    assert reno["source + link"] == "reno + pfifo"
+    assert reno["congestion control + queue"] == "reno + pfifo"
     assert reno["path III of fair [%]"] == "33.3"
-    assert reno["published [%]"] == "92.0" and reno["mean [%]"] == "90.5"
+    assert reno["published [%]"] == "92.0"
+    assert reno["mean utilisation [%]"] == "90.5"
     assert reno["worst class error [%]"] == "-66.67"
     assert 98 < float(sbrm["path III of fair [%]"]) < 102
     with pytest.raises(TollwayError, match="one experiment"):
@@ -340,7 +341,7 @@ def test_page_says_what_was_done(steady_page):
 def test_verdicts_come_before_figures_and_figures_before_settings(steady_page):
     order = ["<h1>", "36 flows over", "3 of 4 verdicts hold",
              'class="sketch"', 'id="comparison"', "The runs compared",
-             'id="double-bottleneck-reno-pfifo"', "<caption>Beside the",
+             'id="double-bottleneck-reno-pfifo"', "<caption>Published and measured",
              "Rate of each flow", "Throughput of each path",
              "Congestion windows of", "<caption>Rates by class",
              "<caption>Parameters that matter", "<summary>All other",
@@ -354,10 +355,10 @@ def test_page_counts_the_verdicts(page, steady_page):
     # sbrm: 1 bound, and 3 published for another setup, which are no verdicts;
     # reno: 3 published, core link 2 is 2.5 below.
     for text in (page, steady_page):
-        assert "3 of 4 verdicts hold. 3 published values are of " in text
-        assert ("reno + pfifo: NewReno+drop-tail: utilisation of core link 2 "
-                "differs (85.0; published 87.5 %)") in text
-    assert "other setup" in steady_page and "no verdict, since CP05" \
+        assert "3 of 4 verdicts hold. 3 published values are for " in text
+        assert ("reno + pfifo: NewReno+drop-tail: utilisation of core link 2: "
+                "differs (measured 85.0, published 87.5 %)") in text
+    assert "other setup" in steady_page and "no verdict, because CP05" \
         in steady_page
 
 
@@ -374,7 +375,7 @@ def test_names_from_a_run_are_escaped(tmp_path):
     text = write_report(tmp_path).read_text(encoding="utf-8")
     assert "<b>" not in text and "<img src=x>" not in text
     assert "&lt;b&gt;bold" in text
-    assert "There are no verdicts" in text
+    assert "There is nothing to judge" in text
 
 
 def test_page_has_nothing_that_html_forbids(tmp_path):

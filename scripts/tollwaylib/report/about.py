@@ -79,9 +79,14 @@ def _what(groups):
         how = (f"{len(pairs)} pairs of a congestion control and a queue, one "
                "pair in each run")
     if "cases" in raw:
-        cases = max(len(group.raw["cases"]) for group in groups)
-        return (f"{counted(cases, 'case')} of traffic over {network}, with "
-                f"{how}.")
+        counts = [len(case["flows"]) for group in groups
+                  for case in group.raw["cases"]]
+        cases = len({case["name"] for group in groups
+                     for case in group.raw["cases"]})
+        flows = f"{numbers(counts)} flow{'' if max(counts) == 1 else 's'}"
+        if cases == 1:
+            return f"{flows} over {network}, with {how}."
+        return f"{cases} cases, each of {flows}, over {network}, with {how}."
     flows = max(len(group.raw["flows"]) for group in groups)
     seconds = numbers([group.whole["parameters"]["duration_s"]
                        for group in groups])

@@ -9,7 +9,6 @@ PNG path], or None if there is nothing to show.
 import numpy as np
 
 from ..results.fields import mean_of
-from ..results.measurements import CaseData
 from .charts import run_names
 from .plotting import (INK, STYLE, THEORY, headroom, legend_above, plt, reading,
                        reading_of_row, save, shade_intervals)
@@ -40,7 +39,7 @@ def over_time(raw, whole, out, look, name=None):
         part = next(case for case in raw["cases"] if case["name"] == name)
         links, duration_s = {**raw["links"], **part.get("links", {})}, \
             part["duration_s"]
-        lines = _sources(raw, part)
+        lines = _sources(part)
     lines = [line for line in lines if line[3]]
     if len(lines) > _MOST_LINES:
         lines = [lines[index] for index in sorted({
@@ -84,13 +83,13 @@ def _paths(raw):
             for path in raw["paths"]]
 
 
-def _sources(raw, case):
+def _sources(case):
     """The same of the sources of a case."""
     return [("source", flow["name"], f"source {flow['name']}",
              [(flow["samples"]["t_s"], flow["start_s"],
                8 * np.asarray(flow["samples"]["bytes_acked"], dtype=float))]
              if (flow.get("samples") or {}).get("t_s") else [])
-            for flow in CaseData(raw, case).flows()]
+            for flow in case["flows"] if flow["cc"]]
 
 
 def _throughput(axes, lines, duration_s, look):

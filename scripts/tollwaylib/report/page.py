@@ -185,7 +185,9 @@ def _index(experiments, names):
     return render_page(
         title=f"Results of {about.counted(len(experiments), 'experiment')}",
         above=None, lead=("Each experiment has a page of its own.",),
-        headline=summary.headline(wholes), missed=summary.missed(wholes),
+        headline=summary.headline(wholes), missed=[
+            f"{name}: {line}" for name, groups in experiments.items()
+            for line in summary.missed([group.whole for group in groups])],
         entries=entries, drawing=None, comparison=None, sections=(),
         commands=_commands([group for groups in experiments.values()
                             for group in groups]), limitations=LIMITATIONS)
