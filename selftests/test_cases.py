@@ -19,6 +19,7 @@ from tollwaylib.guest import topologies  # noqa: E402
 from tollwaylib.papers.any_rate import JOIN, LEAVE, VARIANTS  # noqa: E402
 from tollwaylib.report import charts, rendering, tables  # noqa: E402
 from tollwaylib.report.page import write_report  # noqa: E402
+from tollwaylib.report.plotting import Look  # noqa: E402
 from tollwaylib.results import aggregate, analysis, metrics  # noqa: E402
 from tollwaylib.results import schema  # noqa: E402
 from tollwaylib.theory import fluid, measures  # noqa: E402
@@ -881,9 +882,11 @@ def test_a_report_of_cases(tmp_path):
         files.write_json_atomic(folder / "result.json",
                                 analysis.analyse(made))
     page = write_report(tmp_path).read_text()
-    # Seven of each, and two of both.
-    assert page.count("<figure>") == 16
-    assert "completion_ms, v of each source and queue" in page
+    # The network; of each, seven and two over time; of both, two and one.
+    assert page.count("<figure>") == 1 + 2 * 9 + 3
+    # In words, not by their keys.
+    assert "completion_ms" not in page.partition("<body>")[2].partition(
+        "<summary>Kernel")[0]
     assert "pp + fq_rr" in page and "cubic + fq_rr" in page
 
 
@@ -902,7 +905,7 @@ def drawn(monkeypatch, tmp_path, values, log=True):
     monkeypatch.setattr(charts, "save",
                         lambda figure, out: figures.append(figure) or [out])
     if not charts.curves(wholes, [{"key": "k", "log": log}],
-                         tmp_path / "x"):
+                         tmp_path / "x", Look()):
         return None
     return {axes.get_title("left"): axes for axes in figures[0].axes
             if axes.lines}

@@ -93,4 +93,4 @@ def test_each_has_a_manual_page():
 
 
 def test_the_doctor_reads_what_is_there():
-    assert set(observe.MODULES) == {"tcp_sbrm", "tcp_pp"}
+    assert set(observe.MODULES) == {"tcp_sbrm", "tcp_pp", "tcp_alpha"}

@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import unicodedata
+import urllib.parse
 import xml.etree.ElementTree
 
 import pytest
@@ -19,8 +20,11 @@ sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 import synthetic  # noqa: E402
 from tollwaylib import files  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
-from tollwaylib.report import charts, figures, rendering, tables  # noqa: E402
+from tollwaylib.report import (about, charts, figures, overview,  # noqa: E402
+                               plotting, rendering, tables)
 from tollwaylib.report.page import write_report  # noqa: E402
+from tollwaylib.report.plotting import Look  # noqa: E402
+from tollwaylib.report.sketch import sketch  # noqa: E402
 from tollwaylib.results import aggregate, analysis, schema  # noqa: E402
 from tollwaylib.results import verdicts  # noqa: E402
 
@@ -72,6 +76,11 @@ def site(raws, tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(site):
     return (site / "index.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def steady_page(site):
+    return (site / "double-bottleneck.html").read_text(encoding="utf-8")
 
 
 # --- tables ------------------------------------------------------------------
@@ -132,7 +141,7 @@ def test_links_published_and_bounds_tables(analysed):
     row = cells(tables.published_table(result), 1)
     assert row["published [%]"] == "92.0" and row["measured [%]"] == "97.0"
     assert row["verdict"] == "other setup"
-    assert row["source"] == "CP05 Table 5.4.1"
+    assert row["published in"] == "CP05 Table 5.4.1"
     assert tables.bounds_table(result).rows[0][1] == "holds"
     assert tables.published_table(analysed["dynamics-1"]) is None
     assert tables.bounds_table(analysed["reno-1"]) is None
@@ -192,9 +201,10 @@ def test_variants_of_users_are_shown(tmp_path):
 def test_comparison_shows_the_unfairness_to_the_longest_path(analysed):
     table = tables.comparison_table([analysed["reno-1"], analysed["sbrm-1"]])
     reno, sbrm = cells(table, 0), cells(table, 1)
-    assert reno["source + link"] == "reno + pfifo"
+    assert reno["congestion control + queue"] == "reno + pfifo"
     assert reno["path III of fair [%]"] == "33.3"
-    assert reno["published [%]"] == "92.0" and reno["mean [%]"] == "90.5"
+    assert reno["published [%]"] == "92.0"
+    assert reno["mean utilisation [%]"] == "90.5"
     assert reno["worst class error [%]"] == "-66.67"
     assert 98 < float(sbrm["path III of fair [%]"]) < 102
     with pytest.raises(TollwayError, match="one experiment"):
@@ -217,10 +227,11 @@ def test_intervals_table(analysed):
 
 def draw(raws, analysed, place):
     place.mkdir()
+    look = Look()
     return [*charts.rate_allocation([analysed["sbrm-1"], analysed["sbrm-2"]],
-                                    place / "rates"),
-            *figures.windows(raws["dynamics-1"], place / "windows"),
-            *figures.queues(raws["dynamics-1"], place / "queues")]
+                                    place / "rates", look),
+            *figures.windows(raws["dynamics-1"], place / "windows", look),
+            *figures.queues(raws["dynamics-1"], place / "queues", look)]
 
 
 def test_figures_are_the_same_every_time(raws, analysed, tmp_path):
@@ -240,27 +251,29 @@ def test_figures_are_the_same_every_time(raws, analysed, tmp_path):
 
 def test_windows_needs_a_flow(raws, tmp_path):
     with pytest.raises(TollwayError, match="99"):
-        figures.windows(raws["sbrm-1"], tmp_path / "w", (99,))
+        figures.windows(raws["sbrm-1"], tmp_path / "w", Look(), (99,))
 
 
 def test_figures_report_an_unwritable_place(raws, tmp_path):
     with pytest.raises(TollwayError, match="cannot write"):
-        figures.queues(raws["sbrm-1"], tmp_path / "none" / "q")
+        figures.queues(raws["sbrm-1"], tmp_path / "none" / "q", Look())
 
 
 # --- the page ----------------------------------------------------------------
 
 class Balance(html.parser.HTMLParser):
-    """Fails on tags that are not closed in order; collects links."""
+    """Fails on tags that are not closed in order; collects links and names."""
 
-    EMPTY = {"meta", "img", "br"}
+    EMPTY = {"meta", "img", "br", "link"}
 
     def __init__(self):
         super().__init__()
-        self.open, self.links = [], []
+        self.open, self.links, self.names = [], [], []
 
     def handle_starttag(self, tag, attrs):
-        self.links += [value for key, value in attrs if key in ("src", "href")]
+        self.links += [value for key, value in attrs
+                       if key in ("src", "href", "xlink:href")]
+        self.names += [value for key, value in attrs if key == "id"]
         if tag not in self.EMPTY:
             self.open.append(tag)
 
@@ -268,41 +281,91 @@ class Balance(html.parser.HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_page_is_well_formed_and_self_contained(site, page):
+def pages_of(site):
+    return sorted(site.glob("*.html"))
+
+
+def test_pages_are_well_formed_and_self_contained(site):
+    assert [path.name for path in pages_of(site)] == [
+        "double-bottleneck-dynamics.html", "double-bottleneck.html",
+        "index.html"]
+    for path in pages_of(site):
+        text = path.read_text(encoding="utf-8")
+        parser = Balance()
+        parser.feed(text)
+        assert parser.open == []
+        assert len(set(parser.names)) == len(parser.names)
+        for link in parser.links:
+            if link.startswith("#"):
+                assert link[1:] in parser.names, link
+            else:
+                assert link == "data:," or (
+                    site / urllib.parse.unquote(link)).is_file(), link
+        # Names of namespaces are no addresses that a browser asks.
+        assert not re.search(r"(src|href)=\"(http|//)|url\((?!#)", text)
+        assert "<script" not in text and "@import" not in text
+
+
+def test_index_leads_to_the_experiments(site, page):
     parser = Balance()
     parser.feed(page)
-    assert parser.open == []
-    assert len(parser.links) == 8 + 2 * 8
-    for link in parser.links:
-        assert (link.startswith("data:image/svg+xml;base64,")
-                or (site / link).is_file())
-    assert len(list((site / "figures").iterdir())) == 16
-    assert "http" not in re.sub(r"base64,[^\"]*", "", page)
-    assert "<script" not in page
+    assert {"double-bottleneck.html", "double-bottleneck-dynamics.html"} <= \
+        set(parser.links)
+    assert "Results of 2 experiments" in page and "3 of 4" in page
+    assert "Rate allocation over two bottlenecks" in page
+    # What is read on a page of its own is not here.
+    assert "<svg" not in page and "Calibration" not in page
 
 
-def test_page_says_what_was_done(page):
-    for text in ("double-bottleneck-dynamics", "path III of fair",
+def test_every_raw_file_is_linked(site, steady_page):
+    parser = Balance()
+    parser.feed(steady_page)
+    for name in ("sbrm-1", "sbrm-2", "reno-1"):
+        for file in ("raw.json", "result.json"):
+            assert f"runs/{name}/{file}" in parser.links
+
+
+def test_page_says_what_was_done(steady_page):
+    for text in ("path III of fair", "Rate allocation over two bottlenecks",
+                 "36 flows over 2 links of 96 Mbit/s for 20 to 60 seconds",
+                 "repeats a published one: CP05 4.3.1", "S. Zimmermann",
                  "CP05 Table 4.3.3", "How to repeat this",
                  "tollway run double-bottleneck --seed 1", "Calibration",
                  "95990000", "6.1.0-test", "0001-um-run-at-HZ-1000.patch",
-                 "256 ns", "SMP", "CPU", "HZ is patched from 100 to 1000",
+                 "256 ns", "SMP", "processor", "HZ=1000",
                  "Seeds: 1, 2"):
-        assert text in page, text
-    assert "qdisc sbrm 8001: dev core1 &lt;limit 1000&gt;" in page
+        assert text in steady_page, text
+    assert "qdisc sbrm 8001: dev core1 &lt;limit 1000&gt;" in steady_page
 
 
-def test_page_counts_the_verdicts(page):
+def test_verdicts_come_before_figures_and_figures_before_settings(steady_page):
+    order = ["<h1>", "36 flows over", "3 of 4 verdicts hold",
+             'class="sketch"', 'id="comparison"', "The runs compared",
+             'id="double-bottleneck-reno-pfifo"', "<caption>Published and measured",
+             "Rate of each flow", "Throughput of each path",
+             "Congestion windows of", "<caption>Rates by class",
+             "<caption>Parameters that matter", "<summary>All other",
+             "<summary>Calibration", "<summary>Files of the run",
+             "Limitations"]
+    places = [steady_page.index(words) for words in order]
+    assert places == sorted(places)
+
+
+def test_page_counts_the_verdicts(page, steady_page):
     # sbrm: 1 bound, and 3 published for another setup, which are no verdicts;
     # reno: 3 published, core link 2 is 2.5 below.
-    assert "3 of 4 verdicts hold. 3 published values are of " in page
-    assert "other setup" in page and "no verdict, since CP05" in page
-    assert ("reno + pfifo: NewReno+drop-tail: utilisation of core link 2 "
-            "differs (85.0; published 87.5 %)") in page
+    for text in (page, steady_page):
+        assert "3 of 4 verdicts hold. 3 published values are for " in text
+        assert ("reno + pfifo: NewReno+drop-tail: utilisation of core link 2: "
+                "differs (measured 85.0, published 87.5 %)") in text
+    assert "other setup" in steady_page and "no verdict, because CP05" \
+        in steady_page
 
 
-def test_page_is_the_same_every_time(site, page):
-    assert write_report(site).read_text(encoding="utf-8") == page
+def test_pages_are_the_same_every_time(site):
+    before = [path.read_bytes() for path in pages_of(site)]
+    write_report(site)
+    assert [path.read_bytes() for path in pages_of(site)] == before
 
 
 def test_names_from_a_run_are_escaped(tmp_path):
@@ -312,7 +375,7 @@ def test_names_from_a_run_are_escaped(tmp_path):
     text = write_report(tmp_path).read_text(encoding="utf-8")
     assert "<b>" not in text and "<img src=x>" not in text
     assert "&lt;b&gt;bold" in text
-    assert "There are no verdicts" in text
+    assert "There is nothing to judge" in text
 
 
 def test_page_has_nothing_that_html_forbids(tmp_path):
@@ -343,7 +406,7 @@ def test_page_says_where_it_ran(place, words, tmp_path):
                          if key not in ("place", "flavour")} | place
     save(tmp_path / "run", raw)
     text = write_report(tmp_path).read_text(encoding="utf-8")
-    assert f"1 run of 1 setting, {words}" in html.unescape(text)
+    assert f"1 run was made {words}" in html.unescape(text)
     assert "unknown" not in text
 
 
@@ -368,7 +431,8 @@ def test_settings_with_different_parameters_stay_apart(tmp_path):
     other["parameters"]["kappa"] = 0.2
     save(tmp_path / "b", other)
     text = write_report(tmp_path).read_text(encoding="utf-8")
-    assert "2 runs of 2 settings" in text
+    assert "2 runs were made" in text
+    assert "sbrm + sbrm, kappa 0.1" in text and "sbrm + sbrm, kappa 0.2" in text
     assert (tmp_path / "figures" /
             "double-bottleneck-sbrm-sbrm-2-rates.svg").is_file()
 
@@ -438,28 +502,207 @@ def test_no_results_make_no_page(tmp_path):
 def test_price_tracking_shows_price_and_estimate(raws, tmp_path):
     raw = raws["dynamics-1"]
     with pytest.raises(TollwayError, match="all of its queues are sbrm"):
-        figures.price_tracking(raw, tmp_path / "price", "III")
+        figures.price_tracking(raw, tmp_path / "price", Look(), "III")
     told = dict(raw, parameters=dict(raw["parameters"], phi=1.0), queues={
         name: dict(queue, price_q32=[number << 22 for number in
                                      range(len(queue["t_s"]))])
         for name, queue in raw["queues"].items()})
-    paths = figures.price_tracking(told, tmp_path / "price", "III")
+    paths = figures.price_tracking(told, tmp_path / "price", Look(), "III")
     assert all(path.is_file() for path in paths)
 
 
 def test_acknowledgements_wrap(raws, tmp_path):
     paths = figures.acknowledgements(raws["dynamics-1"], tmp_path / "acks",
-                                     ("I", "III"))
+                                     Look(), ("I", "III"))
     assert all(path.is_file() for path in paths)
     with pytest.raises(TollwayError, match="none of the paths"):
-        figures.acknowledgements(raws["dynamics-1"], tmp_path / "acks", ("X",))
+        figures.acknowledgements(raws["dynamics-1"], tmp_path / "acks",
+                                 Look(), ("X",))
 
 
 def test_histograms(raws, tmp_path):
     for draw in (charts.window_histograms, charts.queue_histograms):
-        for path in draw(raws["sbrm-1"], tmp_path / draw.__name__):
+        for path in draw(raws["sbrm-1"], tmp_path / draw.__name__, Look()):
             assert path.is_file()
     late = dict(raws["sbrm-1"],
                 parameters=dict(raws["sbrm-1"]["parameters"], warmup_s=1e6))
     with pytest.raises(TollwayError, match="nothing was sampled"):
-        charts.queue_histograms(late, tmp_path / "late")
+        charts.queue_histograms(late, tmp_path / "late", Look())
+
+
+# --- colours, readings, the sketch and the sentences --------------------------
+
+def test_one_colour_means_one_thing():
+    look = Look()
+    count = len(plotting.PALETTE)
+    things = [("path", str(number)) for number in range(2 * count)]
+    lines = [tuple(look.line(*thing).items()) for thing in things]
+    assert len(set(lines)) == len(things)
+    assert [tuple(look.line(*thing).items()) for thing in things] == lines
+    # The name alone does not say which thing it is.
+    assert look.line("link", "0") != look.line("path", "0")
+    assert len({look.bar(*thing)["color"] for thing in things[:count]}) == count
+
+
+def luminance(colour):
+    """Of WCAG 2, of "#rrggbb"."""
+    parts = [int(colour[at:at + 2], 16) / 255 for at in (1, 3, 5)]
+    parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+             for part in parts]
+    return sum(weight * part for weight, part in
+               zip((0.2126, 0.7152, 0.0722), parts))
+
+
+def test_css_has_the_colours_of_figures():
+    """Light ones as in the files of figures; dark ones are as many, all
+    different, and can be seen on the dark page."""
+    css = (pathlib.Path(rendering.__file__).parent / "page.css").read_text()
+    light, dark, paper = (dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6})",
+                                          part)) for part in
+                          css.split(":root {")[1:])
+    for colour, name in plotting.VARIABLES.items():
+        assert light[name] == colour, name
+    series = [name for name in light if name.startswith("series-")]
+    assert len(series) == len(plotting.PALETTE)
+    for found in (dark, paper):
+        assert len({found[name] for name in series}) == len(series)
+    for found in (light, dark):
+        for name in series:
+            low, high = sorted(map(luminance, (found[name], found["paper"])))
+            assert (high + 0.05) / (low + 0.05) > (2 if found is light else 3)
+
+
+def test_a_figure_says_the_values_under_the_pointer(raws, tmp_path):
+    paths = figures.windows(raws["dynamics-1"], tmp_path / "w", Look(), (1,))
+    titles = [html.unescape(found) for found in re.findall(
+        "<title>(.*?)</title>", paths[0].read_text(), re.DOTALL)]
+    assert len(titles) == plotting._STRIPS
+    first = titles[0].splitlines()
+    assert first[0] == "time 0.25 s" and first[1] == "window [packets]"
+    assert re.fullmatch(r"flow 1 \(path I, wtp 100\): [0-9.]+", first[2])
+
+
+def test_a_figure_in_the_page_has_its_colours_and_names(raws, tmp_path):
+    look = Look()
+    paths = figures.windows(raws["dynamics-1"], tmp_path / "w", look, (1,))
+    text = plotting.inline(paths[0])
+    xml.etree.ElementTree.fromstring(
+        text.replace("<svg ", '<svg xmlns:xlink="x" ', 1))
+    assert not re.search('#[0-9a-f]{6}', text)
+    assert "var(--series-0)" in text and "var(--ink)" in text
+    names = set(re.findall(' id="([^"]*)"', text))
+    assert names and all(name.startswith("w-") for name in names)
+    assert set(re.findall(r"url\(#([^)]*)\)", text)) <= names
+    assert set(re.findall('href="#([^"]*)"', text)) <= names
+
+
+def test_throughput_and_delay_over_time(raws, analysed, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(overview, "save",
+                        lambda figure, out: drawn.append(figure) or [out])
+    raw = raws["sbrm-1"]
+    overview.over_time(raw, analysed["sbrm-1"], tmp_path / "t", Look())
+    above, below = drawn[0].axes
+    (path,) = [line for line in above.get_lines()
+               if line.get_label() == "path I"]
+    # Two thirds of 96 Mbit/s, less headers: 934 of 1000 bytes.
+    assert path.get_ydata()[10:-10].mean() == pytest.approx(
+        64 * 0.934, rel=0.02)
+    shares = [part for part in above.collections
+              if type(part).__name__ == "LineCollection"]
+    assert shares[0].get_segments()[0][0][1] == pytest.approx(64 * 0.934)
+    (queue,) = [line for line in below.get_lines()
+                if line.get_label() == "queue core1"]
+    # 20 to 29 packets of 1000 bytes at 96 Mbit/s.
+    assert queue.get_ydata().mean() == pytest.approx(24.5 / 12, rel=0.02)
+
+
+def test_compared_runs_share_one_figure(analysed, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(overview, "save",
+                        lambda figure, out: drawn.append(figure) or [out])
+    overview.compared([analysed["sbrm-1"], analysed["reno-1"]],
+                      tmp_path / "c", Look())
+    rates = drawn[0].axes[0]
+    assert [text.get_text() for text in rates.get_xticklabels()] == [
+        "path I", "path II", "path III"]
+    heights = [[bar.get_height() for bar in bars] for bars in rates.containers]
+    assert heights[0] == pytest.approx([100] * 3, abs=2)
+    assert heights[1] == pytest.approx([400 / 3] * 2 + [100 / 3], abs=0.5)
+    assert rates.get_legend_handles_labels()[1] == [
+        "weighted proportionally fair share", "sbrm + sbrm", "reno + pfifo"]
+
+
+def network(paths, **links):
+    return {"paths": {name: {"links": way, "rtt_ms": 10, "source": f"s{name}",
+                             "sink": f"d{name}"} for name, way in paths.items()},
+            "links": {name: {"capacity_bps": rate, "delay_ms": 1}
+                      for name, rate in links.items()},
+            "parameters": {}, "flows": [{"path": name} for name in paths]}
+
+
+def test_sketch_of_a_chain():
+    drawing = sketch(network({"I": ["a"], "II": ["b"], "III": ["a", "b"]},
+                             a=96e6, b=1e9), Look(), "queue q")
+    assert len(drawing["nodes"]) == 3
+    first, second = drawing["links"]
+    assert first["x2"] == second["x1"] and first["y"] == second["y"]
+    assert (first["facts"], second["facts"]) == ("96 Mbit/s, 1 ms",
+                                                 "1 Gbit/s, 1 ms")
+    one, two, both = drawing["lanes"]
+    assert (one["x1"], two["x2"]) == (both["x1"], both["x2"])
+    assert one["x2"] == two["x1"] == first["x2"]
+    assert len({lane["colour"] for lane in drawing["lanes"]}) == 3
+    assert both["label"] == "path III: 1 flow, round trip 10 ms"
+
+
+def test_sketch_of_both_ways_and_of_parts():
+    made = network({"1": ["R1"], "2": ["R2"]}, R1=1e6, R2=1e6)
+    # The same hosts: one link leads back to where the other begins.
+    made["paths"]["2"].update(source="d1", sink="s1")
+    drawing = sketch(made, Look(), "")
+    assert len(drawing["nodes"]) == 2
+    forth, back = drawing["links"]
+    assert (forth["x1"], forth["x2"]) == (back["x2"], back["x1"])
+    assert back["y"] > forth["y"]
+    assert len(sketch(network({"1": ["A"], "2": ["B"]}, A=1e6, B=1e6),
+                      Look(), "")["nodes"]) == 4
+
+
+def test_sketch_groups_many_paths():
+    drawing = sketch(network({str(number): ["A"] for number in range(24)},
+                             A=1e6), Look(), "")
+    (lane,) = drawing["lanes"]
+    assert lane["label"].startswith("24 paths, 0 to 23: 24 flows")
+
+
+def test_only_parameters_that_matter_are_shown():
+    result = analysis.analyse(priced(1))
+    result["parameters"].update(only="", red_min=5, kappa_young=0.0, rtt="last",
+                                warmup_s=7.0)
+    shown, others = about.parameters(result)
+    names = [name for name, _, _ in shown]
+    assert {"gamma", "target", "kappa", "warmup_s"} <= set(names)
+    assert "only" not in names + [name for name, _, _ in others]
+    assert "red_min" in [name for name, _, _ in others]
+    assert ["warmup_s", "7", "s left out of all rates"] in shown
+    # What another queue has is shown where somebody has set it.
+    result["parameters"]["red_min"] = 6
+    assert "red_min" in [name for name, _, _ in about.parameters(result)[0]]
+    # An old result, or tc words for a queue, are no error.
+    result["parameters"] = {"cc": "x", "aqm": "codel ecn", "old": 1}
+    assert about.parameters(result)[0] == []
+
+
+def test_the_measure_is_explained_where_it_favours_a_run(tmp_path):
+    save(tmp_path / "a", priced(1))
+    reason = "This is neither an advantage nor a fault of the queue."
+    other = synthetic.steady(wtps=None, cc="cubic", aqm="fq_codel")
+    save(tmp_path / "b", other)
+    text = write_report(tmp_path).read_text(encoding="utf-8")
+    assert reason in text and "fq_codel has another aim" in text
+    assert "cubic has no willingness to pay" in text
+    shutil.rmtree(tmp_path / "b")
+    save(tmp_path / "b", synthetic.steady(aqm="pfifo"))
+    text = write_report(tmp_path).read_text(encoding="utf-8")
+    assert reason not in text

@@ -21,7 +21,7 @@ MAY = {
     "results": {"errors", "files", "theory", "experiments"},
     "experiments": {"errors", "files", "theory", "components"},
     "papers": {"errors", "theory", "experiments"},
-    "report": {"errors", "files", "results"},
+    "report": {"errors", "files", "results", "experiments", "papers"},
 }
 
 

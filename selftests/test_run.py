@@ -443,9 +443,9 @@ def test_a_run_ends_with_its_verdicts(tmp_path, no_traces):
     assert said[0] == f"report: {tmp_path / 'out/index.html'}"
     assert said[1].startswith(f"{len(held)} of {len(held) + len(failed)} "
                               "verdicts hold.")
-    assert said[2] == "These do not:" and len(said) == 3 + len(failed)
+    assert said[2] == "These do not hold:" and len(said) == 3 + len(failed)
     for line, entry in zip(said[3:], failed):
-        assert line.startswith(f"  {entry['name']} {entry['verdict']} (")
+        assert line.startswith(f"  {entry['name']}: {entry['verdict']} (")
     # The same of the report that is made again.
     again = tollway("report", tmp_path / "out")
     assert again.stdout.splitlines() == said and again.returncode == 0

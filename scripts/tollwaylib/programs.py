@@ -45,6 +45,7 @@ PROGRAMS = (
     ("dpkg-deb", (MATRIX,), "dpkg"),
     ("chroot", (MATRIX,), "coreutils"),
     ("sparse", (CHECK,), "sparse"),
+    ("chromium", (CHECK,), "chromium"),
 )
 
 

@@ -23,8 +23,8 @@ INSTALL_ALL = f"{TOP}/scripts/install-dependencies check"
 
 MODULES = (("mininet", "mininet"), ("numpy", "python3-numpy"),
            ("scipy", "python3-scipy"), ("matplotlib", "python3-matplotlib"),
-           ("jsonschema", "python3-jsonschema"), ("rich", "python3-rich"),
-           ("pytest", "python3-pytest"))
+           ("jinja2", "python3-jinja2"), ("jsonschema", "python3-jsonschema"),
+           ("rich", "python3-rich"), ("pytest", "python3-pytest"))
 
 
 def findings():

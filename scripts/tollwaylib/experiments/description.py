@@ -196,7 +196,3 @@ def cases_bound(name, cases, key, reduce, operator, value):
     return {"name": name, "cases": list(cases), "metric": key,
             "reduce": reduce, "op": operator, "value": value,
             "over_seeds": True}
-
-
-# The name that an experiment with cases had.
-CaseExperiment = Experiment

@@ -9,9 +9,9 @@ beside the same queue without admission, and with other queues in its place.
 as packets that wait at the border were not admitted (AACC 4.2).
 """
 
-from ..experiments.description import (SAME_QUEUE, Case, CaseExperiment,
-                                       Variant, case_bound, cases_bound,
-                                       metric, panel, program)
+from ..experiments.description import (SAME_QUEUE, Case, Experiment, Variant,
+                                       case_bound, cases_bound, metric, panel,
+                                       program)
 
 LINK, SOURCES = "R1", 2
 ETHERNET_HEADER_BYTES = 14
@@ -325,9 +325,9 @@ _COLUMNS = (
 
 
 def _experiment(name, title, reproduces, cases, judged, x_title, **more):
-    return CaseExperiment(**{
+    return Experiment(**{
         "name": name, "title": title, "reproduces": reproduces,
-        "topology": "Borders", "classes": (), "duration_s": DURATION_S,
+        "topology": "Borders", "duration_s": DURATION_S,
         "defaults": _DEFAULTS, "cc": "cubic", "aqm": "pfifo", "cases": cases,
         "shape": lambda values: {"sources": SOURCES}, "metrics": _COLUMNS,
         "bounds": ((OURS, judged),), "x_title": x_title,

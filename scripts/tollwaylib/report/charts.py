@@ -5,11 +5,29 @@ import numpy as np
 
 from ..results.aggregate import aggregate
 from ..results.fields import mean_of
-from .plotting import (PALETTE, SHADE, STYLE, THEORY, headroom, histograms,
-                       legend_above, plt, save)
+from .plotting import (SHADE, STYLE, THEORY, headroom, histograms,
+                       legend_above, plt, reading, save)
 from .tables import combination, path_share
 
 _PLAIN = "{x:g}"
+
+
+def run_names(wholes):
+    """What runs are called where they stand beside one another: congestion
+    control and queue, with the parameters that differ where that is the same
+    for several."""
+    names = list(map(combination, wholes))
+    if len(set(names)) == len(names):
+        return names
+    parameters = [whole["parameters"] for whole in wholes]
+    if len({values.get("variant") for values in parameters}) == len(names):
+        return [values["variant"] for values in parameters]
+    differing = [key for key in parameters[0]
+                 if key not in ("cc", "aqm", "wtp") and len({
+                     repr(values.get(key)) for values in parameters}) > 1]
+    return [", ".join([name, *(f"{key} {values.get(key)}"
+                               for key in differing)])
+            for name, values in zip(names, parameters)]
 
 
 def _series(whole, key):
@@ -31,16 +49,14 @@ def _known(points):
     return [(x, value) for x, value in points if value is not None]
 
 
-def _lines(axes, drawn):
-    """Draw [(label, [(x, value or None)])]: a line is interrupted where there
-    is no value."""
-    for index, (label, points) in enumerate(drawn):
+def _lines(axes, drawn, look, kind):
+    """Draw [(label, [(x, value or None)])] of a kind of things: a line is
+    interrupted where there is no value."""
+    for label, points in drawn:
         at, values = zip(*points)
         axes.plot(at, [np.nan if value is None else value for value in values],
-                  marker="o", markersize=4,
-                  color=PALETTE[index % len(PALETTE)],
-                  linestyle="--" if index >= len(PALETTE) else "-",
-                  label=label)
+                  markersize=4, label=label or "all", **look.marker(kind, label),
+                  **{"linestyle": look.line(kind, label)["linestyle"]})
     at = [x for _, points in drawn for x, _ in points]
     # Sizes of files and rates of links go over several powers of ten.
     if min(at) > 0 and max(at) / min(at) > 50:
@@ -64,14 +80,14 @@ def _limit(axes, drawn, log=False):
                                                    np.floor(least) + 1))
 
 
-def curve(wholes, key, out):
+def curve(wholes, key, out, look):
     """A metric against the x of its cases: a panel for each series if several
     results are compared, else a line. None if no case has it."""
     first = wholes[0]
     column = _series(first, key)[0]
-    lines = [(combination(whole), {
+    lines = [(run, {
         name: _known(points) for name, points in _series(whole, key)[1].items()
-        if _known(points)}) for whole in wholes]
+        if _known(points)}) for run, whole in zip(run_names(wholes), wholes)]
     if len(wholes) > 1:
         names = list(dict.fromkeys(name for _, found in lines
                                    for name in found))
@@ -91,16 +107,16 @@ def curve(wholes, key, out):
             len(panels), 1, figsize=(9, 1.2 + 2.8 * len(panels)),
             squeeze=False)
         for (name, drawn), axes in zip(panels, grid[:, 0]):
-            _lines(axes, drawn)
+            _lines(axes, drawn, look, "run" if len(wholes) > 1 else "series")
             _limit(axes, drawn)
             axes.set_title(name or column["title"])
             axes.set_ylabel(column["title"])
-            axes.legend(ncol=4)
+            legend_above(axes)
         grid[-1, 0].set_xlabel(first["x_title"] or "")
         return save(figure, out)
 
 
-def curves(wholes, panels, out):
+def curves(wholes, panels, out, look):
     """Several metrics against the x of the cases, one below another: a column
     and in it a line for each of the results if several are compared, else one
     column with a line for each series. None if no case has any of them.
@@ -113,9 +129,9 @@ def curves(wholes, panels, out):
             return {combination(wholes[0]):
                     list(_series(wholes[0], key)[1].items())}
         found = {}
-        for whole in wholes:
+        for run, whole in zip(run_names(wholes), wholes):
             for name, points in _series(whole, key)[1].items():
-                found.setdefault(name, []).append((combination(whole), points))
+                found.setdefault(name, []).append((run, points))
         return found
 
     rows = [(panel, _series(wholes[0], panel["key"])[0]["title"],
@@ -128,13 +144,14 @@ def curves(wholes, panels, out):
         # The row above the panels is for the legend of all of them.
         figure, (above, *grid) = plt.subplots(
             len(rows) + 1, len(heads), squeeze=False, sharex="col",
-            sharey="row", figsize=(4 + 5 * len(heads), 1.6 + 2.4 * len(rows)),
+            sharey="row", figsize=(1 + 4 * max(2, len(heads)), 1.6 + 2.4 * len(rows)),
             height_ratios=[0.25] + [1] * len(rows))
         for axes in above:
             axes.set_axis_off()
         for line, (panel, title, found) in zip(grid, rows):
             for axes, head in zip(line, heads):
-                _lines(axes, found[head])
+                _lines(axes, found[head], look,
+                       "run" if len(wholes) > 1 else "series")
             _limit(line[0], sum(found.values(), []), panel["log"])
             line[0].set_ylabel(title)
         for axes, head in zip(grid[0], heads):
@@ -150,7 +167,7 @@ def curves(wholes, panels, out):
 OF_METRICS = {"curve": curve, "curves": curves}
 
 
-def rate_allocation(results, out):
+def rate_allocation(results, out, look):
     """Every flow's rate beside its fair share (as CP05 Figure 4.3.4).
 
     results: one result per seed of one experiment. Flows stand on the x axis,
@@ -161,7 +178,7 @@ def rate_allocation(results, out):
     whole = aggregate(results)
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(9, 4.6))
-        _plot_flows(axes, whole)
+        _plot_flows(axes, whole, look)
         axes.set_title(f"Rate allocation: {combination(whole)}")
         axes.set_xlabel("flow")
         axes.set_ylabel("rate [packets/s]")
@@ -169,7 +186,7 @@ def rate_allocation(results, out):
         return save(figure, out)
 
 
-def _plot_flows(axes, whole):
+def _plot_flows(axes, whole, look):
     """Points, class lines and path bands; flows ordered by path."""
     paths = list(dict.fromkeys(group["path"] for group in whole["classes"]))
     flows = sorted(whole["flows"], key=lambda flow: (
@@ -194,10 +211,14 @@ def _plot_flows(axes, whole):
             at, [rate["mean"] for rate in rates],
             yerr=[rate["ci95"] or 0.0 for rate in rates] if seeds > 1 else None,
             fmt="o", markersize=4.5, capsize=3, linewidth=1.2, zorder=3,
-            color=PALETTE[index % len(PALETTE)],
+            color=look.line("path", path)["color"],
             label=None if index else label)
     for place, flow in enumerate(flows):
         share = expected[flow["path"], flow["wtp"]]
+        reading(axes, place - 0.5, place + 0.5,
+                f"flow {flow['id']}, path {flow['path']}\n"
+                f"rate: {flow['rate_pps']['mean']:.1f} packets/s\n"
+                f"fair share: {share:.1f} packets/s")
         axes.hlines(share, place - 0.5, place + 0.5, color=THEORY,
                     linewidth=1.4, zorder=2,
                     label=None if place else
@@ -212,7 +233,7 @@ def _plot_flows(axes, whole):
                     [flow["id"] for flow in flows[::every]])
 
 
-def window_histograms(raw, out):
+def window_histograms(raw, out, look):
     """How often a path's flows had which window (as CP05 Figures 5.6.4 and
     5.6.6), after the warm-up. Arguments and value as for queues()."""
     warmup_s = raw["parameters"]["warmup_s"]
@@ -223,22 +244,22 @@ def window_histograms(raw, out):
             cwnd for t, cwnd in zip(samples["t_s"], samples["cwnd"])
             if t >= warmup_s)
     return histograms(
-        {f"path {path}": values for path, values in windows_of.items()},
-        f"Congestion windows: {combination(raw)}", "window [packets]", out)
+        {("path", path): values for path, values in windows_of.items()},
+        f"Congestion windows: {combination(raw)}", "window [packets]", out, look)
 
 
-def queue_histograms(raw, out):
+def queue_histograms(raw, out, look):
     """How often a queue had which backlog (as CP05 Figures 5.6.5, 5.6.7 and
     5.6.9), after the warm-up. Arguments and value as for queues()."""
     warmup_s = raw["parameters"]["warmup_s"]
     return histograms(
-        {name: [backlog for t, backlog in zip(queue["t_s"],
+        {("link", name): [backlog for t, backlog in zip(queue["t_s"],
                                               queue["backlog_pkts"])
                 if t >= warmup_s] for name, queue in raw["queues"].items()},
-        f"Backlogs: {combination(raw)}", "backlog [packets]", out)
+        f"Backlogs: {combination(raw)}", "backlog [packets]", out, look)
 
 
-def price_laws(results, out):
+def price_laws(results, out, look):
     """Throughput of S3, utilisation and backlog of R3 for each combination of
     Table 5.4.2 (as CP05 Figure 5.4.4).
 
@@ -256,9 +277,13 @@ def price_laws(results, out):
          [mean_of(link["queue_mean_pkts"]) for link in links], None))
     with plt.rc_context(STYLE):
         figure, panels = plt.subplots(3, 1, figsize=(9, 8), sharex=True)
-        for axes, (label, values, ideal), colour in zip(panels, panels_of,
-                                                        PALETTE):
-            axes.bar(range(len(values)), values, color=colour)
+        things = ("path", "S3"), ("link", "R3"), ("link", "R3")
+        for axes, (label, values, ideal), thing in zip(panels, panels_of,
+                                                       things):
+            axes.bar(range(len(values)), values, **look.bar(*thing))
+            for place, (number, value) in enumerate(zip(labels, values)):
+                reading(axes, place - 0.5, place + 0.5,
+                        f"simulation {number}\n{label}: {value:.4g}")
             if ideal is not None:
                 axes.axhline(ideal, color=THEORY, linewidth=1.2,
                              linestyle=":")

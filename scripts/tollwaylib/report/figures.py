@@ -2,7 +2,7 @@
 """Figures of one run, each as SVG and PNG.
 
 raw: its raw result. Functions of one case take its name as well. out: path
-without suffix. All return [SVG path, PNG path].
+without suffix. look: the Look of the page. All return [SVG path, PNG path].
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import TollwayError
 from ..results.measurements import CaseData
 from ..results.metrics.queues import ESTIMATE_SCALE
-from .plotting import (PALETTE, STYLE, THEORY, headroom, legend_above, plt, save,
+from .plotting import (INK, LINES, STYLE, THEORY, headroom, legend_above, plt, save,
                        sawtooth, shade_intervals)
 from .tables import combination
 
@@ -19,7 +19,7 @@ _AIM_AT_TARGET = ("sbrm", "rem-pc2", "rem-pc3", "rem4-pc2", "rem4", "price-pc2",
                   "price", "price-sbrm")
 
 
-def windows(raw, out, flow_ids=(1, 5, 9)):
+def windows(raw, out, look, flow_ids=(1, 5, 9)):
     """Congestion windows over time (as CP05 Figure 4.3.6).
 
     raw: a raw result; flow_ids: the flows to show, those that exist. With a
@@ -37,7 +37,8 @@ def windows(raw, out, flow_ids=(1, 5, 9)):
             wtp = "" if flow["wtp"] is None else f", wtp {flow['wtp']:g}"
             axes.step(flow["samples"]["t_s"], flow["samples"]["cwnd"],
                       where="post", linewidth=1.3,
-                      color=PALETTE[index % len(PALETTE)],
+                      color=look.line("path", flow["path"])["color"],
+                      linestyle=LINES[index % len(LINES)],
                       label=f"flow {flow['id']} (path {flow['path']}{wtp})")
         axes.set_title(f"Congestion windows: {combination(raw)}")
         axes.set_xlabel("time [s]")
@@ -48,7 +49,7 @@ def windows(raw, out, flow_ids=(1, 5, 9)):
         return save(figure, out)
 
 
-def queues(raw, out):
+def queues(raw, out, look):
     """Backlog of each queue over time (as CP05 Figure 4.3.7).
 
     raw: a raw result; its queues stand below each other on one time axis,
@@ -65,15 +66,15 @@ def queues(raw, out):
         figure, panels = plt.subplots(
             len(names), 1, figsize=(9, 1.2 + 2.3 * len(names)), sharex=True,
             squeeze=False)
-        for index, (name, axes) in enumerate(zip(names, panels[:, 0])):
+        for name, axes in zip(names, panels[:, 0]):
             queue = raw["queues"][name]
             times = np.asarray(queue["t_s"], dtype=float)
             backlog = np.asarray(queue["backlog_pkts"], dtype=float)
             mean = backlog[times >= parameters["warmup_s"]].mean()
             shade_intervals(axes, raw)
             axes.step(times, backlog, where="post", linewidth=0.6,
-                      color=PALETTE[index % len(PALETTE)], label=name)
-            axes.axhline(mean, color="black", linewidth=1.3, linestyle="--",
+                      label=f"queue {name}", **look.line("link", name))
+            axes.axhline(mean, color=INK, linewidth=1.3, linestyle="--",
                          label=f"mean after warm-up {mean:.1f}")
             if target is not None:
                 axes.axhline(target, color=THEORY, linewidth=1.3,
@@ -81,14 +82,14 @@ def queues(raw, out):
             axes.set_ylabel("backlog [packets]")
             headroom(axes, max(backlog.max(), target or 0))
             axes.set_xlim(0, parameters["duration_s"])
-            if index == 0:
+            if name == names[0]:
                 axes.set_title(f"Queues: {combination(raw)}")
             legend_above(axes)
         panels[-1, 0].set_xlabel("time [s]")
         return save(figure, out)
 
 
-def acknowledgements(raw, out, paths=("S3", "S5", "S6", "S1"), modulus=2000):
+def acknowledgements(raw, out, look, paths=("S3", "S5", "S6", "S1"), modulus=2000):
     """Acknowledged segments of two flows of each path, modulo 2000 (as CP05
     Figures 4.4.4 and 5.2.7): equal slopes are equal rates.
 
@@ -113,18 +114,21 @@ def acknowledgements(raw, out, paths=("S3", "S5", "S6", "S1"), modulus=2000):
                                       dtype=float) / flow["mss_bytes"]
                 axes.plot(*sawtooth(flow["samples"]["t_s"], segments,
                                     modulus), linewidth=0.9,
-                          color=PALETTE[index], label=f"flow {index}")
+                          color=look.line("path", path)["color"],
+                          linestyle=("-", "--")[index],
+                          label=f"path {path}, flow {index + 1}")
             axes.set_ylabel(f"{path}: segment")
             axes.set_ylim(0, 1.12 * modulus)
             axes.set_xlim(0, raw["parameters"]["duration_s"])
-        panels[0, 0].set_title(f"Acknowledged segments modulo {modulus}: "
+            if axes is panels[0, 0]:
+                axes.set_title(f"Acknowledged segments modulo {modulus}: "
                                f"{combination(raw)}")
-        legend_above(panels[0, 0])
+            legend_above(axes)
         panels[-1, 0].set_xlabel("time [s]")
         return save(figure, out)
 
 
-def price_tracking(raw, out, path="S1", step_s=0.5):
+def price_tracking(raw, out, look, path="S1", step_s=0.5):
     """A path's price, and what its first flow takes it for (as CP05 Figure
     5.2.4), in base e.
 
@@ -168,10 +172,10 @@ def price_tracking(raw, out, path="S1", step_s=0.5):
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(9, 4.2))
         shade_intervals(axes, raw)
-        axes.plot(middles, actual, color=PALETTE[0], linewidth=1.4,
+        axes.plot(middles, actual, color=look.line("path", path)["color"], linewidth=1.4,
                   label=f"price of path {path}")
-        axes.plot(middles, estimate, color=PALETTE[1], linewidth=0.9,
-                  label=label)
+        axes.plot(middles, estimate, linewidth=0.9, label=label,
+                  **look.line("flow", flow["id"]))
         axes.set_title(f"Price tracking: {combination(raw)}")
         axes.set_xlabel("time [s]")
         axes.set_ylabel("price (base e)")
@@ -229,25 +233,25 @@ def _one(raw, name, out, label, draw):
         return save(figure, out)
 
 
-def queue(raw, name, out):
+def queue(raw, name, out, look):
     """Backlog, setpoint, packets outstanding and what the source takes its
     queue for (as PP94 Figure 11)."""
     def draw(axes, case, unit_s):
         top = 0
-        for index, (link, sampled) in enumerate(case["queues"].items()):
+        for link, sampled in case["queues"].items():
             axes.step(np.asarray(sampled["t_s"]) / unit_s,
                       sampled["backlog_pkts"], where="post", linewidth=0.8,
-                      color=PALETTE[index], label=f"queue {link}")
+                      **look.line("link", link), label=f"queue {link}")
             top = max(top, *sampled["backlog_pkts"])
         flow = next(flow for flow in case["flows"] if flow.get("samples"))
         samples = flow["samples"]
         axes.plot(np.asarray(samples["t_s"]) / unit_s, samples["unacked"],
-                  color=PALETTE[3], linewidth=0.9,
+                  linewidth=0.9, **look.line("outstanding", ""),
                   label=f"outstanding, source {flow['name']}")
         if any(samples.get("cc_rate_bps", ())):
             axes.plot(np.asarray(samples["t_s"]) / unit_s,
                       np.asarray(samples["cc_pacing_gain"]) / ESTIMATE_SCALE,
-                      color=PALETTE[1], linewidth=0.9,
+                      linewidth=0.9, **look.line("estimate", ""),
                       label=f"estimate of source {flow['name']}")
         setpoint = {**raw["parameters"], **case["values"]}.get("setpoint")
         if setpoint:
@@ -263,41 +267,41 @@ def has_classes(raw, name):
     return all(data.own_queues(flow) is not None for flow in data.of_role())
 
 
-def class_queues(raw, name, out):
+def class_queues(raw, name, out, look):
     """Backlog of each source's own queue (as PP94 Figures 15 and 20)."""
     data = CaseData(raw, _case(raw, name))
 
     def draw(axes, case, unit_s):
         top = 0
-        for index, flow in enumerate(_few(data.of_role())):
+        for flow in _few(data.of_role()):
             own = data.own_queues(flow)
             if own is None:
                 raise TollwayError(f"{name}: the queue has no classes")
             axes.step(own[0] / unit_s, own[1], where="post", linewidth=0.8,
-                      color=PALETTE[index], label=f"source {flow['name']}")
+                      **look.line("source", flow["name"]), label=f"source {flow['name']}")
             top = max(top, own[1].max())
         del case
         return top
     return _one(raw, name, out, "backlog [packets]", draw)
 
 
-def sequence(raw, name, out):
+def sequence(raw, name, out, look):
     """Packets acknowledged (as PP94 Figures 14, 16 and 21)."""
     def draw(axes, case, unit_s):
         flows = [flow for flow in case["flows"] if flow["cc"]]
         top = 0
-        for index, flow in enumerate(_few(flows)):
+        for flow in _few(flows):
             packets = np.asarray(flow["samples"]["bytes_acked"]) \
                 / raw["mss_bytes"]
             axes.plot(np.asarray(flow["samples"]["t_s"]) / unit_s, packets,
-                      color=PALETTE[index], linewidth=1.1,
+                      linewidth=1.1, **look.line("source", flow["name"]),
                       label=f"source {flow['name']}")
             top = max(top, packets.max(initial=0))
         return top
     return _one(raw, name, out, "acknowledged [packets]", draw)
 
 
-def rates(raw, name, out, window_units=50):
+def rates(raw, name, out, look, window_units=50):
     """Rates of sources, of the link's (as PP94 Figures 17 and 18)."""
     data = CaseData(raw, _case(raw, name))
 
@@ -306,40 +310,40 @@ def rates(raw, name, out, window_units=50):
         at = np.arange(width_s, _until(case), width_s / 5)
         link = next(iter(data.links))
         top = 0
-        for index, flow in enumerate(_few(data.of_role())):
+        for flow in _few(data.of_role()):
             share = (data.acked_at(flow, at)
                      - data.acked_at(flow, at - width_s)) / data.mss \
                 / width_s / data.capacity_pps(link)
-            axes.plot(at / unit_s, share, color=PALETTE[index], linewidth=1.1,
-                      label=f"source {flow['name']}")
+            axes.plot(at / unit_s, share, linewidth=1.1,
+                      **look.line("source", flow["name"]), label=f"source {flow['name']}")
             top = max(top, share.max(initial=0))
         return top
-    return _one(raw, name, out, "delivered, of the link's rate", draw)
+    return _one(raw, name, out, "rate, parts of the link's", draw)
 
 
-def utilization(raw, name, out, window_units=25):
+def utilization(raw, name, out, look, window_units=25):
     """Utilisation of the links in windows of 25 units (as PP94 Figure 13)."""
     links = CaseData(raw, _case(raw, name)).links
 
     def draw(axes, case, unit_s):
         width_s = window_units / 100 * unit_s
         at = np.arange(width_s, case["duration_s"], width_s)
-        for index, (link, sampled) in enumerate(case["queues"].items()):
+        for link, sampled in case["queues"].items():
             sent = np.interp(at, sampled["t_s"], sampled["bytes"]) \
                 - np.interp(at - width_s, sampled["t_s"], sampled["bytes"])
             axes.step(at / unit_s, 800 * sent / width_s
                       / links[link]["capacity_bps"], where="pre",
-                      color=PALETTE[index], label=f"link {link}")
+                      **look.line("link", link), label=f"link {link}")
         return 100
     return _one(raw, name, out, "utilisation [%]", draw)
 
 
-def frames(raw, name, out):
+def frames(raw, name, out, look):
     """What coders made of a second."""
     def draw(axes, case, unit_s):
         top = 0
         coders = [flow for flow in case["flows"] if flow["role"] == "video"]
-        for index, flow in enumerate(_few(coders)):
+        for flow in _few(coders):
             made = flow["final"].get("frames")
             times, values = flow["samples"]["t_s"], \
                 flow["samples"]["bytes_acked"]
@@ -348,14 +352,14 @@ def frames(raw, name, out):
             at = np.arange(1.0, case["duration_s"], 0.25)
             mbit = 8e-6 * (np.interp(at, times, values)
                            - np.interp(at - 1.0, times, values))
-            axes.plot(at / unit_s, mbit, color=PALETTE[index], linewidth=1.1,
-                      label=f"coder {flow['name']}")
+            axes.plot(at / unit_s, mbit, linewidth=1.1,
+                      **look.line("source", flow["name"]), label=f"coder {flow['name']}")
             top = max(top, mbit.max())
         return top
     return _one(raw, name, out, "coded [Mbit/s]", draw)
 
 
-def admission(raw, name, out):
+def admission(raw, name, out, look):
     """Of a case whose packets were timed: what was offered, beta of each gate,
     the backlog, and delay and goodput in each second (as AACC Figures 6 to 11)."""
     case = _case(raw, name)
@@ -369,37 +373,37 @@ def admission(raw, name, out):
         return sum(np.asarray(flow[key], dtype=float) for flow in flows)
 
     def draw_offered(axes):
-        for index, flow in enumerate(case["flows"]):
+        for flow in case["flows"]:
             modulated = flow["final"].get("mmpp")
             if modulated:
                 axes.plot(modulated["t_s"], np.asarray(modulated["rate_bps"])
                           / data.links[link]["capacity_bps"], linewidth=0.8,
-                          color=PALETTE[index],
+                          **look.line("source", flow["name"]),
                           label=f"source {flow['name']}")
         axes.step(seconds, total("entered_each_s") * per_s, where="post",
                   color=THEORY, linewidth=1.1, label="admitted, all")
         axes.set_ylabel("of the rate")
 
     def draw_beta(axes):
-        for index, (gate, program) in enumerate(
-                case.get("programs", {}).items()):
+        for gate, program in case.get("programs", {}).items():
             for trace in program["output"].values():
                 axes.step(trace["t_s"], trace["beta"], where="post",
-                          linewidth=1.0, color=PALETTE[index % len(PALETTE)],
+                          linewidth=1.0, **look.line("gate", gate),
                           label=f"gate {gate}")
         axes.set_ylabel("beta")
         axes.set_ylim(0, 1.05)
 
     def draw_queue(axes):
         axes.step(sampled["t_s"], sampled["backlog_pkts"], where="post",
-                  linewidth=0.6, color=PALETTE[0], label=f"queue {link}")
+                  linewidth=0.6, **look.line("link", link),
+                  label=f"queue {link}")
         axes.set_ylabel("packets")
         axes.set_ylim(bottom=0)
 
     def draw_delay(axes):
         entered = np.maximum(total("left_each_s"), 1)
         axes.step(seconds, total("delay_sum_each_s") / entered, where="post",
-                  color=PALETTE[1], label="mean delay")
+                  color=INK, label="mean delay")
         axes.axhline(data.parameters["time_limit"], color=THEORY,
                      linestyle=":", label="limit")
         axes.set_ylabel("packet times")
@@ -407,7 +411,7 @@ def admission(raw, name, out):
 
     def draw_goodput(axes):
         axes.step(seconds, total("in_time_each_s") * per_s, where="post",
-                  color=PALETTE[2], label="goodput")
+                  color=INK, label="goodput")
         axes.set_ylabel("of the rate")
         axes.set_ylim(0, 1.05)
 
@@ -430,9 +434,13 @@ PICTURES = {"queue": queue, "class_queues": class_queues,
             "sequence": sequence, "rates": rates, "utilization": utilization,
             "frames": frames, "admission": admission}
 CAPTIONS = {
-    "queue": "Queue, and what the first source has outstanding",
-    "class_queues": "Backlog of the sources' own queues",
-    "sequence": "Packets acknowledged", "rates": "Rates of sources",
-    "utilization": "Utilisation in windows of 25 hundredths of a round trip",
-    "frames": "Rates of coders",
-    "admission": "Admission over time"}
+    "queue": "Packets in the queue, and packets that the first source has sent "
+             "and that are not acknowledged",
+    "class_queues": "Packets in each source's own queue",
+    "sequence": "Packets that are acknowledged",
+    "rates": "Rates of the sources, in parts of the link's rate",
+    "utilization": "Utilisation of the links, over windows of a quarter of a "
+                   "round trip",
+    "frames": "Rates of the video coders",
+    "admission": "What is offered and admitted, the queue, delay and goodput "
+                 "over time"}

@@ -3,12 +3,15 @@
 
 The same input gives the same SVG, byte for byte, on one version of
 matplotlib: identifiers are salted with a constant and no date is written.
+In an SVG the values under the pointer are shown as a tooltip, see reading().
 """
 
 import atexit
+import io
 import logging
 import os
 import pathlib
+import re
 import shutil
 import tempfile
 
@@ -50,11 +53,24 @@ import numpy as np  # noqa: E402
 
 from ..errors import TollwayError  # noqa: E402
 
-# Okabe and Ito's palette, distinguishable with any colour vision.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-THEORY = "#444444"
-_GRID = "#d9d9d9"
+# Okabe and Ito's palette, distinguishable with any colour vision: without its
+# yellow, which is too light on white, and with a dark red.
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
+           "#0b0b0b", "#882255")
+LINES = ("-", "--", "-.", ":")
+_MARKERS = ("o", "s", "^", "D")
+_HATCHES = ("", "//", "..", "xx")
+INK = "#1d2329"
+THEORY = "#444c55"
+GRID = "#d9dde1"
 SHADE = "#f1f3f5"
+# What the page shows in colours of its own, light or dark: see page.css.
+VARIABLES = {"#ffffff": "paper", INK: "ink", THEORY: "theory", GRID: "line",
+             SHADE: "shade",
+             **{colour: f"series-{number}" for number, colour in
+                enumerate(PALETTE)}}
+# So many strips of a figure over time have a reading each.
+_STRIPS = 60
 STYLE = {
     "svg.hashsalt": "tollway",
     "font.family": "DejaVu Sans",
@@ -67,13 +83,58 @@ STYLE = {
     "axes.axisbelow": True,
     "axes.grid": True,
     "axes.grid.axis": "y",
-    "grid.color": _GRID,
+    "grid.color": GRID,
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    # Text stays text: it can be searched, and has the colour of the page.
+    "svg.fonttype": "none",
     "grid.linewidth": 0.8,
     "legend.frameon": False,
     "legend.fontsize": 10,
     "figure.dpi": 100,
     "savefig.dpi": 150,
 }
+
+
+class Look:
+    """Which colour and line a thing has, the same in all figures of a page.
+
+    A thing is a kind ("link", "path", "source", "run" ...) and a name. They
+    take the colours in the order in which they are first drawn. When there are
+    more things than colours, the line, marker or hatch differs as well.
+    """
+
+    def __init__(self):
+        self._known = {}
+
+    def _place(self, kind, name):
+        """(number of the colour, number of the line)."""
+        index = self._known.setdefault((kind, name), len(self._known))
+        return index % len(PALETTE), index // len(PALETTE) % len(LINES)
+
+    def series(self, kind, name):
+        """The number of its colour in the palette."""
+        return self._place(kind, name)[0]
+
+    def line(self, kind, name):
+        """Keywords of a line."""
+        colour, line = self._place(kind, name)
+        return {"color": PALETTE[colour], "linestyle": LINES[line]}
+
+    def marker(self, kind, name):
+        """Keywords of a line with markers, or of markers alone."""
+        colour, line = self._place(kind, name)
+        return {"color": PALETTE[colour], "marker": _MARKERS[line]}
+
+    def bar(self, kind, name):
+        """Keywords of a bar."""
+        colour, line = self._place(kind, name)
+        return {"color": PALETTE[colour], "hatch": _HATCHES[line],
+                "edgecolor": "#ffffff", "linewidth": 0}
+
 
 
 def sawtooth(times, values, modulus):
@@ -84,8 +145,11 @@ def sawtooth(times, values, modulus):
             np.insert(values % modulus, wraps, np.nan))
 
 
-def histograms(series, title, unit, out):
-    """Histograms of whole numbers, one below another with a common axis."""
+def histograms(series, title, unit, out, look):
+    """Histograms of whole numbers, one below another with a common axis.
+
+    series: {(kind, name) as of Look: numbers}.
+    """
     if not all(series.values()):
         raise TollwayError("nothing was sampled after the warm-up")
     top = max(max(values) for values in series.values())
@@ -96,11 +160,14 @@ def histograms(series, title, unit, out):
         figure, panels = plt.subplots(
             len(series), 1, figsize=(9, 1.2 + 1.6 * len(series)), sharex=True,
             squeeze=False)
-        for index, ((name, values), axes) in enumerate(zip(
-                series.items(), panels[:, 0])):
-            axes.hist(values, bins=bins, weights=np.full(
-                len(values), 100 / len(values)), color=PALETTE[
-                    index % len(PALETTE)])
+        for (thing, values), axes in zip(series.items(), panels[:, 0]):
+            name = " ".join(thing)
+            parts, _, _ = axes.hist(values, bins=bins, weights=np.full(
+                len(values), 100 / len(values)), **look.bar(*thing))
+            for left, part in zip(bins, parts):
+                reading(axes, left, left + width,
+                        f"{name}, {left + 0.5:g} {unit}: {part:.2f} % of "
+                        "the samples")
             mean, spread = np.mean(values), np.std(values)
             axes.set_ylabel("samples [%]")
             axes.text(0.995, 0.95, f"{name}: mean {mean:.1f}, standard "
@@ -136,11 +203,83 @@ def headroom(axes, top):
 
 def legend_above(axes):
     """Put the legend between the title and the axes, off the data."""
-    axes.legend(loc="lower left", ncol=8, bbox_to_anchor=(0, 1),
+    # What the axes are wide in, over what a label takes with its line.
+    width = axes.figure.get_figwidth() * 72 - 60
+    labels = axes.get_legend_handles_labels()[1]
+    longest = max(map(len, labels), default=1)
+    columns = max(1, min(len(labels), int(width / (6.3 * longest + 42))))
+    rows = -(-len(labels) // columns)
+    axes.legend(loc="lower left", ncol=columns, bbox_to_anchor=(0, 1),
                 borderaxespad=0.2, borderpad=0.2, columnspacing=1.6,
                 handlelength=1.8)
     if axes.get_title("left"):
-        axes.set_title(axes.get_title("left"), pad=28)
+        axes.set_title(axes.get_title("left"), pad=12 + 16 * rows)
+
+
+def reading(axes, left, right, text):
+    """Show a text where the pointer is between two places of the x axis."""
+    axes.axvspan(left, right, alpha=0, linewidth=0, gid=f"reading:{text}")
+
+
+def reading_of_row(axes, low, high, text):
+    """The same between two places of the y axis."""
+    axes.axhspan(low, high, alpha=0, linewidth=0, gid=f"reading:{text}")
+
+
+def _readings_of_lines(axes):
+    """Readings of all lines that the legend names, unless the figure has set
+    its own: at the places of their points where these are few, else means over
+    strips of the x axis."""
+    if any((patch.get_gid() or "").startswith("reading:")
+           for patch in axes.patches):
+        return
+    # Two points without a marker are a level, which the legend names.
+    lines = [(line.get_label(), *(np.asarray(values, dtype=float)
+                                  for values in line.get_data()))
+             for line in axes.get_lines()
+             if not line.get_label().startswith("_")
+             and (len(line.get_xdata()) > 2
+                  or line.get_marker() not in ("None", None, "", " "))]
+    if not lines:
+        return
+    (left, right), limits = axes.get_xlim(), axes.get_ylim()
+    places = np.unique(np.concatenate([x for _, x, _ in lines]))
+    if len(places) <= _STRIPS:
+        between = np.sqrt(places[1:] * places[:-1]) \
+            if axes.get_xscale() == "log" else (places[1:] + places[:-1]) / 2
+        edges = [left, *between, right]
+    else:
+        edges = np.linspace(left, right, _STRIPS + 1)
+        places = None
+    name, unit = _name_and_unit(axes.get_xlabel() or _label_below(axes))
+    for number, (start, stop) in enumerate(zip(edges, edges[1:])):
+        at = (start + stop) / 2 if places is None else places[number]
+        said = [f"{name} {at:.4g}{unit}"]
+        for label, x, y in lines:
+            chosen = y[(x >= start) & (x < stop) & np.isfinite(y)]
+            if len(chosen):
+                said.append(f"{label}: {chosen.mean():.4g}")
+        if len(said) > 1:
+            said.insert(1, axes.get_ylabel())
+            reading(axes, start, stop, "\n".join(said))
+    axes.set_xlim(left, right)
+    axes.set_ylim(limits)
+
+
+def _label_below(axes):
+    """The x label of the lowest panel of a column."""
+    return next((other.get_xlabel() for other in reversed(axes.figure.axes)
+                 if other.get_xlabel()), "")
+
+
+def _name_and_unit(label):
+    """("time", " s") of "time [s]"."""
+    name, _, unit = label.partition(" [")
+    return name, f" {unit.rstrip(']')}" if unit else ""
+
+
+_READING = re.compile(r'<g id="reading:([^"]*)">(\s*<path [^>]*?)'
+                      r' style="[^"]*"/>')
 
 
 def save(figure, out):
@@ -148,12 +287,41 @@ def save(figure, out):
     out = pathlib.Path(out)
     try:
         figure.tight_layout()
+        for axes in figure.axes:
+            _readings_of_lines(axes)
         paths = [out.with_name(out.name + suffix)
                  for suffix in (".svg", ".png")]
-        figure.savefig(paths[0], metadata={"Date": None, "Creator": "tollway"})
+        text = io.StringIO()
+        figure.savefig(text, format="svg",
+                       metadata={"Date": None, "Creator": "tollway"})
+        paths[0].write_text(_READING.sub(
+            r'<g class="reading"><title>\1</title>\2 fill="black"'
+            r' fill-opacity="0"/>', text.getvalue()), encoding="utf-8")
         figure.savefig(paths[1], metadata={"Software": "tollway"})
     except OSError as error:
         raise TollwayError(f"cannot write {out}: {error.strerror}") from error
     finally:
         plt.close(figure)
     return paths
+
+
+# What only a file of its own needs, and what would hold for the whole page.
+_OF_A_FILE = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>|"
+                        r"<style.*?</style>", re.DOTALL)
+_NAMES = re.compile(r'(\bid="|url\(#|xlink:href="#)')
+_COLOUR = re.compile("#[0-9a-f]{6}")
+
+
+def inline(path):
+    """An SVG of save() as an element of the page, in the page's colours.
+
+    Names of its parts begin with the name of the file, since a page has many.
+    """
+    text = _OF_A_FILE.sub("", path.read_text(encoding="utf-8")).strip()
+    text = _NAMES.sub(lambda found: f"{found[0]}{path.stem}-", text)
+    text = _COLOUR.sub(
+        lambda found: f"var(--{VARIABLES[found[0]]})"
+        if found[0] in VARIABLES else found[0], text)
+    return re.sub(r'<svg [^>]*?(viewBox="[^"]*")[^>]*>',
+                  r'<svg \1 role="img" class="plot">', text, count=1,
+                  flags=re.DOTALL)

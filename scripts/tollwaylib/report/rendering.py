@@ -1,8 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A table, as plain text for a terminal and as HTML."""
+"""Tables as plain text and as HTML, and the templates of the pages."""
 
 import dataclasses
-import html
+import os
+import pathlib
+import re
+import urllib.parse
+
+import jinja2
+
+_HERE = pathlib.Path(__file__).parent
+# Everything is escaped, but for the SVG of figures.
+_TEMPLATES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(_HERE), autoescape=True,
+    undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
 
 
 @dataclasses.dataclass
@@ -37,31 +48,41 @@ def render_text(table):
                       *(f"({note})" for note in table.notes)]) + "\n"
 
 
-_GOOD = ("holds", "agrees", "better")
-_BAD = ("fails", "differs")
-
-
 def render_html(table):
     """The table as an HTML fragment, everything escaped."""
-    def cells(tag, row):
-        return "".join(
-            f"<{tag}{_cell_class(cell, column < table.left)}>"
-            f"{html.escape(cell)}</{tag}>"
-            for column, cell in enumerate(row))
-
-    body = "\n".join(f"<tr>{cells('td', row)}</tr>" for row in table.rows)
-    notes = "".join(f"<p class=\"note\">{html.escape(note)}</p>\n"
-                    for note in table.notes)
-    return (f"<div class=\"table\"><table>\n"
-            f"<caption>{html.escape(table.title)}</caption>\n"
-            f"<thead><tr>{cells('th', table.heads)}</tr></thead>\n"
-            f"<tbody>\n{body}\n</tbody></table></div>\n{notes}")
+    return _TEMPLATES.get_template("macros.html.j2").module.table(table)
 
 
-def _cell_class(cell, is_left):
-    names = ["left"] if is_left else []
-    if cell in _GOOD:
-        names.append("good")
-    elif cell in _BAD:
-        names.append("bad")
-    return f' class="{" ".join(names)}"' if names else ""
+def render_page(**content):
+    """A page, see page.html.j2 for its content."""
+    css = (_HERE / "page.css").read_text(encoding="utf-8")
+    return _printable(_TEMPLATES.get_template("page.html.j2").render(
+        css=jinja2.utils.markupsafe.Markup(css), **content))
+
+
+def trusted(text):
+    """Text that is HTML already, such as the SVG of a figure."""
+    return jinja2.utils.markupsafe.Markup(text)
+
+
+def link(path, directory):
+    """The address of a file for a page in a directory."""
+    return urllib.parse.quote(os.fsencode(os.path.relpath(path, directory)))
+
+
+def slug(text):
+    """A part of a file name."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")
+
+
+# Colours of a terminal; then what HTML does not allow, and halves of characters,
+# which are bytes of a file name that are not UTF-8.
+_COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
+_FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def _printable(text):
+    """Text without colours, and with numbers for what cannot be shown."""
+    return _FORBIDDEN.sub(
+        lambda found: ascii(found[0])[1:-1].replace("udc", "x"),
+        _COLOURS.sub("", text))

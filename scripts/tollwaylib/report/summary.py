@@ -8,10 +8,11 @@ from .tables import bound_cells, combination, published_cells
 _UNJUDGED = {
     "needs seeds": ("1 more bound needs several seeds (--repeat).",
                     "{} more bounds need several seeds (--repeat)."),
-    "needs runs": ("1 more bound is against a variant that was not run.",
-                   "{} more bounds are against variants that were not run."),
-    "other setup": ("1 published value is of another setup.",
-                    "{} published values are of another setup."),
+    "needs runs": ("1 more bound compares with a variant that was not run.",
+                   "{} more bounds compare with variants that were not run."),
+    "other setup": ("1 published value is for another setup and is not judged.",
+                    "{} published values are for another setup and are not "
+                    "judged."),
 }
 
 
@@ -19,7 +20,8 @@ def headline(wholes):
     """A sentence or more for results or aggregates: N of M verdicts hold."""
     judged = sum(len(verdicts(whole)) for whole in wholes)
     said = [f"{judged - len(missed(wholes))} of {judged} verdicts hold."] \
-        if judged else ["There are no verdicts on this."]
+        if judged else ["There is nothing to judge: no bound and no published value is for "
+              "this setup."]
     words = [entry["verdict"] for whole in wholes
              for entry in whole["published"] + whole["bounds"]]
     for word, (one, several) in _UNJUDGED.items():
@@ -33,7 +35,7 @@ def missed(wholes):
     """A line for each verdict that does not hold; where there are several
     results, each line begins with the source and the queue."""
     return [(f"{combination(whole)}: " if len(wholes) > 1 else "")
-            + f"{entry['name']} {entry['verdict']} ({_numbers(entry)})"
+            + f"{entry['name']}: {entry['verdict']} ({_numbers(entry)})"
             for whole in wholes for entry in verdicts(whole)
             if entry["verdict"] in MISS]
 
@@ -42,14 +44,14 @@ def _numbers(entry):
     """What was measured, and what it is held against."""
     if "op" in entry:
         _, _, measured, limit = bound_cells(entry)
-        return f"{measured}; wanted {limit}"
+        return f"measured {measured}, wanted {limit}"
     value, measured = published_cells(entry)
-    return f"{measured}; published {value} {entry['unit']}"
+    return f"measured {measured}, published {value} {entry['unit']}"
 
 
 def text(wholes):
     """headline() and missed() for a terminal."""
     lines = missed(wholes)
     return "\n".join([headline(wholes)]
-                     + ["These do not:"] * bool(lines)
+                     + ["These do not hold:"] * bool(lines)
                      + [f"  {line}" for line in lines])

@@ -92,8 +92,9 @@ def classes_table(result):
         f"Rates by class: {combination(result)}",
         ["path", "wtp [pkts/s]", "flows", "rate [pkts/s]", "fair [pkts/s]",
          "error [%]", "spread [%]"], rows,
-        notes=["fair: weighted proportionally fair share; spread: "
-               "(max - min)/mean of the flows' rate/fair",
+        notes=["fair: weighted proportionally fair share. spread: of the "
+               "flows' rate/fair, the largest less the smallest, over the "
+               "mean",
                *_seeds_note(result)])
 
 
@@ -123,8 +124,8 @@ def published_table(result):
             + ([entry["unit"]] if len(units) > 1 else [])
             for entry in result["published"]]
     unit = f" [{units[0]}]" if len(units) == 1 else ""
-    return Table(f"Beside the published values: {combination(result)}",
-                 ["quantity", "verdict", "source", f"published{unit}",
+    return Table(f"Published and measured values: {combination(result)}",
+                 ["quantity", "verdict", "published in", f"published{unit}",
                   f"measured{unit}", *(["unit"] if len(units) > 1 else [])],
                  rows, left=3,
                  notes=other_setups(result) + reasons(result, "published"))
@@ -143,11 +144,11 @@ def other_setups(result):
             if entry["differences"]}
     if not rows:
         return []
-    return [f"{name}: no verdict, since {paper} holds for another setup; this "
+    return [f"{name}: no verdict, because {paper} is for another setup. This "
             f"run had {', '.join(differences)}"
             for (name, paper), differences in rows.items()] + \
         ([] if result["parameters"].get("setup") != "ours" else
-         ["--set setup=paper runs what the paper ran"])
+         ["with --set setup=paper the run has the setup of the paper"])
 
 
 def bounds_table(result):
@@ -229,13 +230,16 @@ def comparison_table(results):
                _percent(path_share(result, path))])
     return Table(
         "Congestion controls and AQMs compared",
-        ["source + link",
-         *(f"{name} [%]" for name in links), "mean [%]", "published [%]",
+        ["congestion control + queue",
+         *(f"utilisation of {name} [%]" for name in links),
+         "mean utilisation [%]", "published [%]",
          *(f"backlog {name} [pkts]" for name in links), "drops",
          "worst class error [%]", f"path {path} of fair [%]"], rows,
-        notes=[f"{', '.join(links)}: utilisation; published: mean "
-               f"utilisation of the paper; path {path} of fair: its total "
-               f"rate over its weighted proportionally fair share"])
+        notes=["published: mean utilisation in the paper. worst class error: "
+               "the rate of a class over its weighted proportionally fair "
+               f"share, less 100 %, where that is largest. path {path} of "
+               "fair: its total rate over its weighted proportionally fair "
+               "share"])
 
 
 def intervals_table(result):
@@ -296,7 +300,7 @@ def variants_table(results):
             _drops(result["links"])])
     return Table(
         "Combinations of CP05 Table 5.4.2",
-        ["simulation", "source + link", f"{path} [pkts/s]",
+        ["simulation", "congestion control + queue", f"{path} [pkts/s]",
          f"{path} of fair [%]", "worst class error [%]", f"{link} [%]",
          f"backlog {link} [pkts]", "drops"], rows, left=2,
         notes=_raw_note(results))
@@ -309,8 +313,8 @@ def _raw_note(results):
               for group in result["classes"] if group["wtp"]]
     if not prices:
         return []
-    return ["raw marks and virtual queues say prices up to 1; the fair shares "
-            f"of these paths need up to {max(prices):.2f}"]
+    return ["raw marks and virtual queues can state prices up to 1. The fair "
+            f"shares of these paths need prices up to {max(prices):.2f}"]
 
 
 def variants_tables(results):
@@ -344,7 +348,7 @@ def rivals_table(results):
     """Links, recovery and pages of each variant (as CP05 Tables 5.6.1-5.6.3),
     a row each. Arguments as for variants_tables()."""
     links = list(results[0]["links"])
-    heads = ["variant", "source + link", *(f"{name} [%]" for name in links),
+    heads = ["variant", "congestion control + queue", *(f"{name} [%]" for name in links),
              *(f"backlog {name} [pkts]" for name in links),
              *(f"delay {name} [ms]" for name in links),
              "fast retransmits", "timeouts"]
@@ -440,9 +444,10 @@ def pages_table(result):
         f"Pages: {combination(result)}",
         ["path", "pages", "unfinished", "median [s]", "99th percentile [s]", "mean [s]",
          "throughput [kB/s]"], rows,
-        notes=["pages begun after the warm-up; percentiles count the time of "
-               "unfinished ones as at least that until the end (Kaplan-Meier); "
-               "throughput: mean size over mean time of finished ones",
+        notes=["pages that began after the warm-up. In the percentiles, an "
+               "unfinished page took at least the time until the end of the "
+               "run (Kaplan-Meier). throughput: mean size over mean time of "
+               "finished pages",
                *_seeds_note(result)])
 
 
@@ -455,7 +460,7 @@ def recovery_table(result):
         ["counter", "number"],
         [[name.replace("_", " "), _count(value)]
          for name, value in result["recovery"].items()],
-        notes=["of all senders over the whole run"])
+        notes=["sums over all senders and the whole run"])
 
 
 # --- cases -----------------------------------------------------------------
@@ -518,7 +523,7 @@ def case_variants_tables(results):
                    for column in columns)]
                 for result, found in zip(results, points)]
         return [Table(f"Variants compared: {names[0]}",
-                      ["source + queue",
+                      ["congestion control + queue",
                        *(column["title"] for column in columns)], rows,
                       notes=_seeds_note(results[0]))]
     return [Table(

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a report says in sentences: what was run and why, which parameters
+matter, and when a measure favours one of the runs."""
+
+from .. import papers
+from ..errors import TollwayError
+from ..experiments.parameters import COMMON, SPECIAL, deciding
+
+PAPERS = {
+    "CP05": "S. Zimmermann, Congestion Pricing as Scalable, Efficient and "
+            "Stable Congestion Control for Future IP Networks, 2005",
+    "PP94": "S. Keshav, Packet-Pair Flow Control, 1994",
+    "MK94": "S. Morgan and S. Keshav, Packet-Pair Rate Control, 1994",
+}
+# Queues that give all flows at a link the same rate.
+_EQUAL_RATES = ("fq", "fq_codel", "fq_pie", "fq_rr", "cake", "sfq", "drr")
+# Congestion controls that have a willingness to pay.
+_PRICED = ("sbrm", "rm", "rem", "cp")
+# These stand in the first sentence, or say nothing about the network.
+_SAID = ("cc", "aqm", "duration_s", "variant")
+_TOLERANCES = ("rate_tolerance", "rtt_tolerance_ms")
+
+
+def known(name):
+    """The Experiment of a name; None if it is not one of ours."""
+    try:
+        return papers.get(name)
+    except TollwayError:
+        return None
+
+
+def counted(count, word):
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def listed(words):
+    """"a, b and c"."""
+    words = list(words)
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def numbers(values):
+    """"1", or "1 to 3", of numbers."""
+    least, most = min(values), max(values)
+    return f"{least:g}" if least == most else f"{least:g} to {most:g}"
+
+
+# --- what was run and why ----------------------------------------------------
+
+def title(name):
+    """An experiment's title; its name where we have none."""
+    experiment = known(name)
+    return experiment.title.rstrip(".") if experiment else name
+
+
+def sentences(groups):
+    """What was run, why, and where: for the groups of one experiment."""
+    raw = groups[0].raw
+    return [_what(groups), *_why(raw["experiment"], groups), _where(groups)]
+
+
+def _what(groups):
+    raw = groups[0].raw
+    links = raw["links"].values()
+    rates = numbers([link["capacity_bps"] / 1e6 for link in links
+                     if link.get("bottleneck")] or
+                    [link["capacity_bps"] / 1e6 for link in links])
+    bottlenecks = sum(bool(link.get("bottleneck")) for link in links) \
+        or len(raw["links"])
+    network = f"{counted(bottlenecks, 'link')} of {rates} Mbit/s"
+    pairs = list(dict.fromkeys(
+        (group.whole["parameters"].get("cc"),
+         group.whole["parameters"].get("aqm")) for group in groups))
+    if len(pairs) == 1:
+        control, queue = pairs[0]
+        how = (f"the congestion control {control}, and the links have the "
+               f"queue {queue}")
+    else:
+        how = (f"{len(pairs)} pairs of a congestion control and a queue, one "
+               "pair in each run")
+    if "cases" in raw:
+        counts = [len(case["flows"]) for group in groups
+                  for case in group.raw["cases"]]
+        cases = len({case["name"] for group in groups
+                     for case in group.raw["cases"]})
+        flows = f"{numbers(counts)} flow{'' if max(counts) == 1 else 's'}"
+        if cases == 1:
+            return f"{flows} over {network}, with {how}."
+        return f"{cases} cases, each of {flows}, over {network}, with {how}."
+    flows = max(len(group.raw["flows"]) for group in groups)
+    seconds = numbers([group.whole["parameters"]["duration_s"]
+                       for group in groups])
+    return (f"{counted(flows, 'flow')} over {network} for {seconds} seconds, "
+            f"with {how}.")
+
+
+def _why(name, groups):
+    experiment = known(name)
+    if experiment is None:
+        return []
+    paper = next((key for key in PAPERS
+                  if experiment.reproduces.startswith(key)), None)
+    if paper:
+        said = (f"The experiment repeats a published one: "
+                f"{experiment.reproduces} ({paper}: {PAPERS[paper]}).")
+        if all(group.whole["parameters"].get("setup") == "ours"
+               for group in groups):
+            said += (" The parameters are our own. With --set setup=paper they "
+                     "are those of the paper, where it states them.")
+        return [said]
+    if len(groups) > 1:
+        return ["The experiment compares congestion controls and queues in the "
+                "same network. No paper has published it."]
+    return ["No paper has published this experiment."]
+
+
+def _where(groups):
+    runs = [result["provenance"] for group in groups
+            for result in group.results]
+    places = list(dict.fromkeys(map(_place, runs)))
+    verb = "was" if len(runs) == 1 else "were"
+    return f"{counted(len(runs), 'run')} {verb} made {listed(places)}."
+
+
+def _place(provenance):
+    """Where a run was made, in words."""
+    kernel = f"Linux {provenance['kernel']}"
+    flavour = provenance.get("flavour", "plain")
+    return {"lab": f"in the lab on {kernel}, in virtual time",
+            "host": f"on this host's own {kernel}",
+            "qemu": f"in qemu on {kernel}"}.get(
+                provenance.get("place"), f"on {kernel}") + \
+        ("" if flavour == "plain" else f" ({flavour} kernel)")
+
+
+# --- parameters --------------------------------------------------------------
+
+def parameters(whole):
+    """(those that matter to the run, all others), rows of name, value and
+    meaning.
+
+    A parameter matters if the congestion control or the queue of the run
+    depends on it, or if its value is not the usual one.
+    """
+    values = whole["parameters"]
+    experiment = known(whole["experiment"])
+    meanings = experiment.parameters() if experiment else {**COMMON, **SPECIAL}
+    usual = {name: entry[0] for name, entry in COMMON.items()}
+    try:
+        needed = deciding(values["cc"], values["aqm"], {
+            **usual, **values, "initial": values.get("initial", 0)})
+    except (KeyError, TypeError):
+        # A queue that is given as words of tc, or an old result.
+        needed = {"packet_bytes", "warmup_s"}
+    shown, others = [], []
+    for name, value in values.items():
+        # What is None or empty does not apply.
+        if name in _SAID or value in (None, ""):
+            continue
+        meaning = meanings[name][3] if name in meanings else ""
+        differs = name in usual and value != usual[name] and not (
+            name == "wtp" and value == [usual["wtp"]])
+        matters = name in needed or differs and name not in _TOLERANCES
+        (shown if matters else others).append(
+            [name, _plain(value), meaning])
+    return shown, others
+
+
+def _plain(value):
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_plain, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# --- measures ----------------------------------------------------------------
+
+def yardsticks(groups):
+    """Why a comparison by fair shares does not treat all runs alike."""
+    if any("cases" in group.whole or "pages" in group.whole
+           for group in groups):
+        return []
+    said = []
+    equal = {group.whole["parameters"].get("aqm") for group in groups
+             if str(group.whole["parameters"].get("aqm")).split()[:1] in
+             [[name] for name in _EQUAL_RATES]}
+    several = any(len(path["links"]) > 1 for group in groups
+                  for path in group.raw["paths"].values())
+    if equal and several:
+        said.append(
+            f"The measure here is weighted proportional fairness: a path over "
+            f"two links has a smaller fair share than a path over one of them. "
+            f"The queue{'' if len(equal) == 1 else 's'} "
+            f"{listed(sorted(equal))} "
+            f"{'has' if len(equal) == 1 else 'have'} another aim: the same "
+            f"rate for all flows at a link (max-min fairness). Therefore the "
+            f"longest paths get more than 100 % of the fair share there. This "
+            f"is neither an advantage nor a fault of the queue.")
+    without = {group.whole["parameters"].get("cc") for group in groups} \
+        - set(_PRICED)
+    if without and len(without) < len(groups):
+        said.append(
+            f"{listed(sorted(map(str, without)))} "
+            f"{'has' if len(without) == 1 else 'have'} no willingness to pay. "
+            f"The fair shares of these runs have equal weights for all flows.")
+    return said

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Sections of a page: what is compared, and one section for the runs of each
+setting, as the templates take them."""
+
+from . import about, charts, figures, overview, tables
+from .figures import CAPTIONS, PICTURES, has_classes
+from .plotting import inline
+from .rendering import Table, link, slug, trusted
+
+
+def with_file_names(groups):
+    """[(group, a name for its files and its section that no other has)]."""
+    taken, found = set(), []
+    for group in groups:
+        parameters = group.whole["parameters"]
+        name = base = slug("-".join(
+            str(part) for part in (group.whole["experiment"],
+                                   parameters.get("cc", ""),
+                                   parameters.get("aqm", ""))))
+        while name in taken:
+            name = f"{base}-{len(taken) + 1}"
+        taken.add(name)
+        found.append((group, name))
+    return found
+
+
+def _figure(paths, caption, directory):
+    """What the template shows of [SVG path, PNG path]."""
+    return {"svg": trusted(inline(paths[0])), "caption": f"{caption}.",
+            "files": [(path.suffix[1:].upper(), link(path, directory))
+                      for path in paths]}
+
+
+# --- runs beside one another ---------------------------------------------
+
+def comparison(groups, directory, look):
+    """{figures, reasons, tables} of what is compared; None if nothing is."""
+    wholes = [group.whole for group in groups]
+    name = wholes[0]["experiment"]
+    drawn, base = [], directory / "figures" / slug(name)
+    if name == "price-laws":
+        wholes.sort(key=lambda whole: int(whole["parameters"]["simulations"]))
+        paths = charts.price_laws(wholes, base, look)
+        drawn.append(_figure(
+            paths, "Each combination of Table 5.4.2. Dotted lines are the "
+                   "whole fair share and the full link", directory))
+        shown = [tables.variants_table(wholes)]
+    else:
+        shown = _tables(wholes)
+        if len(wholes) < 2 or not shown:
+            return None if not shown else {
+                "figures": [], "reasons": [], "tables": shown}
+        drawn += _drawn(groups, wholes, base, directory, look)
+    return {"figures": drawn, "reasons": about.yardsticks(groups),
+            "tables": shown}
+
+
+def _tables(wholes):
+    rivals = [whole for whole in wholes if "variant" in whole["parameters"]]
+    if rivals:
+        return tables.variants_tables(rivals)
+    if len(wholes) < 2:
+        return []
+    if "cases" in wholes[0]:
+        return tables.case_variants_tables(wholes)
+    return [tables.comparison_table(wholes)] if _same_links(wholes) else []
+
+
+def _same_links(wholes):
+    def shape(whole):
+        return (list(whole["links"]),
+                sorted({group["path"] for group in whole["classes"]}))
+
+    return all(shape(whole) == shape(wholes[0]) for whole in wholes)
+
+
+def _drawn(groups, wholes, base, directory, look):
+    paths = overview.compared(
+        wholes, base.with_name(f"{base.name}-compared"), look)
+    if paths:
+        yield _figure(paths, "The runs compared", directory)
+    if "cases" not in wholes[0]:
+        return
+    for kind, what in groups[0].raw["pictures"]:
+        if kind in charts.OF_METRICS:
+            paths = charts.OF_METRICS[kind](
+                wholes, what,
+                base.with_name(f"{base.name}-{slug(_keys(what))}"), look)
+            if paths:
+                yield _figure(paths, f"{_in_words(what, wholes[0])} of each "
+                                     "congestion control and queue", directory)
+
+
+def _keys(what):
+    """The metrics of a picture: it names one or has panels."""
+    return what if isinstance(what, str) else ", ".join(
+        panel["key"] for panel in what)
+
+
+def _in_words(what, whole):
+    """The heads of these metrics without their units, as in tables."""
+    titles = {column["key"]: column["title"].partition(" [")[0]
+              for column in whole["columns"]}
+    words = about.listed(titles[key] for key in _keys(what).split(", "))
+    return words[0].upper() + words[1:]
+
+
+# --- one setting ---------------------------------------------------------
+
+def section(group, heading, name, directory, look):
+    """What the template shows of the runs of one setting."""
+    whole = group.whole
+    judged = [table for table in (tables.bounds_table(whole),
+                                  tables.published_table(whole)) if table]
+    shown, others = about.parameters(whole)
+    heads = ["parameter", "value", "meaning"]
+    return {
+        "heading": heading, "anchor": name,
+        "seeds": [result["seed"] for result in group.results],
+        "judged": judged,
+        "figures": list(_figures(group, directory, name, look)),
+        "tables": [table for table in tables.result_tables(whole)
+                   if table not in judged],
+        "parameters": Table("Parameters that matter to this run", heads, shown,
+                            left=3),
+        "others": Table("These have no effect on this run, or their usual "
+                        "value", heads, others, left=3),
+        "calibration": _calibration(group.raw),
+        "provenance": _provenance(group),
+        "files": [(str(place.relative_to(directory)) or ".",
+                   [(path.name, link(path, directory))
+                    for path in sorted(place.iterdir())
+                    if path.is_file() and not path.name.startswith(".")
+                    and path.suffix != ".html"])
+                  for place in group.places]}
+
+
+def _figures(group, directory, name, look):
+    base = directory / "figures" / name
+    for paths, caption in _drawn_of(group, base, look):
+        yield _figure(paths, caption, directory)
+    paths = overview.published(group.whole,
+                               base.with_name(f"{name}-published"), look)
+    if paths:
+        yield _figure(paths, "Published values (diamonds) and what was "
+                             "measured. Values for another setup are drawn, "
+                             "too, but not judged", directory)
+
+
+def _drawn_of(group, base, look):
+    """[(paths, caption)] of the figures of a setting."""
+    raw, whole = group.raw, group.whole
+    seed = f"Seed {raw['seed']}"
+
+    def out(kind):
+        return base.with_name(f"{base.name}-{kind}")
+
+    if "cases" in whole:
+        yield from _case_pictures(group, base, look)
+        return
+    # Flows that came and went have no one rate to stand beside a share, nor
+    # have users of pages.
+    if "intervals" not in whole and "pages" not in whole:
+        yield (charts.rate_allocation(group.results, out("rates"), look),
+               "Rate of each flow, grouped by path. The lines are the weighted "
+               "proportionally fair shares")
+    yield (overview.over_time(raw, whole, out("time"), look),
+           "Throughput of each path (acknowledged bytes, without headers and "
+           "retransmissions), and queueing delay of each link (mean, and range "
+           f"in a lighter colour). {seed}")
+    if "pages" not in whole:
+        ids = tuple(flow["id"] for flow in raw["flows"])
+        chosen = tuple(number for number in (1, 5, 9) if number in ids) \
+            or ids[:3]
+        yield (figures.windows(raw, out("windows"), look, chosen),
+               f"Congestion windows of {about.counted(len(chosen), 'flow')}. "
+               f"{seed}")
+    yield (figures.queues(raw, out("queues"), look),
+           f"Packets in the queue of each link. {seed}")
+    for kind, draw, caption in _more_figures(raw):
+        yield draw(raw, out(kind), look), f"{caption}. {seed}"
+
+
+def _case_pictures(group, base, look):
+    raw, timed = group.raw, set()
+    for kind, what in raw["pictures"]:
+        of_metrics = kind in charts.OF_METRICS
+        part = slug(f"{kind}-{_keys(what) if of_metrics else what}")
+        out = base.with_name(f"{base.name}-{part}")
+        if of_metrics:
+            paths = charts.OF_METRICS[kind]([group.whole], what, out, look)
+            if paths:
+                yield paths, f"{_in_words(what, group.whole)} of each case"
+            continue
+        if all(case["name"] != what for case in raw["cases"]):
+            continue
+        where = f"Case {what}, seed {raw['seed']}"
+        if what not in timed:
+            timed.add(what)
+            yield (overview.over_time(
+                raw, group.whole,
+                base.with_name(f"{base.name}-time-{slug(what)}"), look, what), "Throughput of sources (acknowledged bytes, without "
+                "headers and retransmissions), and queueing delay of each link "
+                f"(mean, and range in a lighter colour). {where}")
+        if kind != "class_queues" or has_classes(raw, what):
+            yield (PICTURES[kind](raw, what, out, look),
+                   f"{CAPTIONS[kind]}. {where}")
+
+
+def _more_figures(raw):
+    """The figures that the paper has of this experiment alone."""
+    if raw["experiment"] == "parking-lot":
+        yield ("acks", figures.acknowledgements,
+               "Acknowledged segments of two flows of four paths, modulo "
+               "2000: equal slopes are equal rates")
+        if all("price_q32" in queue for queue in raw["queues"].values()):
+            yield ("price", figures.price_tracking,
+                   "The price of the longest path, and what a source takes it "
+                   "for")
+    if raw["experiment"] == "single-bottleneck":
+        # Between pages a user has no window.
+        if raw["parameters"]["model"] == "greedy":
+            yield ("window-histograms", charts.window_histograms,
+                   "How often the flows of a path had which congestion window")
+        yield ("queue-histograms", charts.queue_histograms,
+               "How often a queue had how many packets")
+
+
+# --- facts about the runs ------------------------------------------------
+
+def _calibration(raw):
+    """What each link did with a known load before the run."""
+    outcomes = raw["calibration"]
+    keys = list(dict.fromkeys(key for outcome in outcomes.values()
+                              for key in outcome if key != "ok"))
+    rows = [[name, "holds" if outcome["ok"] else "fails",
+             *(_short(outcome.get(key, "-")) for key in keys)]
+            for name, outcome in outcomes.items()]
+    return Table(f"Calibration, seed {raw['seed']}",
+                 ["link", "verdict", *keys], rows, left=2)
+
+
+def _short(value):
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _provenance(group):
+    lines = list(_outline(group.whole["provenance"]))
+    lines.append("trace digests (sha256):")
+    lines += [f"  seed {result['seed']}: {result['digest']}"
+              for result in group.results]
+    return "\n".join(lines)
+
+
+def _outline(value, depth=0):
+    """Lines that show nested objects and lists by indentation."""
+    pad = "  " * depth
+    entries = value.items() if isinstance(value, dict) else (
+        (None, entry) for entry in value)
+    for key, entry in entries:
+        head = f"{pad}{key}:" if key is not None else pad.removesuffix(" ")
+        if isinstance(entry, (dict, list)):
+            yield head.rstrip()
+            yield from _outline(entry, depth + 1)
+        else:
+            yield f"{head} {entry}" if head else str(entry)
