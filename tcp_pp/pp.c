@@ -118,7 +118,8 @@ static void pp_stop(struct sock *sk, struct pp *ca)
 	if (pp_is_discrete(ca) || ca->losses || ca->shared || pp_is_bunched(ca) ||
 	    pp_is_stopped(sk, ca))
 		return;
-	wait_us = pp_law_stop(ca->setpoint, ca->queue, ca->delay_us, ca->rtt_us);
+	wait_us = pp_law_stop(ca->setpoint, ca->queue, ca->delay_us, ca->rtt_us,
+			      ca->estimate.service);
 	if (wait_us)
 		pp_pace_stop(sk, ca, wait_us);
 }

@@ -66,7 +66,8 @@
  * @fell: with @fresh: it fell
  * @delayed: the receiver delays ACKs: s_hat is from the distances of pairs
  * @settled: packets have been waiting at the bottleneck
- * @held: ACKs in a row that stand for a pair
+ * @held: ACKs in a row that stand for a pair; once they are delayed, or come in
+ *	bursts: PP_HELD_LATE if the last one came late
  * @slot: longest silence between bursts of ACKs of late, PP_SLOT_SHIFT
  */
 struct pp {
@@ -112,6 +113,8 @@ struct pp {
 				held:3;
 	u16			slot;
 };
+
+#define PP_HELD_LATE		1
 
 /* Silences are in 16 us: up to a second. */
 #define PP_SLOT_SHIFT		4
@@ -213,6 +216,7 @@ void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train);
 u64 pp_most_arrived(const struct pp *ca);
 bool pp_delay_raise(const struct sock *sk, struct pp *ca);
 void pp_bunch_begin(const struct sock *sk, struct pp *ca);
+void pp_bunch_watch(struct pp *ca, u64 gap);
 u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 		 const struct rate_sample *rs);
 void pp_bunch_sample(struct pp *ca, u64 sample);

@@ -105,6 +105,28 @@ static bool pp_bunch_is_first(struct pp *ca, u32 gap_us)
 }
 
 /**
+ * pp_bunch_watch() - do ACKs that stand for pairs keep their distance?
+ * @ca: connection; receivers delay ACKs, or these come in bursts
+ * @gap: time since the ACK before, for each segment, ns in Q10
+ *
+ * Pairs in a row are served at the same distance, and merged segments wait for the
+ * end of a slot: by turns their ACKs are too late and too early. Where others begin
+ * or end a distance is longer or shorter than the one before just once.
+ */
+void pp_bunch_watch(struct pp *ca, u64 gap)
+{
+	u64 service = ca->estimate.service;
+	/* As slots go on they may be hardly less than a service time. */
+	u64 margin = service / (pp_is_bunched(ca) ? 8 : 4);
+
+	if (pp_is_low(ca))
+		return;
+	if (ca->held == PP_HELD_LATE && gap < service - margin)
+		pp_train_bunch_count(&ca->train);
+	ca->held = gap > service ? PP_HELD_LATE : 0;
+}
+
+/**
  * pp_bunch_ack() - take an ACK whose time is true
  * @sk: socket
  * @ca: connection
@@ -121,6 +143,8 @@ u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 	u32 segs, took_us;
 	bool known = train->open;
 
+	pp_bunch_watch(ca, pp_train_gap(train, tp->tcp_clock_cache,
+					rs->acked_sacked));
 	train->open = 1;
 	train->segs = 0;
 	train->stamp_us = tp->first_tx_mstamp;

@@ -281,6 +281,6 @@ u64 pp_law_continuous(u32 setpoint, u32 queue, u32 delay_us, u64 service);
 u64 pp_law_discrete(u32 setpoint, u32 queue, u32 outstanding, u64 rate_before,
 		    u64 rate, u64 rtt_ns);
 u64 pp_law_rate(u32 packets, u32 delay_us);
-u32 pp_law_stop(u32 setpoint, u32 queue, u32 delay_us, u32 rtt_us);
+u32 pp_law_stop(u32 setpoint, u32 queue, u32 delay_us, u32 rtt_us, u64 service);
 
 #endif /* _PP_MODEL_H */

@@ -74,9 +74,7 @@ static u64 pp_path_arrivals(const struct rate_sample *rs)
 /* A sample of pairs while ACKs are delayed. */
 static u64 pp_path_delayed(struct pp *ca, u64 gap)
 {
-	/* Pairs in a row are served at the same distance, bursts are not. */
-	if (!pp_is_low(ca) && gap < ca->estimate.service - ca->estimate.service / 4)
-		pp_train_bunch_count(&ca->train);
+	pp_bunch_watch(ca, gap);
 	if (!ca->estimate.service || !pp_is_low(ca) ||
 	    gap < ca->estimate.service)
 		return gap;
@@ -104,13 +102,15 @@ static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
  * @ca: connection
  *
  * Whatever the first pair says: the rule of PP94, a fifth of the way, stays
- * below this where a path holds 300 times what was sent at first.
+ * below this where a path holds 300 times what was sent at first. Where ACKs are
+ * delayed a share that has become smaller is seen only when packets wait, a round
+ * trip later: until then no more than twice what arrived is sent.
  *
  * Return: rate, packets/s in Q16.
  */
 u64 pp_path_bound(const struct pp *ca)
 {
-	return pp_most_arrived(ca) * 64;
+	return pp_most_arrived(ca) * (ca->delayed && ca->settled ? 2 : 64);
 }
 
 /*
