@@ -82,9 +82,10 @@ void pp_bunch_begin(const struct sock *sk, struct pp *ca)
 	ca->mean_rate = min_t(u64, ca->mean_rate, seen);
 	/* Until one is seen. */
 	ca->slot = min_t(u32, ca->delay_us >> (PP_SLOT_SHIFT + 4), U16_MAX);
-	ca->fresh = 1;
+	ca->unmarked = 1;
 	ca->odd = 0;
 	ca->shared = 0;
+	ca->watched = 0;
 	ca->delayed = 0;
 	pp_count(sock_net(sk), PP_COUNT_BUNCHED);
 }
@@ -149,14 +150,14 @@ u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 	train->segs = 0;
 	train->stamp_us = tp->first_tx_mstamp;
 	train->last_ns = tp->tcp_clock_cache;
-	if (!known || (!ca->fresh &&
+	if (!known || (!ca->unmarked &&
 		       before(rs->prior_delivered, ca->round_start)) ||
 	    !pp_bunch_is_first(ca, gap_us))
 		return 0;
 
 	/* The first mark: what is before it began within a burst, or was idle. */
-	if (ca->fresh) {
-		ca->fresh = 0;
+	if (ca->unmarked) {
+		ca->unmarked = 0;
 		ca->round_start = tp->delivered - rs->acked_sacked;
 		ca->round_us = (u32)tp->tcp_mstamp - gap_us;
 		return 0;

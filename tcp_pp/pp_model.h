@@ -268,7 +268,7 @@ void pp_train_break(struct pp_train *train);
 bool pp_train_bunch(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
 		    u32 wanted);
 void pp_train_bunch_count(struct pp_train *train);
-void pp_train_bunch_round(struct pp_train *train);
+bool pp_train_bunch_round(struct pp_train *train);
 
 /* pp_estimator.c */
 u32 pp_fuzzy_alpha_of(u32 error);
