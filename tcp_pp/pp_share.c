@@ -71,6 +71,9 @@ static void pp_share_window(struct sock *sk, struct pp *ca)
 	ca->draining = 0;
 	tp->snd_ssthresh = max(cwnd, ca->window.before);
 	tp->snd_cwnd_cnt = 0;
+	/* A loss that is undone now was one in the window of the law. */
+	tp->prior_cwnd = cwnd;
+	tp->prior_ssthresh = cwnd;
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
 	ca->window.fits = 0;
 	pp_count(sock_net(sk), PP_COUNT_WINDOW);
