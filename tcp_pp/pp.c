@@ -61,24 +61,10 @@
 
 #include <linux/inet_diag.h>
 #include <linux/module.h>
-#include <linux/random.h>
 #include <net/tcp.h>
 
 #include "pp.h"
 #include "tollway_release.h"
-
-/* PP94 Table 2: the setpoint when it is probed. */
-#define PP_SETPOINT_INITIAL	(5 * PP_PACKET)
-#define PP_SETPOINT_MIN		(2 * PP_PACKET)
-#define PP_SETPOINT_STEP	(2 * PP_PACKET)
-#define PP_SETPOINT_ROUNDS	2
-/* After so many it is not tried more rarely. */
-#define PP_SETPOINT_TRIES	7
-/* Part of what a round trip holds: fewer losses than that may be by chance. */
-#define PP_SETPOINT_LOSSES	32
-
-/* Window of ppx, segments: no bound but the receiver's. */
-#define PPX_CWND		1048576U
 
 /*
  * S for n_hat. When an ACK comes that brings a sample, a whole train has just
@@ -91,16 +77,6 @@ static u32 pp_outstanding_mean(const struct sock *sk, const struct pp *ca)
 	u32 now = pp_outstanding(sk);
 
 	return now + min(now, train * PP_PACKET / 2);
-}
-
-/*
- * A pair, or a train, is one packet of so many segments: what is paced, it
- * leaves the host back to back. Route changes reset sk_gso_max_segs.
- */
-static void pp_train_use(struct sock *sk, u32 train)
-{
-	if (unlikely(sk->sk_gso_max_segs != train))
-		sk->sk_gso_max_segs = train;
 }
 
 /* Is there more in the queue than a lower rate can mend? */
@@ -118,7 +94,8 @@ static void pp_stop(struct sock *sk, struct pp *ca)
 	if (pp_is_discrete(ca) || ca->losses || ca->shared || pp_is_bunched(ca) ||
 	    pp_is_stopped(sk, ca))
 		return;
-	wait_us = pp_law_stop(ca->setpoint, ca->queue, ca->delay_us, ca->rtt_us);
+	wait_us = pp_law_stop(ca->setpoint, ca->queue, ca->delay_us, ca->rtt_us,
+			      ca->estimate.service);
 	if (wait_us)
 		pp_pace_stop(sk, ca, wait_us);
 }
@@ -193,112 +170,6 @@ static void pp_law_epoch(struct sock *sk, struct pp *ca, bool app_limited)
 		   app_limited);
 }
 
-/* Time to try a larger setpoint? With probability 1 / 4^tries. */
-static bool pp_setpoint_is_due(const struct pp *ca)
-{
-	return likely(!ca->tries) ||
-	       !(get_random_u32() >> (32 - 2 * ca->tries));
-}
-
-/*
- * Probing, PP94 section 7 with the numbers of Table 2. A setpoint that the queue
- * has not reached was not probed. Where a larger one was too much before, it is
- * tried the more rarely the more often that was so: on average after 2 * 4^tries
- * round trips. A setpoint that is given is the most that is tried, and forgotten is
- * what was too much as soon as it is reached. In a shared queue it stands: there the
- * shares are as the setpoints.
- */
-static void pp_setpoint(struct pp *ca)
-{
-	u32 fixed = READ_ONCE(ca->net->setpoint) << PP_PACKET_SHIFT;
-	u32 most = fixed ?: READ_ONCE(ca->net->setpoint_max) << PP_PACKET_SHIFT;
-
-	if (likely(fixed && (!ca->tries || ca->shared))) {
-		ca->setpoint = fixed;
-		ca->tries = 0;
-		return;
-	}
-	if (++ca->rounds < PP_SETPOINT_ROUNDS)
-		return;
-	ca->rounds = 0;
-	if (ca->queue + PP_SETPOINT_STEP >= ca->setpoint && pp_setpoint_is_due(ca)) {
-		ca->setpoint += PP_SETPOINT_STEP;
-		ca->raised = 1;
-	}
-	if (ca->setpoint >= most) {
-		ca->setpoint = most;
-		if (fixed)
-			ca->tries = 0;
-	}
-}
-
-/* The setpoint is too much: packets were lost, or marked. */
-static void pp_setpoint_cut(struct pp *ca)
-{
-	u32 fixed = READ_ONCE(ca->net->setpoint);
-
-	if (fixed && ca->shared)
-		return;
-	ca->rounds = 0;
-	ca->setpoint = max(ca->setpoint - ca->setpoint / 4,
-			   min(ca->setpoint, PP_SETPOINT_MIN));
-	/* The first time, or since the last. */
-	if ((ca->raised || !ca->tries) && ca->tries < PP_SETPOINT_TRIES)
-		ca->tries++;
-	ca->raised = 0;
-}
-
-/*
- * PP94 probes by losses: each counts, once in a round trip. A setpoint that is
- * given is not the cause of each, see pp_setpoint_lost().
- */
-static void pp_loss(struct pp *ca, u32 losses)
-{
-	bool first = !ca->losses;
-
-	ca->losses = min_t(u32, ca->losses + losses, U8_MAX);
-	if (first && !READ_ONCE(ca->net->setpoint))
-		pp_setpoint_cut(ca);
-}
-
-/* A round trip is over: was a setpoint that is given too much? */
-static void pp_setpoint_lost(struct pp *ca)
-{
-	u32 arrived = ca->flight >> PP_PACKET_SHIFT;
-
-	if (READ_ONCE(ca->net->setpoint) &&
-	    ca->losses > arrived / PP_SETPOINT_LOSSES)
-		pp_setpoint_cut(ca);
-}
-
-/* Nothing is known yet: a pair more in each round trip. */
-static void pp_grope(struct sock *sk, const struct pp *ca)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp) + 2, tp->snd_cwnd_clamp));
-	pp_pace(sk, pp_law_rate(min_t(u32, tcp_snd_cwnd(tp), PP_PACKETS_MAX) <<
-				PP_PACKET_SHIFT, ca->rtt_us));
-}
-
-/*
- * Nothing is known yet, and a window of less than a train would tell nothing. But
- * when half of the only train has been acknowledged, the next ACK brings the first
- * sample, and the segment that this one lets go would be none of a pair: nine
- * sources that begin at once are nine packets more in the queue of the tenth.
- */
-static void pp_await(struct sock *sk, const struct pp *ca)
-{
-	u32 train = READ_ONCE(ca->net->train);
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 flight = tcp_packets_in_flight(tp);
-	u32 cwnd = max(tcp_snd_cwnd(tp), train);
-
-	if (tp->data_segs_out <= train && flight && flight < train)
-		cwnd = flight;
-	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
-}
-
 /* The law of the sysctl, and what only it remembers: nothing as yet. */
 static void pp_law_begin(const struct sock *sk, struct pp *ca)
 {
@@ -323,7 +194,7 @@ static void pp_round(struct sock *sk, struct pp *ca,
 	pp_path_round(sk, ca);
 	if (!ca->estimate.service && !first)
 		pp_grope(sk, ca);
-	else if (pp_is_discrete(ca))
+	else if (pp_is_discrete(ca) && !pp_is_window(ca))
 		pp_law_epoch(sk, ca, pp_is_app_limited(sk, rs));
 	if (ca->estimate.service) {
 		ca->epoch_rate = pp_invert(ca->estimate.service);
@@ -404,7 +275,10 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	sample = pp_path_ack(sk, ca, rs);
 	if (sample)
 		pp_sample(ca, sample);
-	if (likely(ca->estimate.service)) {
+	if (unlikely(pp_is_window(ca))) {
+		pp_queue(sk, ca);
+		pp_share_control(sk, ca, rs);
+	} else if (likely(ca->estimate.service)) {
 		u32 pipe = pp_queue(sk, ca);
 
 		if (pp_is_law_due(ca, rs->acked_sacked, sample) &&
@@ -420,14 +294,22 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 		pp_round(sk, ca, rs);
 }
 
-/* Losses are no affair of the rate, PP94 section 6. */
+/* Losses are no affair of the rate, PP94 section 6, but of a window. */
 static u32 pp_ssthresh(struct sock *sk)
 {
+	const struct pp *ca = inet_csk_ca(sk);
+
+	if (pp_is_ready(sk) && pp_is_window(ca))
+		return pp_share_ssthresh(tcp_sk(sk));
 	return max(tcp_snd_cwnd(tcp_sk(sk)), 2U);
 }
 
 static u32 pp_undo_cwnd(struct sock *sk)
 {
+	const struct pp *ca = inet_csk_ca(sk);
+
+	if (pp_is_ready(sk) && pp_is_window(ca))
+		return tcp_reno_undo_cwnd(sk);
 	return tcp_snd_cwnd(tcp_sk(sk));
 }
 
@@ -445,7 +327,7 @@ static void pp_restart(struct sock *sk, struct pp *ca, u32 rounds)
 	pp_train_break(&ca->train);
 	/* What is between two marks would be the idle time. */
 	if (pp_is_bunched(ca))
-		ca->fresh = 1;
+		ca->unmarked = 1;
 	ca->mean_rate = (u64)ca->mean_rate >> min(rounds, 63U);
 	ca->flight >>= min(rounds, 2U);
 	ca->flight_last >>= min(rounds, 2U);
@@ -454,7 +336,7 @@ static void pp_restart(struct sock *sk, struct pp *ca, u32 rounds)
 	ca->epoch_rate = 0;
 	if (pp_is_discrete(ca))
 		ca->epoch_queue = 0;
-	if (ca->estimate.service)
+	if (ca->estimate.service && !pp_is_window(ca))
 		pp_law_now(sk, ca, true);
 }
 
@@ -469,7 +351,9 @@ static void pp_before_send(struct sock *sk, struct pp *ca)
 	ca->clean = 1;
 	idle_us = min_t(u64, tp->tcp_mstamp - tp->delivered_mstamp,
 			60 * USEC_PER_SEC);
-	if (ca->delay_us && idle_us > ca->delay_us)
+	if (pp_is_window(ca))
+		pp_share_idle(sk, idle_us);
+	else if (ca->delay_us && idle_us > ca->delay_us)
 		pp_restart(sk, ca, idle_us / ca->delay_us);
 }
 
@@ -484,21 +368,7 @@ static u32 pp_tso_segs(COMPAT_TSO_SEGS_ARGS)
 	train = READ_ONCE(ca->net->train);
 	pp_train_use(sk, train);
 	pp_before_send(sk, ca);
-	if (unlikely(ca->turn || pp_pace_is_special(tcp_sk(sk))))
-		pp_pace_before_send(sk, ca, train);
-	return train;
-}
-
-/* For ppx, which has no rate. */
-static u32 ppx_tso_segs(COMPAT_TSO_SEGS_ARGS)
-{
-	const struct pp *ca = inet_csk_ca(sk);
-	u32 train;
-
-	if (unlikely(!pp_is_ready(sk)))
-		return 1;
-	train = READ_ONCE(ca->net->train);
-	pp_train_use(sk, train);
+	pp_pace_before_send(sk, ca, train);
 	return train;
 }
 
@@ -514,6 +384,10 @@ static void pp_set_state(struct sock *sk, u8 new_state)
 	if (!pp_is_ready(sk))
 		return;
 	pp_pace_settle(sk, ca);
+	if (pp_is_window(ca)) {
+		pp_share_state(sk, new_state);
+		return;
+	}
 	/* ECE: the stack says so once in a round trip. */
 	if (new_state == TCP_CA_CWR)
 		pp_setpoint_cut(ca);
@@ -542,6 +416,7 @@ static void pp_init(struct sock *sk)
 	ca->round_start = tp->delivered;
 	ca->round_us = tp->tcp_mstamp;
 	ca->low_us = U32_MAX;
+	ca->history.since = U8_MAX;
 	/* An old connection knows R; of a new one only the SYN was timed. */
 	if (tp->bytes_acked > tp->mss_cache && tcp_min_rtt(tp) != U32_MAX)
 		ca->delay_us = clamp(tcp_min_rtt(tp), 1U, PP_RTT_MAX_US);
@@ -568,18 +443,6 @@ static void pp_release(struct sock *sk)
 	tollway_release_pacing(sk);
 }
 
-/* The window was that of no control at all. */
-static void ppx_release(struct sock *sk)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	if (!pp_is_ready(sk))
-		return;
-	tollway_release_packets(sk);
-	tcp_snd_cwnd_set(tp, clamp_t(u32, tcp_packets_in_flight(tp),
-				     TCP_INIT_CWND, tcp_snd_cwnd(tp)));
-}
-
 /*
  * The send buffer in windows. One is twice what the pipe and the setpoint hold:
  * all that is outstanding, and as much again while losses are repaired; the stack
@@ -593,7 +456,7 @@ static u32 pp_sndbuf_expand(struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct pp *ca = inet_csk_ca(sk);
 
-	if (!pp_is_ready(sk) || !ca->estimate.service)
+	if (!pp_is_ready(sk) || !ca->estimate.service || pp_is_window(ca))
 		return 2;
 	return tp->delivered > TCP_INIT_CWND &&
 	       tp->write_seq - tp->snd_nxt < tp->snd_nxt - tp->snd_una;
@@ -607,7 +470,8 @@ static u32 pp_state(const struct pp *ca)
 	       (ca->draining ? PP_STATE_DRAINING : 0) |
 	       (ca->delayed ? PP_STATE_DELAYED : 0) |
 	       (ca->shared ? PP_STATE_SHARED : 0) |
-	       (pp_is_bunched(ca) ? PP_STATE_BUNCHED : 0);
+	       (pp_is_bunched(ca) ? PP_STATE_BUNCHED : 0) |
+	       (pp_is_window(ca) ? PP_STATE_WINDOW : 0);
 }
 
 /*
@@ -644,57 +508,28 @@ static size_t pp_get_info(struct sock *sk, u32 ext, int *attr,
 	return sizeof(info->bbr);
 }
 
-/* The source of MK94: everything at once, nothing held back. */
-static void ppx_cong_control(COMPAT_CONG_CONTROL_ARGS,
-			     const struct rate_sample *rs)
-{
-	tcp_snd_cwnd_set(tcp_sk(sk), min_t(u32, tcp_sk(sk)->snd_cwnd_clamp,
-					   PPX_CWND));
-}
-
-static void ppx_init(struct sock *sk)
-{
-	struct pp *ca = inet_csk_ca(sk);
-
-	memset(ca, 0, sizeof(*ca));
-	ca->net = pp_net(sock_net(sk));
-	pp_train_use(sk, READ_ONCE(ca->net->train));
-	tcp_snd_cwnd_set(tcp_sk(sk), min_t(u32, tcp_sk(sk)->snd_cwnd_clamp,
-					   PPX_CWND));
-}
-
-static struct tcp_congestion_ops pp_ops[] __read_mostly = {
-	{
-		.name		= "pp",
-		.owner		= THIS_MODULE,
-		.flags		= TCP_CONG_NON_RESTRICTED,
-		.init		= pp_init,
-		.release	= pp_release,
-		.cong_control	= pp_cong_control,
-		.ssthresh	= pp_ssthresh,
-		.undo_cwnd	= pp_undo_cwnd,
-		.set_state	= pp_set_state,
-		.COMPAT_TSO_SEGS_OP = pp_tso_segs,
-		.sndbuf_expand	= pp_sndbuf_expand,
-		.get_info	= pp_get_info,
-	}, {
-		/* Restricted: no control at all is not for every user to have. */
-		.name		= "ppx",
-		.owner		= THIS_MODULE,
-		.init		= ppx_init,
-		.release	= ppx_release,
-		.cong_control	= ppx_cong_control,
-		.ssthresh	= pp_ssthresh,
-		.undo_cwnd	= pp_undo_cwnd,
-		.COMPAT_TSO_SEGS_OP = ppx_tso_segs,
-	},
+static struct tcp_congestion_ops pp_ops __read_mostly = {
+	.name		= "pp",
+	.owner		= THIS_MODULE,
+	.flags		= TCP_CONG_NON_RESTRICTED,
+	.init		= pp_init,
+	.release	= pp_release,
+	.cong_control	= pp_cong_control,
+	.ssthresh	= pp_ssthresh,
+	.undo_cwnd	= pp_undo_cwnd,
+	.set_state	= pp_set_state,
+	.COMPAT_TSO_SEGS_OP = pp_tso_segs,
+	.sndbuf_expand	= pp_sndbuf_expand,
+	.get_info	= pp_get_info,
 };
+
+static struct tcp_congestion_ops *const pp_all_ops[] = { &pp_ops, &ppx_ops };
 
 static void pp_unregister(int count)
 {
 	/* Each returns only when no socket can find the operations any more. */
 	while (count--)
-		tcp_unregister_congestion_control(&pp_ops[count]);
+		tcp_unregister_congestion_control(pp_all_ops[count]);
 	pp_net_unregister();
 }
 
@@ -708,8 +543,8 @@ static int __init pp_module_init(void)
 	if (err)
 		return err;
 
-	for (i = 0; i < ARRAY_SIZE(pp_ops); i++) {
-		err = tcp_register_congestion_control(&pp_ops[i]);
+	for (i = 0; i < ARRAY_SIZE(pp_all_ops); i++) {
+		err = tcp_register_congestion_control(pp_all_ops[i]);
 		if (err) {
 			pp_unregister(i);
 			return err;
@@ -720,7 +555,7 @@ static int __init pp_module_init(void)
 
 static void __exit pp_module_exit(void)
 {
-	pp_unregister(ARRAY_SIZE(pp_ops));
+	pp_unregister(ARRAY_SIZE(pp_all_ops));
 }
 
 module_init(pp_module_init);

@@ -2,6 +2,30 @@
 /*
  * What the parts of tcp_pp share: a connection, its rate (pp.c) and what it
  * makes of its path (pp_path.c). The arithmetic is in pp_model.h.
+ *
+ * The states of a connection:
+ *
+ *	state	  condition			s_hat			rate
+ *	start	  !estimate.service		none			pp_grope()
+ *	rising	  rising, n_hat <= 2		pairs			pp_law_rise()
+ *	law	  none of these			pairs			pp_law_continuous()
+ *	draining  draining, n_hat > B		pairs			pp_law_drain()
+ *	delayed	  delayed			distances of pairs	the law
+ *	bunched	  train.bunched			marks, pp_bunch.c	the law
+ *	watched	  shared && watched		what arrives		the law
+ *	window	  shared && !watched		what arrives		pp_share_control()
+ *
+ * and what of struct pp means something only in some of them:
+ *
+ *	odd		law: misfits; watched: round trips; bunched: too long queues
+ *	turn_bytes	in a turn, that is not in watched and window
+ *	window		before in watched, fits and rounds in window
+ *	slot, unmarked	bunched
+ *	history		all but bunched
+ *	fell, low_us	watched: what the round-trip time is compared with
+ *	held		delayed, bunched: PP_HELD_LATE; others: merged ACKs in a row
+ *	stop_us		the continuous law
+ *	epoch_queue	the discrete law
  */
 #ifndef _PP_H
 #define _PP_H
@@ -20,6 +44,7 @@
 #define PP_STATE_DELAYED	8
 #define PP_STATE_SHARED		16
 #define PP_STATE_BUNCHED	32
+#define PP_STATE_WINDOW		64
 #define PP_STATE_UNIT		10000
 
 /**
@@ -29,8 +54,9 @@
  *	init() has run, see pp_is_ready()
  * @estimate: service time of the bottleneck
  * @mean_rate: mean of the rate at which to send, packets/s in Q16
- * @odd: round trips that do not fit a queue of our own, see PP_ODD_STEP; with
- *	@shared those that do, or those since it began while @fresh
+ * @odd: round trips that do not fit a queue of our own, see PP_ODD_STEP; while
+ *	@watched: round trips since that began; with bursts of ACKs: those with far
+ *	too long a queue
  * @hold: round trips until @delay_us may be raised again
  * @epoch_rate: 1 / s_hat when the round trip began
  * @losses: segments lost in this round trip; saturates
@@ -51,8 +77,12 @@
  * @round_us: low word of the time at which it began
  * @flight: most that a round trip delivered, in this one, Q8
  * @flight_last: the same of the one before
- * @low_us: least in this round trip; while @fresh, in the one before @shared
- * @turn_bytes: low word of tp->bytes_sent when the turn began
+ * @low_us: least in this round trip; while @watched, in the one before @shared
+ * @turn_bytes: in a turn: low word of tp->bytes_sent when it began
+ * @window: with @shared, where there are no turns, see pp_share.c
+ * @window.fits: what speaks for a queue of our own
+ * @window.before: while @watched: the window until then, or 0
+ * @window.rounds: round trips since it began, or since the path was watched
  * @rising: the adaptive rise holds the rate down
  * @draining: the rate is that of a queue which drains
  * @clean: what is sent next finds nothing of ours on the path
@@ -61,13 +91,17 @@
  * @paired: a sample came in this round trip
  * @narrow: with @shared: one that does not fit a queue of our own
  * @shared: the bottleneck does not keep flows apart: s_hat is what arrives
- * @fresh: with @shared: the round-trip time is watched; with bursts of ACKs: the
- *	end of none is known
- * @fell: with @fresh: it fell
+ * @watched: with @shared: the round-trip time is watched
+ * @fell: while @watched: it fell
+ * @unmarked: with bursts of ACKs: the end of none is known
  * @delayed: the receiver delays ACKs: s_hat is from the distances of pairs
  * @settled: packets have been waiting at the bottleneck
- * @held: ACKs in a row that stand for a pair
- * @slot: longest silence between bursts of ACKs of late, PP_SLOT_SHIFT
+ * @held: ACKs in a row that stand for a pair; once they are delayed, or come in
+ *	bursts: PP_HELD_LATE if the last one came late
+ * @slot: with bursts of ACKs: longest silence between them of late, PP_SLOT_SHIFT
+ * @history: otherwise
+ * @history.relapses: times that the queue was found to be shared again too soon
+ * @history.since: round trips since it was shared; saturates
  */
 struct pp {
 	const struct pp_net	*net;
@@ -96,7 +130,16 @@ struct pp {
 	u32			flight;
 	u32			flight_last;
 	u32			low_us;
-	u32			turn_bytes;
+	union {
+		u32		turn_bytes;
+		struct {
+			union {
+				u16 fits;
+				u16 before;
+			};
+			u16	rounds;
+		} window;
+	};
 	u16			rising:1,
 				draining:1,
 				clean:1,
@@ -105,13 +148,22 @@ struct pp {
 				paired:1,
 				narrow:1,
 				shared:1,
-				fresh:1,
+				watched:1,
 				fell:1,
+				unmarked:1,
 				delayed:1,
 				settled:1,
 				held:3;
-	u16			slot;
+	union {
+		u16		slot;
+		struct {
+			u8	relapses;
+			u8	since;
+		} history;
+	};
 };
+
+#define PP_HELD_LATE		1
 
 /* Silences are in 16 us: up to a second. */
 #define PP_SLOT_SHIFT		4
@@ -147,6 +199,12 @@ static inline bool pp_is_bunched(const struct pp *ca)
 	return ca->train.bunched;
 }
 
+/* Does a window control, and not the law? */
+static inline bool pp_is_window(const struct pp *ca)
+{
+	return ca->shared && !ca->watched;
+}
+
 /* R, and what an ACK may wait for its burst, us. */
 static inline u32 pp_delay_slot(const struct pp *ca)
 {
@@ -173,38 +231,33 @@ static inline bool pp_is_stopped(const struct sock *sk, const struct pp *ca)
 	       (u32)tcp_sk(sk)->tcp_mstamp - ca->stop_us <= ca->rtt_us;
 }
 
-/* The stack paces from this segment on. */
-#define PP_PACED_FROM	10
-
-/* Does the stack not pace by itself what comes next, or not in pairs? */
-static inline bool pp_pace_is_special(const struct tcp_sock *tp)
-{
-	return tp->lost_out > tp->retrans_out ||
-	       tp->data_segs_out < PP_PACED_FROM;
-}
-
-/**
- * pp_pace_window() - a window that leaves the rate alone
- * @sk: socket
- * @ca: its private area
- * @pipe: R / s_hat, Q8
- *
- * Twice what the pipe and the setpoint hold. It ends what a flow sends when ACKs
- * stay away, and nothing else: a queue that is too long is the law's affair, so
- * the window leaves room for some pairs above what is outstanding.
+/*
+ * A pair, or a train, is one packet of so many segments: what is paced, it
+ * leaves the host back to back. Route changes reset sk_gso_max_segs.
  */
-static inline void pp_pace_window(struct sock *sk, const struct pp *ca,
-				  u32 pipe)
+static inline void pp_train_use(struct sock *sk, u32 train)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-	u64 cwnd = 2 * ((u64)pipe + ca->setpoint) >> PP_PACKET_SHIFT;
-
-	cwnd = max_t(u64, cwnd, tcp_packets_in_flight(tp)) + 16;
-	tcp_snd_cwnd_set(tp, min_t(u64, cwnd, tp->snd_cwnd_clamp));
+	if (unlikely(sk->sk_gso_max_segs != train))
+		sk->sk_gso_max_segs = train;
 }
+
+/* ppx.c */
+extern struct tcp_congestion_ops ppx_ops;
+
+/* PP94 Table 2: the setpoint when it is probed. */
+#define PP_SETPOINT_INITIAL	(5 * PP_PACKET)
+
+/* pp_setpoint.c */
+void pp_setpoint(struct pp *ca);
+void pp_setpoint_cut(struct pp *ca);
+void pp_setpoint_lost(struct pp *ca);
+void pp_loss(struct pp *ca, u32 losses);
+void pp_grope(struct sock *sk, const struct pp *ca);
+void pp_await(struct sock *sk, const struct pp *ca);
 
 /* pp_pace.c */
 void pp_pace(struct sock *sk, u64 rate);
+void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe);
 void pp_pace_stop(struct sock *sk, struct pp *ca, u32 wait_us);
 u32 pp_pace_settle(struct sock *sk, struct pp *ca);
 void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train);
@@ -213,15 +266,25 @@ void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train);
 u64 pp_most_arrived(const struct pp *ca);
 bool pp_delay_raise(const struct sock *sk, struct pp *ca);
 void pp_bunch_begin(const struct sock *sk, struct pp *ca);
+void pp_bunch_watch(struct pp *ca, u64 gap);
 u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 		 const struct rate_sample *rs);
 void pp_bunch_sample(struct pp *ca, u64 sample);
 void pp_bunch_round(const struct sock *sk, struct pp *ca);
 
+/* pp_share.c */
+void pp_share_begin(struct sock *sk, struct pp *ca, bool watch);
+void pp_share_forget(struct pp *ca);
+void pp_share_round(struct sock *sk, struct pp *ca);
+void pp_share_control(struct sock *sk, const struct pp *ca,
+		      const struct rate_sample *rs);
+u32 pp_share_ssthresh(const struct tcp_sock *tp);
+void pp_share_state(struct sock *sk, u8 new_state);
+void pp_share_idle(struct sock *sk, u32 idle_us);
+
 /* pp_path.c */
 u64 pp_path_bound(const struct pp *ca);
-u64 pp_path_ack(const struct sock *sk, struct pp *ca,
-		const struct rate_sample *rs);
-void pp_path_round(const struct sock *sk, struct pp *ca);
+u64 pp_path_ack(struct sock *sk, struct pp *ca, const struct rate_sample *rs);
+void pp_path_round(struct sock *sk, struct pp *ca);
 
 #endif /* _PP_H */

@@ -82,9 +82,10 @@ void pp_bunch_begin(const struct sock *sk, struct pp *ca)
 	ca->mean_rate = min_t(u64, ca->mean_rate, seen);
 	/* Until one is seen. */
 	ca->slot = min_t(u32, ca->delay_us >> (PP_SLOT_SHIFT + 4), U16_MAX);
-	ca->fresh = 1;
+	ca->unmarked = 1;
 	ca->odd = 0;
 	ca->shared = 0;
+	ca->watched = 0;
 	ca->delayed = 0;
 	pp_count(sock_net(sk), PP_COUNT_BUNCHED);
 }
@@ -105,6 +106,28 @@ static bool pp_bunch_is_first(struct pp *ca, u32 gap_us)
 }
 
 /**
+ * pp_bunch_watch() - do ACKs that stand for pairs keep their distance?
+ * @ca: connection; receivers delay ACKs, or these come in bursts
+ * @gap: time since the ACK before, for each segment, ns in Q10
+ *
+ * Pairs in a row are served at the same distance, and merged segments wait for the
+ * end of a slot: by turns their ACKs are too late and too early. Where others begin
+ * or end a distance is longer or shorter than the one before just once.
+ */
+void pp_bunch_watch(struct pp *ca, u64 gap)
+{
+	u64 service = ca->estimate.service;
+	/* As slots go on they may be hardly less than a service time. */
+	u64 margin = service / (pp_is_bunched(ca) ? 8 : 4);
+
+	if (pp_is_low(ca))
+		return;
+	if (ca->held == PP_HELD_LATE && gap < service - margin)
+		pp_train_bunch_count(&ca->train);
+	ca->held = gap > service ? PP_HELD_LATE : 0;
+}
+
+/**
  * pp_bunch_ack() - take an ACK whose time is true
  * @sk: socket
  * @ca: connection
@@ -121,18 +144,20 @@ u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 	u32 segs, took_us;
 	bool known = train->open;
 
+	pp_bunch_watch(ca, pp_train_gap(train, tp->tcp_clock_cache,
+					rs->acked_sacked));
 	train->open = 1;
 	train->segs = 0;
 	train->stamp_us = tp->first_tx_mstamp;
 	train->last_ns = tp->tcp_clock_cache;
-	if (!known || (!ca->fresh &&
+	if (!known || (!ca->unmarked &&
 		       before(rs->prior_delivered, ca->round_start)) ||
 	    !pp_bunch_is_first(ca, gap_us))
 		return 0;
 
 	/* The first mark: what is before it began within a burst, or was idle. */
-	if (ca->fresh) {
-		ca->fresh = 0;
+	if (ca->unmarked) {
+		ca->unmarked = 0;
 		ca->round_start = tp->delivered - rs->acked_sacked;
 		ca->round_us = (u32)tp->tcp_mstamp - gap_us;
 		return 0;

@@ -124,23 +124,28 @@ u64 pp_law_drain_slow(u64 rate, u32 setpoint, u32 queue, u32 delay_us,
  * @queue: n_hat, Q8
  * @delay_us: propagation delay R, us
  * @rtt_us: round-trip time of the last ACK, us
+ * @service: s_hat, ns in Q10
  *
  * Far above the setpoint PP94's sources wait for (n_hat - B) s_hat, by which the
  * queue is to have drained to B. That is right if s_hat lasts. A few pairs of
  * nine sources that have just begun make it more than nine round trips, and
  * the queue is empty in less than one. What waits for certain is what the last
  * packet had before it, and that was served in rtt - R, whatever s_hat is:
- * (n_hat - B) / n_hat of that is to leave before the next is sent.
+ * (n_hat - B) / n_hat of that is to leave before the next is sent. But that packet
+ * was sent a round trip ago, and n_hat may be far less by now: what waits takes no
+ * longer than n_hat s_hat.
  *
  * Return: us, at most half of R; 0 where the rate alone will do.
  */
-u32 pp_law_stop(u32 setpoint, u32 queue, u32 delay_us, u32 rtt_us)
+u32 pp_law_stop(u32 setpoint, u32 queue, u32 delay_us, u32 rtt_us, u64 service)
 {
 	u32 wait_us = rtt_us > delay_us ? rtt_us - delay_us : 0;
 
 	if (queue / 2 <= setpoint || queue - setpoint <= PP_STOP_EXCESS ||
 	    wait_us <= delay_us / PP_STOP_DELAY)
 		return 0;
+	wait_us = min_t(u64, wait_us,
+			div_u64(pp_law_rtt_ns(queue, 0, service), NSEC_PER_USEC));
 	return min_t(u64, div_u64((u64)wait_us * (queue - setpoint), queue),
 		     delay_us / 2);
 }

@@ -268,7 +268,7 @@ void pp_train_break(struct pp_train *train);
 bool pp_train_bunch(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
 		    u32 wanted);
 void pp_train_bunch_count(struct pp_train *train);
-void pp_train_bunch_round(struct pp_train *train);
+bool pp_train_bunch_round(struct pp_train *train);
 
 /* pp_estimator.c */
 u32 pp_fuzzy_alpha_of(u32 error);
@@ -281,6 +281,6 @@ u64 pp_law_continuous(u32 setpoint, u32 queue, u32 delay_us, u64 service);
 u64 pp_law_discrete(u32 setpoint, u32 queue, u32 outstanding, u64 rate_before,
 		    u64 rate, u64 rtt_ns);
 u64 pp_law_rate(u32 packets, u32 delay_us);
-u32 pp_law_stop(u32 setpoint, u32 queue, u32 delay_us, u32 rtt_us);
+u32 pp_law_stop(u32 setpoint, u32 queue, u32 delay_us, u32 rtt_us, u64 service);
 
 #endif /* _PP_MODEL_H */

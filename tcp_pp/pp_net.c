@@ -39,6 +39,7 @@ static int pp_counters_show(struct seq_file *seq, void *v)
 	static const char *const names[] = {
 		[PP_COUNT_DELAYED]	= "delayed_acks",
 		[PP_COUNT_SHARED]	= "shared_queue",
+		[PP_COUNT_WINDOW]	= "window",
 		[PP_COUNT_LONGER]	= "longer_path",
 		[PP_COUNT_BUNCHED]	= "bunched_acks",
 		[PP_COUNT_BACKLOG]	= "untimed_acks",

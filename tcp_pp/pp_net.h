@@ -32,6 +32,7 @@ struct pp_net {
  * enum pp_counter - lines of /proc/net/tcp_pp
  * @PP_COUNT_DELAYED: times that a receiver began to delay its ACKs
  * @PP_COUNT_SHARED: times that a bottleneck seemed not to keep flows apart
+ * @PP_COUNT_WINDOW: times that a window took over there
  * @PP_COUNT_LONGER: times that a propagation delay was raised
  * @PP_COUNT_BUNCHED: times that ACKs began to come in bursts
  * @PP_COUNT_BACKLOG: ACKs without a time, as a process held the socket
@@ -40,6 +41,7 @@ struct pp_net {
 enum pp_counter {
 	PP_COUNT_DELAYED,
 	PP_COUNT_SHARED,
+	PP_COUNT_WINDOW,
 	PP_COUNT_LONGER,
 	PP_COUNT_BUNCHED,
 	PP_COUNT_BACKLOG,

@@ -21,6 +21,16 @@
 
 #include "pp.h"
 
+/* The stack paces from this segment on. */
+#define PP_PACED_FROM	10
+
+/* Does the stack not pace by itself what comes next, or not in pairs? */
+static bool pp_pace_is_special(const struct tcp_sock *tp)
+{
+	return tp->lost_out > tp->retrans_out ||
+	       tp->data_segs_out < PP_PACED_FROM;
+}
+
 /* Time that bytes take at the rate of the socket. */
 static u64 pp_pace_time(const struct sock *sk, u32 bytes)
 {
@@ -79,6 +89,25 @@ void pp_pace(struct sock *sk, u64 rate)
 		     (u64)bytes * (3 * NSEC_PER_SEC / 2) >> 32) &&
 	    rate > before)
 		pp_pace_hasten(sk, bytes);
+}
+
+/**
+ * pp_pace_window() - a window that leaves the rate alone
+ * @sk: socket
+ * @ca: its private area
+ * @pipe: R / s_hat, Q8
+ *
+ * Twice what the pipe and the setpoint hold. It ends what a flow sends when ACKs
+ * stay away, and nothing else: a queue that is too long is the law's affair, so
+ * the window leaves room for some pairs above what is outstanding.
+ */
+void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 cwnd = 2 * ((u64)pipe + ca->setpoint) >> PP_PACKET_SHIFT;
+
+	cwnd = max_t(u64, cwnd, tcp_packets_in_flight(tp)) + 16;
+	tcp_snd_cwnd_set(tp, min_t(u64, cwnd, tp->snd_cwnd_clamp));
 }
 
 /**
@@ -173,6 +202,8 @@ u32 pp_pace_settle(struct sock *sk, struct pp *ca)
  */
 void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train)
 {
+	if (likely(!ca->turn && (!pp_pace_is_special(tcp_sk(sk)) || ca->shared)))
+		return;
 	if (ca->turn) {
 		bool idle = !pp_pace_settle(sk, ca);
 

@@ -15,12 +15,10 @@
  * A queue that is shared (FIFO, a hash collision, a policer): pairs tell the
  * speed of the link and not our share, PP94 section 11. Then less arrives than
  * 1 / s_hat although n_hat says that packets wait; or, where nothing can wait,
- * much is lost. After four such round trips the connection takes for s_hat what
- * arrives: n_hat = S - R / s_hat becomes the number of packets that it has in the
- * shared queue, and the law keeps that at the setpoint, which starves nobody. As
- * soon as pairs tell the same as what arrives, for 16 round trips, it is over; or
- * as soon as nothing is lost and nothing waits for four: much is lost, too, where
- * others that nobody controls fill the buffers of queues that keep flows apart.
+ * much is lost. After four such round trips the connection behaves as in a queue
+ * that others share, pp_share.c. So it does after eight in which less arrives, more
+ * could be sent, and still nothing seems to wait: R is that of a FIFO which others
+ * had filled.
  *
  * A longer way: R is a minimum, so n_hat is too large by what the way grew. Either
  * n_hat falls to nothing at times, and the round-trip times that follow are not
@@ -29,8 +27,9 @@
  * is there: when the connection sends less, for that reason, the round-trip time
  * does not fall. If it has not after eight round trips, its minimum is the new R.
  * In a shared queue that others keep full it does not fall either, and the new R
- * lets the connection hold its own there; so R is raised only once in 255 round
- * trips. A connection that was idle measures R anew in any case.
+ * lets the connection hold its own there, until it is seen to be shared again; so R
+ * is raised only once in 255 round trips, or when 64 have shown that it was right.
+ * A connection that was idle measures R anew in any case.
  */
 
 #include "pp.h"
@@ -39,19 +38,13 @@
 #define PP_DELAYED_ACKS		7
 
 /*
- * A round trip that does not fit counts as 16, one that says nothing takes one
- * back, one that fits all. At 64 the path is believed to be another one.
+ * A round trip that does not fit counts as 16, one in which less arrives though
+ * nothing waits as 8; one that says nothing takes one back, one that fits all. At 64
+ * the path is believed to be another one.
  */
 #define PP_ODD_STEP		16
+#define PP_ODD_LESS		8
 #define PP_ODD_LIMIT		64
-
-/*
- * Round trips in a row that end it, quiet ones that do, and those in which delays
- * may fall.
- */
-#define PP_ROUNDS_FIT		16
-#define PP_ROUNDS_QUIET		4
-#define PP_ROUNDS_FALL		8
 
 /* Losses in a round trip that are nobody's bad luck. */
 #define PP_LOSSES		8
@@ -74,9 +67,7 @@ static u64 pp_path_arrivals(const struct rate_sample *rs)
 /* A sample of pairs while ACKs are delayed. */
 static u64 pp_path_delayed(struct pp *ca, u64 gap)
 {
-	/* Pairs in a row are served at the same distance, bursts are not. */
-	if (!pp_is_low(ca) && gap < ca->estimate.service - ca->estimate.service / 4)
-		pp_train_bunch_count(&ca->train);
+	pp_bunch_watch(ca, gap);
 	if (!ca->estimate.service || !pp_is_low(ca) ||
 	    gap < ca->estimate.service)
 		return gap;
@@ -104,13 +95,15 @@ static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
  * @ca: connection
  *
  * Whatever the first pair says: the rule of PP94, a fifth of the way, stays
- * below this where a path holds 300 times what was sent at first.
+ * below this where a path holds 300 times what was sent at first. Where ACKs are
+ * delayed a share that has become smaller is seen only when packets wait, a round
+ * trip later: until then no more than twice what arrived is sent.
  *
  * Return: rate, packets/s in Q16.
  */
 u64 pp_path_bound(const struct pp *ca)
 {
-	return pp_most_arrived(ca) * 64;
+	return pp_most_arrived(ca) * (ca->delayed && ca->settled ? 2 : 64);
 }
 
 /*
@@ -159,9 +152,9 @@ static void pp_path_delay(const struct sock *sk, struct pp *ca,
 		}
 	}
 
-	if (likely(!ca->shared))
+	if (likely(!ca->watched))
 		ca->low_us = min(ca->low_us, rtt_us);
-	else if (ca->fresh && rtt_us < ca->low_us -
+	else if (rtt_us < ca->low_us -
 		 (ca->low_us - min(ca->delay_us, ca->low_us)) / 8)
 		ca->fell = 1;
 }
@@ -229,16 +222,6 @@ static noinline u64 pp_path_sample_odd(const struct sock *sk, struct pp *ca,
 	return pp_path_arrivals(rs);
 }
 
-/* Take what arrives for s_hat; watch: does the round-trip time fall then? */
-static void pp_path_share(const struct sock *sk, struct pp *ca, bool watch)
-{
-	ca->shared = 1;
-	ca->odd = 0;
-	ca->fresh = watch && !ca->hold;
-	ca->fell = 0;
-	pp_count(sock_net(sk), PP_COUNT_SHARED);
-}
-
 /*
  * Does n_hat say that nothing waits while a packet waited for three times R, and
  * less than a quarter arrives of what s_hat promises, though there is more to send?
@@ -261,13 +244,13 @@ static bool pp_path_is_false(const struct sock *sk, const struct pp *ca,
  * Do ACKs come in bursts? A stop parts what is sent, and not what waits, so what
  * left before it and after it says nothing.
  */
-static bool pp_path_is_bunched(const struct sock *sk, struct pp *ca,
+static bool pp_path_is_bunched(struct sock *sk, struct pp *ca,
 			       const struct rate_sample *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	if (unlikely(!pp_is_bunched(ca) && pp_path_is_false(sk, ca, rs)))
-		pp_path_share(sk, ca, false);
+		pp_share_begin(sk, ca, false);
 	if (!pp_is_discrete(ca) &&
 	    (u32)tp->tcp_mstamp - ca->stop_us <= 2 * ca->rtt_us)
 		return pp_is_bunched(ca);
@@ -278,7 +261,7 @@ static bool pp_path_is_bunched(const struct sock *sk, struct pp *ca,
 }
 
 /* The service time that an ACK tells whose time is true, or 0. */
-static u64 pp_path_sample(const struct sock *sk, struct pp *ca,
+static u64 pp_path_sample(struct sock *sk, struct pp *ca,
 			  const struct rate_sample *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -307,8 +290,7 @@ static u64 pp_path_sample(const struct sock *sk, struct pp *ca,
  *
  * Return: a sample of the service time, ns in Q10, or 0.
  */
-u64 pp_path_ack(const struct sock *sk, struct pp *ca,
-		const struct rate_sample *rs)
+u64 pp_path_ack(struct sock *sk, struct pp *ca, const struct rate_sample *rs)
 {
 	/* By the propagation delay that was known when it was sent. */
 	bool timed = pp_path_is_timed(sk, ca, rs);
@@ -327,6 +309,7 @@ enum pp_verdict {
 	PP_VERDICT_OWN,		/* it is there, and R is right */
 	PP_VERDICT_SHARED,	/* less arrives than it would serve */
 	PP_VERDICT_LOSSY,	/* nothing waits, and much is lost */
+	PP_VERDICT_LESS,	/* nothing waits, and less arrives, too */
 	PP_VERDICT_LONGER,	/* it was empty, and round trips take longer */
 	PP_VERDICT_FALSE,	/* the same, and far less arrives than it would serve */
 };
@@ -349,6 +332,22 @@ static enum pp_verdict pp_path_verdict_longer(const struct sock *sk, u32 busy_us
 	return PP_VERDICT_NONE;
 }
 
+/*
+ * Does less arrive than s_hat promises, and more could be sent, though nothing waits?
+ * The rise would have ended that. In a FIFO that others fill it cannot, where R was
+ * measured with their packets in it. A setpoint that is hardly more than nothing does
+ * not tell: below CoDel many flows have that, and find shares that change all the time.
+ */
+static bool pp_path_is_less(const struct sock *sk, const struct pp *ca,
+			    u64 busy_us, u32 took_us)
+{
+	return ca->empty && ca->was_empty && busy_us < took_us - took_us / 8 &&
+	       ca->setpoint > PP_QUEUE_LOW + PP_PACKET && tcp_send_head(sk) &&
+	       tcp_sk(sk)->chrono_type == TCP_CHRONO_BUSY &&
+	       sk->sk_pacing_rate < READ_ONCE(sk->sk_max_pacing_rate) &&
+	       !pp_is_stopped(sk, ca);
+}
+
 static enum pp_verdict pp_path_verdict(const struct sock *sk,
 				       const struct pp *ca)
 {
@@ -368,10 +367,11 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 	if (ca->was_empty && ca->low_us != U32_MAX) {
 		most_us = div_u64(pp_law_rtt_ns(8 * PP_PACKET, ca->delay_us,
 						service), NSEC_PER_USEC);
-		if (ca->low_us > most_us + ca->delay_us / 8)
-			return pp_path_verdict_longer(sk, min_t(u64, busy_us, U32_MAX),
+		if (ca->low_us <= most_us + ca->delay_us / 8)
+			return pp_path_is_less(sk, ca, busy_us, took_us) ?
+			       PP_VERDICT_LESS : PP_VERDICT_OWN;
+		return pp_path_verdict_longer(sk, min_t(u64, busy_us, U32_MAX),
 						      took_us);
-		return PP_VERDICT_OWN;
 	}
 	if (ca->empty)
 		return PP_VERDICT_NONE;
@@ -390,8 +390,21 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 						 PP_VERDICT_NONE;
 }
 
+/* A round trip that does not fit a queue of our own. */
+static void pp_path_misfit(struct sock *sk, struct pp *ca,
+			   enum pp_verdict verdict)
+{
+	ca->odd += verdict == PP_VERDICT_LESS ? PP_ODD_LESS : PP_ODD_STEP;
+	if (ca->odd < PP_ODD_LIMIT)
+		return;
+	ca->odd = 0;
+	/* A longer way loses nothing: nothing to watch for. */
+	if (verdict != PP_VERDICT_LONGER || !pp_delay_raise(sk, ca))
+		pp_share_begin(sk, ca, verdict != PP_VERDICT_LOSSY);
+}
+
 /* A round trip in a queue that is taken for our own. */
-static void pp_path_own(const struct sock *sk, struct pp *ca)
+static void pp_path_own(struct sock *sk, struct pp *ca)
 {
 	enum pp_verdict verdict = pp_path_verdict(sk, ca);
 
@@ -401,51 +414,9 @@ static void pp_path_own(const struct sock *sk, struct pp *ca)
 		if (ca->odd)
 			ca->odd--;
 	} else if (verdict == PP_VERDICT_FALSE) {
-		pp_path_share(sk, ca, false);
+		pp_share_begin(sk, ca, false);
 	} else {
-		ca->odd += PP_ODD_STEP;
-		if (ca->odd >= PP_ODD_LIMIT) {
-			ca->odd = 0;
-			/* A longer way loses nothing: nothing to watch for. */
-			if (verdict != PP_VERDICT_LONGER ||
-			    !pp_delay_raise(sk, ca))
-				pp_path_share(sk, ca,
-					      verdict != PP_VERDICT_LOSSY);
-		}
-	}
-}
-
-/* Nothing was lost and nothing waits: nobody keeps this connection down. */
-static bool pp_path_is_quiet(const struct pp *ca)
-{
-	return !ca->losses && ca->rtt_us <= ca->delay_us + ca->delay_us / 4;
-}
-
-/* A round trip in a queue that is taken for a shared one. */
-static void pp_path_shared(const struct sock *sk, struct pp *ca)
-{
-	u8 fit = 0;
-
-	if (ca->fresh) {
-		if (++ca->odd < PP_ROUNDS_FALL)
-			return;
-		ca->fresh = 0;
-		ca->odd = 0;
-		if (!ca->fell && pp_delay_raise(sk, ca))
-			ca->shared = 0;
-		return;
-	}
-
-	if (pp_path_is_quiet(ca))
-		fit = PP_ROUNDS_FIT / PP_ROUNDS_QUIET;
-	else if (ca->narrow)
-		ca->odd = 0;
-	else if (ca->paired)
-		fit = 1;
-	ca->odd += fit;
-	if (ca->odd >= PP_ROUNDS_FIT) {
-		ca->odd = 0;
-		ca->shared = 0;
+		pp_path_misfit(sk, ca, verdict);
 	}
 }
 
@@ -454,29 +425,34 @@ static void pp_path_shared(const struct sock *sk, struct pp *ca)
  * @sk: socket
  * @ca: connection
  */
-void pp_path_round(const struct sock *sk, struct pp *ca)
+void pp_path_round(struct sock *sk, struct pp *ca)
 {
 	if (ca->hold)
 		ca->hold--;
+	if (!pp_is_bunched(ca) && !ca->shared)
+		pp_share_forget(ca);
 
 	if (pp_is_bunched(ca))
 		pp_bunch_round(sk, ca);
 	else if (ca->shared)
-		pp_path_shared(sk, ca);
+		pp_share_round(sk, ca);
 	else if (ca->estimate.service)
 		pp_path_own(sk, ca);
 
 	/* While the connection is watched, the one before is the measure. */
-	if (!ca->fresh || !ca->shared)
+	if (!ca->watched)
 		ca->low_us = U32_MAX;
 	ca->was_empty = ca->empty;
 	ca->empty = 0;
 	ca->paired = 0;
 	ca->narrow = 0;
 	ca->losses = 0;
-	if (!pp_is_bunched(ca) || ca->fresh) {
+	if (!pp_is_bunched(ca) || ca->unmarked) {
 		ca->round_start = tcp_sk(sk)->delivered;
 		ca->round_us = tcp_sk(sk)->tcp_mstamp;
 	}
-	pp_train_bunch_round(&ca->train);
+	if (pp_train_bunch_round(&ca->train)) {
+		ca->history.relapses = 0;
+		ca->history.since = U8_MAX;
+	}
 }

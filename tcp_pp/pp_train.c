@@ -179,15 +179,18 @@ bool pp_train_bunch(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
  * @train: ACKs so far
  *
  * ACKs no longer come in bursts when as many round trips had none.
+ *
+ * Return: true if that is so from now on.
  */
-void pp_train_bunch_round(struct pp_train *train)
+bool pp_train_bunch_round(struct pp_train *train)
 {
 	if (!train->bunch_seen && train->bunches)
 		train->bunches--;
 	train->bunch_seen = 0;
-	if (!train->bunches && train->bunched) {
-		train->bunched = 0;
-		/* The next ACK may be of a train whose first one was not noted. */
-		train->open = 0;
-	}
+	if (train->bunches || !train->bunched)
+		return false;
+	train->bunched = 0;
+	/* The next ACK may be of a train whose first one was not noted. */
+	train->open = 0;
+	return true;
 }

@@ -206,29 +206,36 @@ static void pp_drain_short_test(struct kunit *test)
 static void pp_stop_test(struct kunit *test)
 {
 	const u32 delay = 100000, wait = 40000;
+	/* Of 10 ms: what waits takes longer than the last packet waited. */
+	const u64 slow = (u64)(10 * NSEC_PER_MSEC) << PP_SERVICE_SHIFT;
 
 	/* Twice the setpoint, or no more than 8 packets above it: no stop. */
 	KUNIT_EXPECT_EQ(test, pp_law_stop(20 * PP_PACKET, 40 * PP_PACKET, delay,
-					  delay + wait), 0);
+					  delay + wait, slow), 0);
 	KUNIT_EXPECT_EQ(test, pp_law_stop(5 * PP_PACKET, 13 * PP_PACKET, delay,
-					  delay + wait), 0);
+					  delay + wait, slow), 0);
 	/* Nor while an eighth of R, or less, waits. */
 	KUNIT_EXPECT_EQ(test, pp_law_stop(10 * PP_PACKET, 100 * PP_PACKET, delay,
-					  delay + delay / 8), 0);
+					  delay + delay / 8, slow), 0);
 	/* R has grown since. */
 	KUNIT_EXPECT_EQ(test, pp_law_stop(10 * PP_PACKET, 100 * PP_PACKET, delay,
-					  delay - 1), 0);
+					  delay - 1, slow), 0);
 	/* All but the setpoint's part of what waited. */
 	KUNIT_EXPECT_EQ(test, pp_law_stop(10 * PP_PACKET, 40 * PP_PACKET, delay,
-					  delay + wait), wait * 3 / 4);
+					  delay + wait, slow), wait * 3 / 4);
 	KUNIT_EXPECT_EQ(test, pp_law_stop(0, 9 * PP_PACKET, delay,
-					  delay + wait), wait);
+					  delay + wait, slow), wait);
+	/* What waits by now takes half of that: 40 packets at 500 us. */
+	KUNIT_EXPECT_EQ(test, pp_law_stop(10 * PP_PACKET, 40 * PP_PACKET, delay,
+					  delay + wait, slow / 20), wait * 3 / 8);
 	/* At most half of R, at the ends of the ranges too. */
 	KUNIT_EXPECT_EQ(test, pp_law_stop(PP_PACKET, 40 * PP_PACKET, delay,
-					  3 * delay), delay / 2);
-	KUNIT_EXPECT_EQ(test, pp_law_stop(0, U32_MAX, 1, PP_RTT_MAX_US), 0);
+					  3 * delay, slow), delay / 2);
+	KUNIT_EXPECT_EQ(test, pp_law_stop(0, U32_MAX, 1, PP_RTT_MAX_US,
+					  PP_SERVICE_MAX), 0);
 	KUNIT_EXPECT_EQ(test, pp_law_stop(0, U32_MAX, PP_RTT_MAX_US / 2,
-					  PP_RTT_MAX_US), PP_RTT_MAX_US / 4);
+					  PP_RTT_MAX_US, PP_SERVICE_MAX),
+			PP_RTT_MAX_US / 4);
 }
 
 /* What a connection sees, ACK by ACK, with trains of @wanted segments. */

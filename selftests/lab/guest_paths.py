@@ -326,6 +326,12 @@ def check_pp():
     through("pp", few())
 
 
+def check_pp_longer():
+    """The way grows after the queue seemed to be shared, and R was raised lately."""
+    through("pp", [Mtu(576), Netem("delay 20ms reorder 50% 25%"),
+                   Netem("corrupt 10%"), Delay(400, 40)], 10)
+
+
 def many():
     """The ranges, combinations, and twice the same."""
     kinds = [*(Netem(f"loss {percent}%") for percent in (

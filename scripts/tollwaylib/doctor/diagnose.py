@@ -42,6 +42,7 @@ COUNTERS = {
     "price_no_df": "packets without DF, which carry no price",
     "delayed_acks": "times that a receiver began to delay its ACKs",
     "shared_queue": "times that a bottleneck seemed not to keep flows apart",
+    "window": "times that a window took over, as the queue is shared",
     "longer_path": "times that a path became longer",
     "bunched_acks": "times that ACKs began to come in bursts",
     "loss_as_mark": "ACKs of alpha whose losses were too many to be errors",

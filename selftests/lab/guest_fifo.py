@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0
+"""pp in one FIFO with others: who gets what, and how long the queue is.
+
+The FIFO holds as much as the path without it. No queue serves a flow by itself
+there: pp must find that out, and then share as others do.
+"""
+
+import time
+
+import guest_base
+from guest_base import note
+from guest_pp import SHARED, counters, fair_path, pp_info
+from tcp_bench import PACKET, info, pump
+
+RTT_MS = 40
+# What ss shows while a window controls.
+WINDOW = 64
+
+
+def fifo(rate_mbit, rtt_ms=RTT_MS):
+    """A path whose bottleneck is a FIFO of its bandwidth-delay product."""
+    pipe = rate_mbit * 125 * rtt_ms / PACKET
+    path = fair_path(10, aqm=f"pfifo limit {round(pipe)}",
+                     rate_bps=rate_mbit * 10**6, rtt_ms=rtt_ms)
+    most = max(2 * 10**6, rate_mbit * rtt_ms * 500)
+    for space in (path.s, path.d):
+        space.sysctl("net.ipv4.tcp_wmem", f"4096 {most // 2} {most}")
+        space.sysctl("net.ipv4.tcp_rmem", f"4096 {most} {2 * most}")
+    return path
+
+
+def together(ours, others, rate_mbit=50, late=False, warm_s=10, seconds=30):
+    """So many flows of pp beside flows of these names: (shares of pp, shares of
+    the others, mean queue, s until all of pp had seen that the FIFO is shared).
+
+    late: pp begins 5 s after the others, in a FIFO that they have filled.
+    """
+    path = fifo(rate_mbit)
+    first = [path.connect(name) for name in others] if late else []
+    if late:
+        pump(first, 5)
+    pps = []
+    for _ in range(ours):
+        pps.append(path.connect("pp"))
+        pump(first + pps, 0.013)
+    if not late:
+        for name in others:
+            first.append(path.connect(name))
+            pump(first + pps, 0.013)
+    flows = pps + first
+    began = time.monotonic()
+    seen_s = None
+    while time.monotonic() - began < warm_s:
+        pump(flows, 0.02)
+        if seen_s is None and all(pp_info(one).state & SHARED for one in pps):
+            seen_s = round(time.monotonic() - began, 2)
+    before = [info(one).bytes_acked for one in flows]
+    was, since, queues, windows = path.stats(), time.monotonic(), [], 0
+    while time.monotonic() - since < seconds:
+        pump(flows, 0.05)
+        queues.append(path.stats().qlen)
+        windows += sum(1 for one in pps if pp_info(one).state & WINDOW)
+    took, now = time.monotonic() - since, path.stats()
+    equal = rate_mbit * 10**6 / len(flows) * 1448 / PACKET
+    shares = [(info(one).bytes_acked - old) * 8 / took / equal
+              for one, old in zip(flows, before)]
+    queue = sum(queues) / len(queues)
+    note(f"{rate_mbit} Mb/s{' late' if late else ''} pp "
+         f"{' '.join(f'{one:.2f}' for one in shares[:ours])} beside "
+         f"{' '.join(others)} {' '.join(f'{one:.2f}' for one in shares[ours:])}: "
+         f"queue {queue:.0f}, {100 * (now.drops - was.drops) / (now.packets - was.packets):.2f} % "
+         f"dropped, seen after {seen_s} s, window "
+         f"{windows / max(1, len(pps) * len(queues)):.2f} of the time, "
+         f"{counters(path.s)}")
+    guest_base.cleanup()
+    return shares[:ours], shares[ours:], queue, seen_s
+
+
+def hold(cells, **words):
+    """Nobody has less than half of an equal share, the queue is no longer than with
+    cubic in the place of pp, and pp has seen within 2 s that the queue is shared."""
+    bad = []
+    for ours, others in cells:
+        pps, rivals, queue, seen_s = together(ours, others, **words)
+        *_, most, _ = together(0, ["cubic"] * ours + others, **words)
+        wrong = [name for name, is_wrong in (
+            ("share", min(pps + rivals) < 0.5), ("queue", queue > 1.05 * most),
+            ("seen", seen_s is None or seen_s > 2)) if is_wrong]
+        if wrong:
+            bad.append((ours, others, wrong))
+    assert not bad, bad
+
+
+def check_beside():
+    """Beside one cubic and four, and beside other flows of pp."""
+    hold([(1, ["cubic"]), (1, ["cubic"] * 4), (2, [])])
+
+
+def check_late():
+    """R is measured while others fill the FIFO."""
+    hold([(1, ["cubic"])], late=True)
+
+
+def check_many_beside():
+    """Slower and faster links, more of pp, and both orders."""
+    cells = [(1, ["cubic"]), (1, ["cubic"] * 4), (4, ["cubic"]), (2, []), (5, []),
+             (8, [])]
+    for rate_mbit in (10, 50, 100):
+        for late in (False, True):
+            hold([cell for cell in cells if cell[1] or not late],
+                 rate_mbit=rate_mbit, late=late)
+
+
+if __name__ == "__main__":
+    guest_base.main(globals())

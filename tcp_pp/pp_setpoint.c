@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The setpoint, how losses and marks change it, and the start of a connection
+ *
+ * The setpoint B is how many packets shall wait at the bottleneck. It is a setting, or
+ * probed; either way one that was too much is tried again ever more rarely.
+ */
+
+#include <linux/random.h>
+
+#include "pp.h"
+
+/* PP94 Table 2. */
+#define PP_SETPOINT_MIN		(2 * PP_PACKET)
+#define PP_SETPOINT_STEP	(2 * PP_PACKET)
+#define PP_SETPOINT_ROUNDS	2
+/* After so many it is not tried more rarely. */
+#define PP_SETPOINT_TRIES	7
+/* Part of what a round trip holds: fewer losses than that may be by chance. */
+#define PP_SETPOINT_LOSSES	32
+
+/*
+ * Time to try a larger setpoint? With probability 1 / 4^tries where it is probed, and
+ * 1 / 8^tries where it is given: forty flows that want 400 packets to wait where 100
+ * may lose one or two packets each time that one of them tries.
+ */
+static bool pp_setpoint_is_due(const struct pp *ca, bool fixed)
+{
+	return likely(!ca->tries) ||
+	       !(get_random_u32() >> (32 - (fixed ? 3 : 2) * ca->tries));
+}
+
+/**
+ * pp_setpoint() - a round trip is over: is it time to try a larger setpoint?
+ * @ca: connection
+ *
+ * Probing, PP94 section 7 with the numbers of Table 2. A setpoint that the queue
+ * has not reached was not probed. Where a larger one was too much before, it is
+ * tried the more rarely the more often that was so: on average after 2 * 4^tries
+ * round trips, or 2 * 8^tries. A setpoint that is given is the most that is tried, and
+ * what was too much is forgotten as soon as it is reached. In a shared queue it stands.
+ */
+void pp_setpoint(struct pp *ca)
+{
+	u32 fixed = READ_ONCE(ca->net->setpoint) << PP_PACKET_SHIFT;
+	u32 most = fixed ?: READ_ONCE(ca->net->setpoint_max) << PP_PACKET_SHIFT;
+
+	if (ca->shared)
+		return;
+	if (likely(fixed && !ca->tries)) {
+		ca->setpoint = fixed;
+		return;
+	}
+	if (++ca->rounds < PP_SETPOINT_ROUNDS)
+		return;
+	ca->rounds = 0;
+	if (ca->queue + PP_SETPOINT_STEP >= ca->setpoint &&
+	    pp_setpoint_is_due(ca, fixed)) {
+		ca->setpoint += PP_SETPOINT_STEP;
+		ca->raised = 1;
+	}
+	if (ca->setpoint >= most) {
+		ca->setpoint = most;
+		if (fixed)
+			ca->tries = 0;
+	}
+}
+
+/**
+ * pp_setpoint_cut() - the setpoint is too much: packets were lost, or marked
+ * @ca: connection
+ */
+void pp_setpoint_cut(struct pp *ca)
+{
+	if (ca->shared)
+		return;
+	ca->rounds = 0;
+	ca->setpoint = max(ca->setpoint - ca->setpoint / 4,
+			   min(ca->setpoint, PP_SETPOINT_MIN));
+	/* The first time, or since the last. */
+	if ((ca->raised || !ca->tries) && ca->tries < PP_SETPOINT_TRIES)
+		ca->tries++;
+	ca->raised = 0;
+}
+
+/**
+ * pp_loss() - packets are lost
+ * @ca: connection
+ * @losses: how many
+ *
+ * PP94 probes by losses: each counts, once in a round trip. A setpoint that is
+ * given is not the cause of each, see pp_setpoint_lost().
+ */
+void pp_loss(struct pp *ca, u32 losses)
+{
+	bool first = !ca->losses;
+
+	ca->losses = min_t(u32, ca->losses + losses, U8_MAX);
+	if (first && !READ_ONCE(ca->net->setpoint))
+		pp_setpoint_cut(ca);
+}
+
+/**
+ * pp_setpoint_lost() - a round trip with losses is over: was the setpoint too much?
+ * @ca: connection
+ *
+ * PP94 asks for probing only; this is for a setpoint that is given.
+ */
+void pp_setpoint_lost(struct pp *ca)
+{
+	u32 arrived = ca->flight >> PP_PACKET_SHIFT;
+
+	if (READ_ONCE(ca->net->setpoint) &&
+	    ca->losses > arrived / PP_SETPOINT_LOSSES)
+		pp_setpoint_cut(ca);
+}
+
+/**
+ * pp_grope() - nothing is known yet: a pair more in each round trip
+ * @sk: socket
+ * @ca: connection
+ */
+void pp_grope(struct sock *sk, const struct pp *ca)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp) + 2, tp->snd_cwnd_clamp));
+	pp_pace(sk, pp_law_rate(min_t(u32, tcp_snd_cwnd(tp), PP_PACKETS_MAX) <<
+				PP_PACKET_SHIFT, ca->rtt_us));
+}
+
+/**
+ * pp_await() - nothing is known yet: wait for the first sample
+ * @sk: socket
+ * @ca: connection
+ *
+ * A window of less than a train would tell nothing. But
+ * when half of the only train has been acknowledged, the next ACK brings the first
+ * sample, and the segment that this one lets go would be none of a pair: nine
+ * sources that begin at once are nine packets more in the queue of the tenth.
+ */
+void pp_await(struct sock *sk, const struct pp *ca)
+{
+	u32 train = READ_ONCE(ca->net->train);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 flight = tcp_packets_in_flight(tp);
+	u32 cwnd = max(tcp_snd_cwnd(tp), train);
+
+	if (tp->data_segs_out <= train && flight && flight < train)
+		cwnd = flight;
+	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A queue that others share
+ *
+ * There a rate by pairs is no share, and a setpoint is no protection: in a long FIFO
+ * the connection would have less than greedy ones, in a short one nearly all. So
+ * what is known to live with others takes over: a window, with the additive increase
+ * and multiplicative decrease of RFC 9438, 4.3. That is 7/10 of the window after a loss
+ * or a mark (ECE), and 9/17 of a segment more in each round trip, by which a flow has
+ * the mean rate of Reno in the same queue. What the window allows still leaves as
+ * pairs, paced at 6/5 of the window in a round-trip time, at twice that in slow start,
+ * as the kernel paces.
+ *
+ *		       shared			 fell, or R was raised lately
+ *	 +---------+ ---------> +-------------+ ------> +------------+
+ *	 | the law |		| law, with   |		| the window |
+ *	 |	   | <--------- | what arrives| <------ |	     |
+ *	 +---------+  R raised	+-------------+  seldom +------------+
+ *	      ^						      |
+ *	      +-----------------------------------------------+
+ *		quiet, or pairs tell the same as what arrives
+ *
+ * First, for eight round trips, the connection sends what arrives and the setpoint,
+ * and looks whether the round-trip time falls for that; if it does not, the way is
+ * longer than R, and R is raised.
+ *
+ * The window ends when pairs have told the same as what arrives for 16 round trips:
+ * nobody else is there. A round trip in which nothing was lost and nothing waits
+ * counts as four. If the queue is found to be shared again within 255 round trips, the
+ * next time must be twice as long, up to 32 times; after as many without it, half. By
+ * the same measure, four times as rarely, the path is watched again.
+ */
+
+#include "pp.h"
+
+/* Round trips in which delays may fall. */
+#define PP_SHARE_WATCH		8
+/* What speaks for a queue of our own: needed, and in a quiet round trip. */
+#define PP_SHARE_FITS		16
+#define PP_SHARE_QUIET		4
+#define PP_SHARE_RELAPSES	5
+/*
+ * Tenths of the window that are left after a loss. The increase that goes with it is
+ * 3 (1 - 0.7) / (1 + 0.7) = 9/17 of a segment.
+ */
+#define PP_SHARE_DECREASE	7
+/* Round trips of a window until the path is watched again. */
+#define PP_SHARE_AGAIN		64
+
+/* All of what arrives, or less if something was lost. */
+static u32 pp_share_first(const struct sock *sk, const struct pp *ca)
+{
+	u64 seen = pp_most_arrived(ca);
+	u32 cwnd = tcp_packets_in_flight(tcp_sk(sk));
+
+	if (seen)
+		cwnd = min(cwnd, pp_law_pipe(ca->rtt_us, pp_invert(seen)) >>
+				 PP_PACKET_SHIFT);
+	return max(ca->losses ? cwnd * PP_SHARE_DECREASE / 10 : cwnd, 2U);
+}
+
+/* The window takes over. */
+static void pp_share_window(struct sock *sk, struct pp *ca)
+{
+	u32 cwnd = pp_share_first(sk, ca);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	ca->watched = 0;
+	ca->window.rounds = 0;
+	ca->rising = 0;
+	ca->draining = 0;
+	tp->snd_ssthresh = max(cwnd, ca->window.before);
+	tp->snd_cwnd_cnt = 0;
+	/* A loss that is undone now was one in the window of the law. */
+	tp->prior_cwnd = cwnd;
+	tp->prior_ssthresh = cwnd;
+	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
+	ca->window.fits = 0;
+	pp_count(sock_net(sk), PP_COUNT_WINDOW);
+}
+
+/**
+ * pp_share_begin() - the queue is shared: take what arrives for s_hat
+ * @sk: socket
+ * @ca: connection
+ * @watch: does the round-trip time fall when less is sent?
+ */
+void pp_share_begin(struct sock *sk, struct pp *ca, bool watch)
+{
+	if (ca->history.since < U8_MAX &&
+	    ca->history.relapses < PP_SHARE_RELAPSES)
+		ca->history.relapses++;
+	pp_pace_settle(sk, ca);
+	ca->shared = 1;
+	ca->watched = 1;
+	ca->odd = 0;
+	ca->fell = 0;
+	ca->window.before = 0;
+	pp_count(sock_net(sk), PP_COUNT_SHARED);
+	if (!watch || ca->hold)
+		pp_share_window(sk, ca);
+}
+
+/**
+ * pp_share_forget() - a round trip in which the queue is not shared
+ * @ca: connection
+ */
+void pp_share_forget(struct pp *ca)
+{
+	if (ca->history.since == U8_MAX)
+		return;
+	/* What R was raised to was right. */
+	if (++ca->history.since == PP_SHARE_AGAIN)
+		ca->hold = 0;
+	if (ca->history.since == U8_MAX && ca->history.relapses) {
+		ca->history.relapses--;
+		ca->history.since = PP_SHARE_AGAIN;
+	}
+}
+
+/* The window, or the law with what arrives, is over. */
+static void pp_share_end(struct pp *ca)
+{
+	ca->shared = 0;
+	ca->watched = 0;
+	ca->odd = 0;
+	ca->history.since = 0;
+	ca->mean_rate = pp_invert(ca->estimate.service);
+}
+
+/* Nothing was lost and nothing waits: nobody keeps this connection down. */
+static bool pp_share_is_quiet(const struct pp *ca)
+{
+	return !ca->losses && ca->rtt_us <= ca->delay_us + ca->delay_us / 4;
+}
+
+/* Give the law a time to see whether the way is longer. */
+static void pp_share_look(struct sock *sk, struct pp *ca)
+{
+	ca->window.before = min_t(u32, tcp_snd_cwnd(tcp_sk(sk)), U16_MAX);
+	ca->watched = 1;
+	ca->odd = 0;
+	ca->fell = 0;
+	ca->mean_rate = pp_invert(ca->estimate.service);
+}
+
+static void pp_share_watch(struct sock *sk, struct pp *ca)
+{
+	if (++ca->odd < PP_SHARE_WATCH)
+		return;
+	if (!ca->fell && pp_delay_raise(sk, ca))
+		pp_share_end(ca);
+	else
+		pp_share_window(sk, ca);
+}
+
+/**
+ * pp_share_round() - a round trip in a queue that is taken for a shared one
+ * @sk: socket
+ * @ca: connection
+ */
+void pp_share_round(struct sock *sk, struct pp *ca)
+{
+	u8 relapses = ca->history.relapses;
+
+	if (ca->watched) {
+		pp_share_watch(sk, ca);
+		return;
+	}
+
+	if (pp_share_is_quiet(ca))
+		ca->window.fits += PP_SHARE_QUIET;
+	else if (ca->narrow)
+		ca->window.fits = 0;
+	else if (ca->paired)
+		ca->window.fits++;
+	if (ca->window.fits >= PP_SHARE_FITS << relapses) {
+		pp_share_end(ca);
+	} else if (++ca->window.rounds >= PP_SHARE_AGAIN << relapses &&
+		   !ca->hold && ca->low_us != U32_MAX) {
+		pp_share_look(sk, ca);
+	}
+}
+
+/**
+ * pp_share_ssthresh() - window after a loss
+ * @tp: socket
+ *
+ * Return: segments, 2 and up.
+ */
+u32 pp_share_ssthresh(const struct tcp_sock *tp)
+{
+	return max_t(u32, (u64)tcp_snd_cwnd(tp) * PP_SHARE_DECREASE / 10, 2);
+}
+
+/* As tcp_reno_cong_avoid(), but 9/17 of a segment in a round trip. */
+static void pp_share_increase(struct sock *sk, u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
+
+	if (!tcp_is_cwnd_limited(sk))
+		return;
+	if (tcp_in_slow_start(tp)) {
+		acked = tcp_slow_start(tp, acked);
+		if (!acked)
+			return;
+	}
+	tcp_cong_avoid_ai(tp, cwnd + cwnd * 8 / 9, acked);
+}
+
+/* In recovery: half of what arrives leaves until the window is reached. */
+static void pp_share_reduce(struct tcp_sock *tp, u32 acked)
+{
+	u32 flight = tcp_packets_in_flight(tp), cwnd;
+
+	if (flight > tp->snd_ssthresh)
+		cwnd = max(tp->snd_ssthresh, flight + acked / 2);
+	else
+		cwnd = min(tp->snd_ssthresh, flight + acked + 1);
+	/* A lost segment is sent again at once. */
+	tcp_snd_cwnd_set(tp, max(cwnd, flight + (tp->lost_out > tp->retrans_out &&
+						 !tp->retrans_out)));
+}
+
+/**
+ * pp_share_control() - the window, and the rate for it
+ * @sk: socket
+ * @ca: connection
+ * @rs: rate sample of the stack; something was delivered
+ */
+void pp_share_control(struct sock *sk, const struct pp *ca,
+		      const struct rate_sample *rs)
+{
+	u8 state = inet_csk(sk)->icsk_ca_state;
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 rate;
+
+	if (state == TCP_CA_CWR || state == TCP_CA_Recovery)
+		pp_share_reduce(tp, rs->acked_sacked);
+	else
+		pp_share_increase(sk, rs->acked_sacked);
+
+	rate = pp_law_rate(min_t(u32, tcp_snd_cwnd(tp), PP_PACKETS_MAX) <<
+			   PP_PACKET_SHIFT, max(tp->srtt_us >> 3, 1U));
+	rate += tcp_snd_cwnd(tp) < tp->snd_ssthresh / 2 ? rate : rate / 5;
+	pp_pace(sk, min(rate, PP_RATE_MAX));
+}
+
+/**
+ * pp_share_state() - the stack enters another state
+ * @sk: socket; still in the old state
+ * @new_state: TCP_CA_*
+ *
+ * The stack leaves the end of a reduction to those who control by themselves.
+ */
+void pp_share_state(struct sock *sk, u8 new_state)
+{
+	u8 state = inet_csk(sk)->icsk_ca_state;
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (new_state <= TCP_CA_Disorder &&
+	    tp->snd_ssthresh < TCP_INFINITE_SSTHRESH &&
+	    (state == TCP_CA_CWR || (state == TCP_CA_Recovery && tp->undo_marker)))
+		tcp_snd_cwnd_set(tp, min(max(tp->snd_ssthresh, 2U),
+					 tp->snd_cwnd_clamp));
+}
+
+/**
+ * pp_share_idle() - something is sent after an idle time
+ * @sk: socket
+ * @idle_us: how long
+ *
+ * RFC 2861: what the window was is no longer known to be true.
+ */
+void pp_share_idle(struct sock *sk, u32 idle_us)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (idle_us <= jiffies_to_usecs(inet_csk(sk)->icsk_rto))
+		return;
+	tp->snd_ssthresh = tcp_current_ssthresh(sk);
+	tcp_snd_cwnd_set(tp, min_t(u32, tcp_snd_cwnd(tp), TCP_INIT_CWND));
+}
