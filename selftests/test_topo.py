@@ -53,7 +53,7 @@ def built_run(name, *words, cc=None):
         interface.config(**{key: value for key, value in end.items()
                             if key in ("mtu", "rate_bps", "delay_ms", "aqm",
                                        "gso_max_segs", "packet_bytes",
-                                       "ip_only", "segments")})
+                                       "ip_only", "segments", "gates")})
         made.net[node].nameToIntf[device] = interface
     return made
 
@@ -145,6 +145,35 @@ def test_a_case_gets_its_links_and_says_what_they_were(monkeypatch, ran):
                        for mbit in (1, 10, 100, 1000)}
     # Nothing is said where they are as they were built.
     assert [said for _, said in found.values()] == [10**6, 10**7, None, 10**9]
+
+
+def test_gates_have_the_queue_of_the_case(monkeypatch, ran):
+    made = built_run("aacc-tcp")
+    expected = [f"tc qdisc {verb} dev {device} parent 1:{minor}{queue}"
+                for device, minor in (("d-r2", 10), ("d-r2", 11), ("g1-r1", 10),
+                                      ("g2-r1", 10))
+                for verb, queue in (("del", ""), ("add", " pfifo limit 100"))]
+    for name, wanted in (("no control", expected), ("AACC", [])):
+        ran.clear()
+        prepare(made, name, monkeypatch)
+        assert sorted(command for command in ran
+                      if "parent 1:" in command) == sorted(wanted)
+    # What waits there is gone, and the queue stays.
+    ran.clear()
+    for interface in made.gated():
+        interface.empty_gates()
+    assert sorted(ran) == sorted(expected)
+
+
+def test_a_link_changes_during_a_case(monkeypatch, ran):
+    made = built_run("aacc-change")
+    monkeypatch.setattr(made, "sleep_until", lambda when_ns: ran.append(when_ns))
+    case = case_of(made, "AACC")
+    ran.clear()
+    made.change_rates(10**9, case["rates"])
+    assert [entry if isinstance(entry, int) else entry.split(" rate ")[1].split()[0]
+            for entry in ran] == [41 * 10**9, "800000bit",
+                                  81 * 10**9, "8000000bit"]
 
 
 def test_impairments_reach_the_wire(monkeypatch, ran):

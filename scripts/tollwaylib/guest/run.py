@@ -284,7 +284,7 @@ class Run(Calibration):
     def gated(self):
         """The interfaces that have gates."""
         return [interface for node in self.net.values()
-                for interface in node.intfList()
+                for interface in node.nameToIntf.values()
                 if getattr(interface, "gates", None)]
 
     def change_rates(self, epoch_ns, rates):
