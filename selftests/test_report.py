@@ -399,6 +399,8 @@ def test_page_has_nothing_that_html_forbids(tmp_path):
      "virtual time (debug kernel)."),
     ({"place": "host"}, "on this host's own Linux 6.1.0-test."),
     ({"place": "qemu"}, "in qemu on Linux 6.1.0-test."),
+    ({"place": "model"}, "with a fluid model, which has no kernel and no "
+     "packets."),
     ({}, "on Linux 6.1.0-test.")])
 def test_page_says_where_it_ran(place, words, tmp_path):
     raw = priced(1)

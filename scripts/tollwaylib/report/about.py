@@ -78,7 +78,7 @@ def _what(groups):
     else:
         how = (f"{len(pairs)} pairs of a congestion control and a queue, one "
                "pair in each run")
-    if "cases" in raw:
+    if "cases" in groups[0].whole:
         counts = [len(case["flows"]) for group in groups
                   for case in group.raw["cases"]]
         cases = len({case["name"] for group in groups
@@ -124,6 +124,8 @@ def _where(groups):
 
 def _place(provenance):
     """Where a run was made, in words."""
+    if provenance.get("place") == "model":
+        return "with a fluid model, which has no kernel and no packets"
     kernel = f"Linux {provenance['kernel']}"
     flavour = provenance.get("flavour", "plain")
     return {"lab": f"in the lab on {kernel}, in virtual time",

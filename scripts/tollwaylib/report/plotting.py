@@ -203,12 +203,13 @@ def headroom(axes, top):
 
 def legend_above(axes):
     """Put the legend between the title and the axes, off the data."""
-    # What the axes are wide in, over what a label takes with its line.
+    # In points: what the axes are wide, and what a label takes with its line.
     width = axes.figure.get_figwidth() * 72 - 60
-    labels = axes.get_legend_handles_labels()[1]
-    longest = max(map(len, labels), default=1)
-    columns = max(1, min(len(labels), int(width / (6.3 * longest + 42))))
-    rows = -(-len(labels) // columns)
+    widths = [6 * len(label) + 42
+              for label in axes.get_legend_handles_labels()[1]]
+    columns = next((count for count in range(len(widths), 1, -1)
+                    if sum(map(max, np.array_split(widths, count))) < width), 1)
+    rows = -(-len(widths) // columns)
     axes.legend(loc="lower left", ncol=columns, bbox_to_anchor=(0, 1),
                 borderaxespad=0.2, borderpad=0.2, columnspacing=1.6,
                 handlelength=1.8)

@@ -144,7 +144,7 @@ def _facts(link):
 
 def _flows(raw, paths):
     """How many flows there are on paths; of cases, the most at once."""
-    runs = raw["cases"] if "cases" in raw else [raw]
+    runs = [raw] if raw.get("flows") else raw["cases"]
     return max(sum(flow["path"] in paths for flow in run["flows"])
                for run in runs)
 
