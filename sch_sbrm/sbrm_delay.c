@@ -22,6 +22,12 @@
  * there the price goes back to the one of the start, and is not too low when all
  * come at once.
  *
+ * A link that is used in part, by many short flows, has a price that is far too low
+ * when one comes that takes all it can. The term a alone would take seconds to bring
+ * it back: it is as small as the margin at rest asks for. So a delay above three
+ * targets that does not fall makes the price rise at once, up to a quarter of the
+ * first one; it stops when the delay falls, so that it does not rise too far.
+ *
  * The rate of the link is measured: what a packet took that others waited for. So
  * the law follows a link whose rate changes.
  *
@@ -59,6 +65,23 @@
 #define DELAY_A_INVERSE		40
 #define DELAY_LATE_SHIFT	16
 #define DELAY_LATE_MAX		(64U << DELAY_LATE_SHIFT)
+
+/*
+ * While the delay is above so many targets and does not fall, u rises by up to 12 per
+ * second, but not beyond a quarter of the first price: where more is due, windows
+ * have time to follow a. The size of 12: windows grow by 2.5 per second, and in the
+ * 0.1 s until sources answer it is a factor of 3.
+ */
+#define DELAY_RISE		12
+#define DELAY_RISE_LATE		3
+#define DELAY_RISE_LOG		(2 * (s64)(FIXP_LN2_Q48 >> 16))
+
+/*
+ * Does the delay fall? An average over this time, ns, is above it by as much as it
+ * falls in that time. To fall by a fifth of a second in a second is fast enough.
+ */
+#define DELAY_SLOW_NS		(32 * NSEC_PER_MSEC)
+#define DELAY_FALLS_NS		(DELAY_SLOW_NS / 5)
 
 /* h = 1.3, in 2^-10. */
 #define DELAY_H_Q10		1331
@@ -277,6 +300,32 @@ static void delay_marks_update(struct sbrm_state *state)
 }
 
 /**
+ * delay_rise() - how fast ln p rises because it is far too low
+ * @state: what the law remembers, with @slow_ns of the last update
+ * @late: delay over its target, in 2^-16, at most DELAY_LATE_MAX
+ * @delay: at most 2^40 ns
+ *
+ * Return: per second, in 2^-16.
+ */
+static u32 delay_rise(const struct sbrm_state *state, u32 late, u64 delay)
+{
+	s64 falls = (s64)state->slow_ns -
+		    (s64)min_t(u64, delay, DELAY_GAP_MAX_NS);
+	u32 share;
+
+	if (likely(late <= DELAY_RISE_LATE << DELAY_LATE_SHIFT) ||
+	    falls >= DELAY_FALLS_NS)
+		return 0;
+	share = min(late / DELAY_RISE_LATE - (1U << DELAY_LATE_SHIFT),
+		    1U << DELAY_LATE_SHIFT);
+	/* Below 2^16 times 2^23. */
+	if (falls > 0)
+		share = div_u64((u64)share * (DELAY_FALLS_NS - falls),
+				DELAY_FALLS_NS);
+	return share * DELAY_RISE;
+}
+
+/**
  * delay_next() - ln p at the next update
  * @coef: options
  * @state: with the time since the last update in busy_ns and idle_ns
@@ -292,7 +341,8 @@ static s64 delay_next(const struct sbrm_coef *coef,
 			   DELAY_PACKETS * delay_ns_of(state->service,
 						       state->size));
 	s64 fall = delay_fall(state) * DELAY_SECOND_Q20 >> 20;
-	s64 u = state->log_price, late, step;
+	s64 u = state->log_price, step;
+	u32 late, rise;
 
 	if (fall < 0)
 		u = max(u, min(u - fall, delay_log_first(state)));
@@ -300,11 +350,32 @@ static s64 delay_next(const struct sbrm_coef *coef,
 		u -= fall;
 
 	/* Below 2^56 over at least 10^3; below 2^23 times 2^32. */
-	late = div64_u64(delay << DELAY_LATE_SHIFT, target);
-	late = min_t(s64, late, DELAY_LATE_MAX) - (1 << DELAY_LATE_SHIFT);
-	step = div_s64(late * (s64)since >> DELAY_LATE_SHIFT, DELAY_A_INVERSE);
-	u += step * DELAY_SECOND_Q20 >> 20;
+	late = min_t(u64, div64_u64(delay << DELAY_LATE_SHIFT, target),
+		     DELAY_LATE_MAX);
+	step = ((s64)late - (1 << DELAY_LATE_SHIFT)) * (s64)since >>
+	       DELAY_LATE_SHIFT;
+	u += div_s64(step, DELAY_A_INVERSE) * DELAY_SECOND_Q20 >> 20;
+
+	rise = delay_rise(state, late, delay);
+	if (unlikely(rise)) {
+		/* Below 2^19 times 2^32; 2^35 times 2^23. */
+		step = ((s64)rise * (s64)since >> DELAY_LATE_SHIFT) *
+		       DELAY_SECOND_Q20 >> 20;
+		u = max(u, min(u + step,
+			       delay_log_first(state) - DELAY_RISE_LOG));
+	}
 	return clamp_t(s64, u, DELAY_LOG_MIN, DELAY_LOG_MAX);
+}
+
+/* The delay, more slowly. */
+static void delay_slow_update(struct sbrm_state *state, u64 delay)
+{
+	u64 since = min_t(u64, state->busy_ns + state->idle_ns, DELAY_SLOW_NS);
+	s64 off = (s64)min_t(u64, delay, DELAY_GAP_MAX_NS) -
+		  (s64)state->slow_ns;
+
+	/* 2^30 times 2^25 */
+	state->slow_ns += div_s64(off * (s64)since, DELAY_SLOW_NS);
 }
 
 /* The share of idle time, Q32. */
@@ -350,6 +421,7 @@ void sbrm_delay_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 	delay = delay_ns_of(state->service, backlog);
 	u = delay_next(coef, state, delay);
 	state->log_price = u;
+	delay_slow_update(state, delay);
 	delay_idle_update(state);
 
 	u += DELAY_B * (s64)min_t(u64, delay, DELAY_GAP_MAX_NS) *

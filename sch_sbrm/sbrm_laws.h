@@ -120,6 +120,7 @@ struct sbrm_coef {
  * @marks: delay: marks per second that the price asks for, Q32, at most 2^44
  * @tail_ns: delay: time for which what has left keeps the link busy
  * @fast_ns: delay: so long the link is known to be faster than it is taken for
+ * @slow_ns: delay: the delay of the queue, more slowly, at most 10^9
  * @idle: delay: share of idle time, Q32
  * @size: delay: bytes of a full packet: the largest of the last hundreds
  * @last: delay: bytes of the last packet that left, 0 if the link has rested since
@@ -160,6 +161,7 @@ struct sbrm_state {
 			u64	marks;
 			u64	tail_ns;
 			u64	fast_ns;
+			u64	slow_ns;
 			u32	idle;
 			u32	size;
 			u32	last;

@@ -123,6 +123,64 @@ static void delay_price_test(struct kunit *test)
 	KUNIT_EXPECT_GT(test, link.state.price, price / 16);
 }
 
+/* So many ms at a backlog that changes by @step bytes in each. */
+static void link_queue(struct link *link, int ms, u32 backlog, int step)
+{
+	for (; ms; ms--, backlog += step)
+		link_serve(link, NSEC_PER_MSEC, 1500, backlog);
+}
+
+/*
+ * A price that is far too low rises at once while the delay is above three targets
+ * and does not fall, but no further than to a quarter of the first one.
+ */
+static void delay_rise_test(struct kunit *test)
+{
+	struct link link;
+	s64 first, u;
+
+	link_start(&link, 3000000);
+	link_queue(&link, 1000, 4500, 0);
+	first = delay_log_first(&link.state);
+
+	/* Four targets: a third of 12 per second, and 3 / 40. */
+	link.state.log_price = first - 8 * (s64)FIXP_ONE;
+	link_queue(&link, 200, 18000, 0);
+	u = link.state.log_price;
+	link_queue(&link, 100, 18000, 0);
+	u = link.state.log_price - u;
+	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 4075 / 10000, 200),
+			      "by %lld", u);
+
+	/* Nine, which is more than twice three, and 8 / 40: 12.2 per second. */
+	link.state.log_price = first - 8 * (s64)FIXP_ONE;
+	link_queue(&link, 200, 40500, 0);
+	u = link.state.log_price;
+	link_queue(&link, 100, 40500, 0);
+	u = link.state.log_price - u;
+	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 122 / 100, 200),
+			      "by %lld", u);
+
+	/* Up to there; a takes it on. */
+	link_queue(&link, 1000, 40500, 0);
+	u = link.state.log_price - first;
+	KUNIT_EXPECT_GT(test, u, -DELAY_RISE_LOG);
+	KUNIT_EXPECT_LT(test, u, -DELAY_RISE_LOG + (s64)FIXP_ONE / 5);
+
+	/* It falls by 0.25 s in a second: from 66 to 41 ms, by a alone. */
+	link.state.log_price = first - 8 * (s64)FIXP_ONE;
+	link.state.slow_ns = 74000000;
+	link_queue(&link, 100, 99000, -375);
+	u = link.state.log_price - first + 8 * (s64)FIXP_ONE;
+	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 20);
+
+	/* Three targets and less: likewise. */
+	link.state.log_price = first - 8 * (s64)FIXP_ONE;
+	link_queue(&link, 100, 13500, 0);
+	u = link.state.log_price - first + 8 * (s64)FIXP_ONE;
+	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 150);
+}
+
 /* A link that rests has no price, and goes back to the first one. */
 static void delay_rest_test(struct kunit *test)
 {
@@ -270,6 +328,7 @@ static void delay_range_test(struct kunit *test)
 			    link.state.age_ns > DELAY_STALE_MAX_NS ||
 			    link.state.tail_ns > DELAY_AHEAD * BIT_ULL(40) ||
 			    link.state.fast_ns > DELAY_STALE_MAX_NS ||
+			    link.state.slow_ns > DELAY_GAP_MAX_NS ||
 			    link.state.doubt > DELAY_DOUBT_FAST)
 				break;
 		}
@@ -292,6 +351,7 @@ static void delay_range_test(struct kunit *test)
 static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(delay_rate_test),
 	KUNIT_CASE(delay_price_test),
+	KUNIT_CASE(delay_rise_test),
 	KUNIT_CASE(delay_rest_test),
 	KUNIT_CASE(delay_faster_test),
 	KUNIT_CASE(delay_burst_test),

@@ -14,14 +14,7 @@ def test_idle(guest, check):
     run_check(guest, check)
 
 
-# Not these two: at 100 Mb/s and 20 ms eight flows that return at once make a queue of
-# 589 packets, of which 272 are allowed, and in the first half second after a rest a
-# flow has 0.4 to 0.5 of the link at 10 Mb/s. selftests/README.md, Any rate, says so.
-SHORT_OF_IT = ("return_at_once", "short_pauses")
-
-
-@pytest.mark.parametrize("check", [
-    check for check in checks_of(GUEST_SCRIPT) if check not in SHORT_OF_IT])
+@pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
 def test_idle_shipped(shipped_guest, check):
     """With law, source and w as the modules come."""
     run_check(shipped_guest, check)
