@@ -61,10 +61,10 @@
 #define DELAY_MARKS		(FIXP_ONE / 2)
 #define DELAY_MARKS_NS		NSEC_PER_SEC
 
-/* a = 1/40 per second; d / d0 counts up to 2^6. */
+/* a = 1/40 per second; d / d0 counts up to 2^5, 0.8 per second. */
 #define DELAY_A_INVERSE		40
 #define DELAY_LATE_SHIFT	16
-#define DELAY_LATE_MAX		(64U << DELAY_LATE_SHIFT)
+#define DELAY_LATE_MAX		(32U << DELAY_LATE_SHIFT)
 
 /*
  * While the delay is above so many targets and does not fall, u rises by up to 12 per
@@ -349,7 +349,7 @@ static s64 delay_next(const struct sbrm_coef *coef,
 	else
 		u -= fall;
 
-	/* Below 2^56 over at least 10^3; below 2^23 times 2^32. */
+	/* Below 2^56 over at least 10^3; below 2^22 times 2^32. */
 	late = min_t(u64, div64_u64(delay << DELAY_LATE_SHIFT, target),
 		     DELAY_LATE_MAX);
 	step = ((s64)late - (1 << DELAY_LATE_SHIFT)) * (s64)since >>

@@ -34,6 +34,10 @@ class FakeNode:
     def __init__(self, name):
         self.name, self.nameToIntf = name, {}
 
+    def intfList(self):  # noqa: N802  (Mininet's name)
+        """Its interfaces."""
+        return list(self.nameToIntf.values())
+
 
 def built_run(name, *words, cc=None):
     """A Run of an experiment with a network whose interfaces know what they

@@ -106,9 +106,10 @@ def check_served_last():
 
 def check_starved():
     """Datagrams that take all of the link for a second: a second after their end
-    the flows have it again. Their queue has not, as the price fell while they
-    waited for their timers: it is short again 12 s later."""
-    begin_s, settled_s, seconds = 5, 18, 22
+    the flows have it again. The price fell while they waited for their timers: it
+    takes up to three seconds until their queue is short, and 12 until the shares
+    are right."""
+    begin_s, short_s, settled_s, seconds = 5, 9, 18, 22
     link = Link(RATE_BPS, RTT_MS, FLOWS, seconds, shape=PRIO, leaf="2:2")
     link.path.sink("sbrm", PORT + 1)
     for number in range(FLOWS):
@@ -119,11 +120,16 @@ def check_starved():
     starved = sum(link.rates(begin_s + 0.1, begin_s + 0.9, range(FLOWS))) / RATE_BPS
     again = link.cell(begin_s + 2, seconds, flows=range(FLOWS))
     told("after a second without service", again)
+    found_ms = [max(look.delay_ms for look in link.between(*times))
+                for times in ((begin_s + 1, short_s), (short_s, seconds))]
+    note(f"up to {found_ms[0]:.0f} ms, and {found_ms[1]:.1f} ms from 3 s after its "
+         "end on")
     after = link.cell(settled_s, seconds, flows=range(FLOWS))
     told(f"{settled_s - begin_s - 1} s later", after)
     served(link)
     assert starved < 0.02, starved
     assert again.utilisation > 0.98 and not link.looks[-1].drops, again
+    assert found_ms[1] < 12, found_ms
     expect([after])
 
 
