@@ -472,7 +472,8 @@ def test_rivals_are_those_of_the_papers():
               if row.get("rival")}
     assert rivals == {("reno", "pfifo"), ("reno", "red"), ("reno", "sbrm"),
                       ("sbrm", "vqm"), ("rem", "rem-pc3"), ("rem", "rem4"),
-                      ("pp", "fq_rr"), ("cubic", "pfifo")}
+                      ("pp", "fq_rr"), ("cubic", "pfifo"),
+                      ("alpha", "alpha")}
     (row,) = [row for part in published.parts("pp-overload")
               for row in part["rows"] if row.get("rival")]
     assert row["name"] == "none packet-pair"
