@@ -44,18 +44,19 @@
  * reads single words.
  */
 
-#include <linux/module.h>
-#include <linux/slab.h>
-#include <linux/types.h>
-#include <linux/kernel.h>
 #include <linux/errno.h>
 #include <linux/hash.h>
 #include <linux/indirect_call_wrapper.h>
 #include <linux/ip.h>
+#include <linux/kernel.h>
 #include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/random.h>
 #include <linux/skbuff.h>
+#include <linux/slab.h>
 #include <linux/tcp.h>
+#include <linux/types.h>
 #include <linux/udp.h>
 #include <net/inet_ecn.h>
 #include <net/pkt_sched.h>
@@ -69,8 +70,12 @@
 #include "tollway_fixp.h"
 #include "tollway_random.h"
 
-/* Flows are told apart by hash, for dithering: 16 KB for each queue. */
-#define SBRM_FLOWS_LOG		12
+/*
+ * Flows are told apart by hash, for dithering: 64 KB for each queue. Two of n flows
+ * have one hash with the probability n^2 / 2^15, 4 % for 36 of them; the two have
+ * up to 7 % less than others then, as marks at random cost more than even ones.
+ */
+#define SBRM_FLOWS_LOG		14
 #define SBRM_FLOWS		BIT(SBRM_FLOWS_LOG)
 
 /* Marks that are owed are in 2^-29, see sbrm_draw(). */
@@ -98,7 +103,8 @@
  * @classic: what packets pay that cannot carry a mark
  * @random: for draws; seeded for each queue
  * @key: for the hash of flows
- * @owed: marks that the flows of a hash are owed, in 2^-29: between -1 and 2
+ * @owed: marks that the flows of each of SBRM_FLOWS hashes are owed, in 2^-29:
+ *	between -1 and 2
  * @stats: counters as dumped; prices and probabilities are filled in there
  */
 struct sbrm_sched_data {
@@ -115,7 +121,7 @@ struct sbrm_sched_data {
 	struct sbrm_classic	classic;
 	u64			random;
 	u64			key;
-	s32			owed[SBRM_FLOWS];
+	s32			*owed;
 	struct tc_sbrm_xstats	stats;
 };
 
@@ -739,7 +745,19 @@ static int sbrm_init(struct Qdisc *sch, struct nlattr *opt,
 	sbrm_params_apply(q, &params);
 	sbrm_classic_reset(&q->classic);
 
+	/* Where this fails, the core calls sbrm_reset() and sbrm_destroy(). */
+	q->owed = kvcalloc(SBRM_FLOWS, sizeof(*q->owed), GFP_KERNEL);
+	if (!q->owed)
+		return -ENOMEM;
+
 	return opt ? sbrm_change(sch, opt, extack) : 0;
+}
+
+static void sbrm_destroy(struct Qdisc *sch)
+{
+	struct sbrm_sched_data *q = qdisc_priv(sch);
+
+	kvfree(q->owed);
 }
 
 static int sbrm_dump(struct Qdisc *sch, struct sk_buff *skb)
@@ -824,6 +842,7 @@ static struct Qdisc_ops sbrm_qdisc_ops __read_mostly = {
 	.dequeue	= sbrm_dequeue,
 	.peek		= sbrm_peek,
 	.init		= sbrm_init,
+	.destroy	= sbrm_destroy,
 	.reset		= sbrm_reset,
 	.change		= sbrm_change,
 	.dump		= sbrm_dump,

@@ -26,6 +26,7 @@ from tollwaylib.guest.daemons import Daemons  # noqa: E402
 from tollwaylib.guest.topologies import topology  # noqa: E402
 from tollwaylib.papers import aacc  # noqa: E402
 from tollwaylib.report import figures  # noqa: E402
+from tollwaylib.report.plotting import Look  # noqa: E402
 from tollwaylib.results import aggregate, schema  # noqa: E402
 from tollwaylib.results.measurements import CaseData  # noqa: E402
 from tollwaylib.results.metrics import KINDS  # noqa: E402
@@ -398,7 +399,8 @@ def test_picture_of_admission(tmp_path):
             ("t_s", 0.5), ("backlog_pkts", 1), ("bytes", 9), ("drops", 0))}}
     case["programs"] = {"g1": {"output": {"trace": {
         "t_s": [0.0, 5.0], "beta": [0.0, 1.0]}}}}
-    for path in figures.PICTURES["admission"](made, "a", tmp_path / "out"):
+    for path in figures.PICTURES["admission"](made, "a", tmp_path / "out",
+                                                Look()):
         assert path.stat().st_size > 1000
 
 
