@@ -181,7 +181,9 @@ def check_ipv6():
     for address in (ADDRESSES[socket.AF_INET6][1],
                     f"::ffff:{ADDRESSES[socket.AF_INET][1]}"):
         early, switches = Switches(SYN_SENT), Switches(ESTABLISHED)
-        # The neighbours are known before their answers come late.
+        # The neighbours are known before their answers come late. A router asks
+        # from its link-local address, which is tentative for up to two seconds.
+        time.sleep(3)
         path.s.run(f"ping -c 1 {ADDRESSES[socket.AF_INET6][1]}")
         # The timer of the SYN fires after the last switch: Loss, and its undo.
         path.r2.run("tc qdisc change dev left root netem delay 1200ms limit 10000")
