@@ -88,13 +88,13 @@ static void relative_slow_update(struct sbrm *ca, const struct sbrm_ack *ack)
  *
  * A mark must not raise what it stands for itself: where marks come at random, the
  * average before it is the one without bias. Our queues dither: a flow has a mark
- * every 1 / m packets, and the average falls in between, to its least right before
- * the next one. It paid up to 4 % too little by that. Over such a period the mean of
- * an average that falls exponentially is the logarithmic mean of its two ends, which
- * is less than 1.5 % off. At random marks, which then cost up to 3.5 % more, this is
- * the lesser fault.
+ * every 1 / m packets. In between the average falls exponentially, and it is at its
+ * least right before the next mark. By that value a flow would pay up to 4 % too
+ * little. The mean over the time between the marks is the logarithmic mean of the
+ * two ends, which is less than 1.5 % off. Marks that come at random cost up to 3.5 % too much
+ * by this, the smaller error of the two for most users: our queues make even ones.
  *
- * One segment of n has about 1 / (8 + (n - 1) / 2) of the average.
+ * One segment of an ACK of n has about 1 / (8 + (n - 1) / 2) of the average.
  *
  * Return: Q32, RELATIVE_MARK_MIN and up.
  */
