@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a newcomer meets on a clean Debian 12 and 13, see selftests/clean-system:
-long forms, as each makes a system and builds the lab in it."""
+"""selftests/clean-system: its words, its end at a signal, and what is reported of
+a part that failed. Its parts are run by test_clean_bookworm.py,
+test_clean_trixie.py and test_deb.py."""
 
 import contextlib
 import os
@@ -14,9 +15,6 @@ from pathlib import Path
 
 import pytest
 from test_house import TOP, sh
-
-SUITES = ("bookworm", "trixie")
-
 
 # Where the log of a part that failed is kept: pytest removes its directories.
 KEPT = TOP / "build/clean-system"
@@ -61,20 +59,6 @@ def in_clean_system(tmp_path, what, suite, *words):
     # However it ends, it leaves nothing mounted and no system.
     assert str(folder) not in open("/proc/mounts", encoding="utf-8").read()
     assert not (folder / "root").exists()
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("suite", SUITES)
-def test_make_demo(suite, tmp_path):
-    """By root and by a user whose login shell has no sbin."""
-    in_clean_system(tmp_path, "demo", suite)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("suite", SUITES)
-def test_make_check(suite, tmp_path):
-    """By a user."""
-    in_clean_system(tmp_path, "check", suite)
 
 
 def test_why(tmp_path):
