@@ -31,7 +31,7 @@ def fifo(rate_mbit, rtt_ms=RTT_MS):
 
 def together(ours, others, rate_mbit=50, late=False, warm_s=10, seconds=30):
     """So many flows of pp beside flows of these names: (shares of pp, shares of
-    the others, mean queue, s until all of pp had seen that the FIFO is shared).
+    the others, mean queue, s until each of pp had seen that the FIFO is shared).
 
     late: pp begins 5 s after the others, in a FIFO that they have filled.
     """
@@ -49,11 +49,14 @@ def together(ours, others, rate_mbit=50, late=False, warm_s=10, seconds=30):
             pump(first + pps, 0.013)
     flows = pps + first
     began = time.monotonic()
-    seen_s = None
+    # One flow may see that it is alone for a moment before the last one has seen it.
+    seen = {}
     while time.monotonic() - began < warm_s:
         pump(flows, 0.02)
-        if seen_s is None and all(pp_info(one).state & SHARED for one in pps):
-            seen_s = round(time.monotonic() - began, 2)
+        for one in pps:
+            if one not in seen and pp_info(one).state & SHARED:
+                seen[one] = round(time.monotonic() - began, 2)
+    seen_s = max(seen.values(), default=0) if len(seen) == len(pps) else None
     before = [info(one).bytes_acked for one in flows]
     was, since, queues, windows = path.stats(), time.monotonic(), [], 0
     while time.monotonic() - since < seconds:
@@ -78,7 +81,8 @@ def together(ours, others, rate_mbit=50, late=False, warm_s=10, seconds=30):
 
 def hold(cells, **words):
     """Nobody has less than half of an equal share, the queue is no longer than with
-    cubic in the place of pp, and pp has seen within 2 s that the queue is shared."""
+    cubic in the place of pp, and each of pp has seen within 2 s that the queue is
+    shared."""
     bad = []
     for ours, others in cells:
         pps, rivals, queue, seen_s = together(ours, others, **words)
