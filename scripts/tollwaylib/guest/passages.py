@@ -48,12 +48,15 @@ class Passages:
 
     def _start(self, node, device, way):
         path = self.run.out_dir / f"passage-{device}.pcap"
-        process = self.run.net[node].popen(
-            ["tcpdump", "-i", device, "-Q", way, "-s",
-             str(PAYLOAD_AT + HEADER_BYTES), "-B", "16384", "-n",
-             "--time-stamp-precision=nano", "-w", str(path),
-             f"udp dst port {SINK_PORT}"], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        # tcpdump gives a file that it opens itself to a user of its own, which
+        # the host refuses where the lab's user is not root.
+        with path.open("wb") as capture:
+            process = self.run.net[node].popen(
+                ["tcpdump", "-i", device, "-Q", way, "-s",
+                 str(PAYLOAD_AT + HEADER_BYTES), "-B", "16384", "-n",
+                 "--time-stamp-precision=nano", "-w", "-",
+                 f"udp dst port {SINK_PORT}"], stdin=subprocess.DEVNULL,
+                stdout=capture, stderr=subprocess.PIPE)
         self.run.processes.append(process)
         return process, path
 
