@@ -283,7 +283,7 @@ def test_an_example_runs(path, tmp_path):
 
 def test_the_manual_page_shows_one_whole():
     page = (TOP / "tools/man/tollway.1").read_text()
-    (text,) = re.findall(r"is whole:\n\.P\n\.EX\n(.*?)\n\.EE\n", page, re.S)
+    (text,) = re.findall(r"examples/ \):\n\.P\n\.EX\n(.*?)\n\.EE\n", page, re.S)
     shown = "\n".join(line.removeprefix("\\&") for line in
                       text.replace("\\-", "-").splitlines())
     assert shown + "\n" == (TOP / "examples/home.py").read_text()
