@@ -23,7 +23,11 @@
  *   9.1), or the whole longest queue (drop-longest, MK94), which takes from
  *   those who do not listen all that they gain by it;
  * - the longest queue is known at any time, see fq_rr_order.h, and goes as a
- *   whole at the cost of one packet: queues know their sums.
+ *   whole at the cost of one packet: queues know their sums;
+ * - a queue may own a part of the buffer from its first packet on. Up to that
+ *   its packets are never dropped, see fq_rr_reservation(): what others hold
+ *   beyond their own goes. So a flow that never has more outstanding than this,
+ *   as PP94 10.3 wants it of a window, loses nothing, whatever others send.
  *
  * Sources: S. Keshav, Packet-Pair Flow Control, 1994 (PP94), section 2.1;
  * S. P. Morgan, S. Keshav, Packet-Pair Rate Control: Buffer Requirements and
@@ -226,9 +230,34 @@ static struct fq_rr_flow *fq_rr_turn(struct fq_rr_sched_data *q)
 	return flow;
 }
 
+/*
+ * What a queue that gets its first packet will own. All that is owned is within
+ * the limit. So when a packet within its reservation finds the buffer full, the
+ * others hold more than they own, and that makes room: limit packets are there,
+ * and less than its reservation is of its own queue.
+ */
+static u32 fq_rr_reservation(const struct fq_rr_sched_data *q)
+{
+	u64 owned = (q->stats.owners + 1ULL) * q->params.reserve;
+
+	return owned <= q->params.limit ? q->params.reserve : 0;
+}
+
+/* Packets of a queue of @qlen beyond what it owns. */
+static u32 fq_rr_beyond(const struct fq_rr_sched_data *q,
+			const struct fq_rr_flow *flow, u32 qlen)
+{
+	/* What it owns is not in the cache line that each packet needs. */
+	return q->params.reserve ? qlen - min(qlen, flow->own) : qlen;
+}
+
 /* The queue has its first packet: let it wait for its service. */
 static void fq_rr_activate(struct fq_rr_sched_data *q, u32 id)
 {
+	if (q->params.reserve) {
+		WRITE_ONCE(q->t.flow[id].own, fq_rr_reservation(q));
+		fq_rr_add(&q->stats.owners, !!q->t.flow[id].own);
+	}
 	fq_rr_add(&q->stats.flows, 1);
 	if (q->stats.flows > q->stats.flows_max)
 		WRITE_ONCE(q->stats.flows_max, q->stats.flows);
@@ -246,6 +275,10 @@ static void fq_rr_activate(struct fq_rr_sched_data *q, u32 id)
  */
 static void fq_rr_deactivate(struct fq_rr_sched_data *q, u32 id)
 {
+	if (q->t.flow[id].own) {
+		WRITE_ONCE(q->t.flow[id].own, 0);
+		fq_rr_add(&q->stats.owners, -1);
+	}
 	fq_rr_add(&q->stats.flows, -1);
 	if (!q->stats.flows)
 		q->turn += FQ_RR_QUANTUM_MAX;
@@ -259,13 +292,19 @@ static void fq_rr_deactivate(struct fq_rr_sched_data *q, u32 id)
 static void fq_rr_resized(struct fq_rr_sched_data *q, u32 id, u32 before)
 {
 	struct fq_rr_flow *flow = &q->t.flow[id];
+	u32 beyond;
 
 	if (q->params.overflow == FQ_RR_DROP_LAST)
 		return;
 
+	before = fq_rr_beyond(q, flow, before);
+	beyond = fq_rr_beyond(q, flow, flow->qlen);
+	if (!before && !beyond)
+		return;
+
 	if (q->params.longest == FQ_RR_LONGEST_PACKETS)
-		fq_rr_lengths_move(&q->t.lengths, id, before, flow->qlen);
-	else if (flow->qlen)
+		fq_rr_lengths_move(&q->t.lengths, id, before, beyond);
+	else if (beyond)
 		fq_rr_heap_set(&q->t.by_len, id, flow->len);
 	else
 		fq_rr_heap_remove(&q->t.by_len, id);
@@ -383,7 +422,20 @@ static u32 fq_rr_longest(const struct fq_rr_sched_data *q)
 	       fq_rr_lengths_top(&q->t.lengths) : fq_rr_heap_top(&q->t.by_len);
 }
 
-/* Would the queue be the one longest with one packet more? */
+/* Does the queue own room for one packet more? */
+static bool fq_rr_is_entitled(const struct fq_rr_sched_data *q, u32 id)
+{
+	const struct fq_rr_flow *flow = &q->t.flow[id];
+
+	if (likely(!q->params.reserve))
+		return false;
+	return flow->qlen < (flow->qlen ? flow->own : fq_rr_reservation(q));
+}
+
+/*
+ * Would the queue be the one longest with one packet more? With none beyond what
+ * it owns, and so none to compare with, it would.
+ */
 static bool fq_rr_beats_longest(const struct fq_rr_sched_data *q, u32 id,
 				const struct sk_buff *skb)
 {
@@ -391,7 +443,8 @@ static bool fq_rr_beats_longest(const struct fq_rr_sched_data *q, u32 id,
 	const struct fq_rr_flow *flow = &q->t.flow[id];
 
 	if (q->params.longest == FQ_RR_LONGEST_PACKETS)
-		return flow->qlen + 1 > longest->qlen;
+		return fq_rr_beyond(q, flow, flow->qlen) + 1 >
+		       fq_rr_beyond(q, longest, longest->qlen);
 
 	return (u64)flow->len + qdisc_pkt_len(skb) > longest->len;
 }
@@ -461,6 +514,9 @@ static bool fq_rr_within(const struct fq_rr_sched_data *q, u32 packets,
  * Each turn drops something, and nearly always one turn is enough: more are
  * needed only where large packets come into the memory of small ones.
  *
+ * What a queue owns is counted in packets. Where the memory of all does not
+ * suffice for it, and nobody has more than he owns, the packet itself goes.
+ *
  * Return: false if it is the packet itself that has to go.
  */
 static bool fq_rr_make_room(struct fq_rr_sched_data *q, u32 id,
@@ -472,8 +528,11 @@ static bool fq_rr_make_room(struct fq_rr_sched_data *q, u32 id,
 	bool room = true;
 
 	while (q->packets && !fq_rr_within(q, 1, skb->truesize)) {
-		if (q->params.overflow == FQ_RR_DROP_LAST ||
+		victim = q->params.overflow == FQ_RR_DROP_LAST ? 0 :
+			 fq_rr_longest(q);
+		if (!victim ||
 		    (q->params.overflow == FQ_RR_DROP_TAIL_OF_LONGEST &&
+		     !fq_rr_is_entitled(q, id) &&
 		     fq_rr_beats_longest(q, id, skb))) {
 			fq_rr_count(&q->stats.last_drops, 1);
 			fq_rr_count(&q->stats.memory_drops, by_memory);
@@ -481,7 +540,6 @@ static bool fq_rr_make_room(struct fq_rr_sched_data *q, u32 id,
 			break;
 		}
 
-		victim = fq_rr_longest(q);
 		before = tally->dropped;
 		if (q->params.overflow == FQ_RR_DROP_LONGEST)
 			fq_rr_drop_all(q, victim, tally, to_free);
@@ -509,6 +567,8 @@ static void fq_rr_queue(struct fq_rr_sched_data *q, u32 id, struct sk_buff *skb)
 
 	if (!flow->qlen) {
 		fq_rr_count(&q->stats.new_flows, 1);
+		if (q->params.reserve && !fq_rr_reservation(q))
+			fq_rr_count(&q->stats.refused, 1);
 	} else if (cb->tag != flow->tag) {
 		fq_rr_count(&q->stats.collisions, 1);
 		fq_rr_count(&flow->collisions, 1);

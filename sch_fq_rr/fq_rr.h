@@ -27,6 +27,7 @@
  * @classify: an &enum fq_rr_classify
  * @weigh: an &enum fq_rr_weigh
  * @perturb: s
+ * @reserve: packets that a queue owns, or 0
  * @flags: %FQ_RR_F_ bits
  * @weights_count: how many of @weights there are
  * @weights: of priorities or marks 0, 1, and so on
@@ -42,6 +43,7 @@ struct fq_rr_params {
 	u32	classify;
 	u32	weigh;
 	u32	perturb;
+	u32	reserve;
 	u32	flags;
 	u32	weights_count;
 	u16	weights[FQ_RR_WEIGHTS_MAX];
@@ -68,6 +70,8 @@ struct fq_rr_params {
  * @drops: packets dropped
  * @qlen_max: the largest @qlen that fell again, see fq_rr_shrinks()
  * @guests: packets in the queue with another tag than @tag
+ * @own: packets of the buffer that it owns while it has any: the reservation,
+ *	or 0
  *
  * What every packet needs is in the first 64 bytes, but for the sums.
  */
@@ -92,6 +96,7 @@ struct fq_rr_flow {
 	u32			drops;
 	u32			qlen_max;
 	u32			guests;
+	u32			own;
 } ____cacheline_aligned;
 
 /**
@@ -99,8 +104,9 @@ struct fq_rr_flow {
  * @flow: the queues; the first one is 1, as the first class is
  * @tags: the tag of each queue once more, so that a set of them is in one or two
  *	lines of the cache
- * @lengths: those with packets by packets, if the longest is asked for so
- * @by_len: those with packets by bytes, if the longest is asked for so
+ * @lengths: those with packets by packets, if the longest is asked for so; with
+ *	a reservation, those with more than they own by what is more
+ * @by_len: the same by bytes, all of them, if the longest is asked for so
  * @by_finish: those with packets that fit no run, by -@finish, if the service
  *	is wfq
  */

@@ -111,6 +111,10 @@ static struct netlink_range_validation fq_rr_perturb_range = {
 	.max = FQ_RR_PERTURB_MAX,
 };
 
+static struct netlink_range_validation fq_rr_reserve_range = {
+	.max = FQ_RR_LIMIT_MAX,
+};
+
 static struct netlink_range_validation fq_rr_weight_range = {
 	.max = FQ_RR_WEIGHT_MAX,
 };
@@ -134,6 +138,8 @@ static const struct nla_policy fq_rr_policy[TCA_FQ_RR_MAX + 1] = {
 	[TCA_FQ_RR_PERTURB]	= NLA_POLICY_FULL_RANGE(NLA_U32,
 							&fq_rr_perturb_range),
 	[TCA_FQ_RR_FLAGS]	= NLA_POLICY_BITFIELD32(FQ_RR_F_SETTABLE),
+	[TCA_FQ_RR_RESERVE]	= NLA_POLICY_FULL_RANGE(NLA_U32,
+							&fq_rr_reserve_range),
 };
 
 static const struct nla_policy fq_rr_class_policy[TCA_FQ_RR_MAX + 1] = {
@@ -169,6 +175,22 @@ static int fq_rr_weights_parse(struct fq_rr_params *params,
 	return 0;
 }
 
+/* A reservation that the other options, old or new, leave no room for. */
+static int fq_rr_reserve_check(const struct fq_rr_params *params,
+			       struct netlink_ext_ack *extack)
+{
+	if (params->reserve > params->limit) {
+		NL_SET_ERR_MSG(extack, "reserve must not be more than limit");
+		return -EINVAL;
+	}
+	if (params->reserve && params->overflow == FQ_RR_DROP_LAST) {
+		NL_SET_ERR_MSG(extack,
+			       "reserve needs an overflow that drops queued packets, not drop-last");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /**
  * fq_rr_params_parse() - apply the attributes of a message to a set of values
  * @params: values in force, changed only if all attributes are good
@@ -195,6 +217,7 @@ static int fq_rr_params_parse(struct fq_rr_params *params, struct nlattr *opt,
 		{ TCA_FQ_RR_CLASSIFY, &new.classify },
 		{ TCA_FQ_RR_WEIGH, &new.weigh },
 		{ TCA_FQ_RR_PERTURB, &new.perturb },
+		{ TCA_FQ_RR_RESERVE, &new.reserve },
 	};
 	struct nlattr *tb[TCA_FQ_RR_MAX + 1];
 	struct nla_bitfield32 flags;
@@ -216,6 +239,9 @@ static int fq_rr_params_parse(struct fq_rr_params *params, struct nlattr *opt,
 		if (err)
 			return err;
 	}
+	err = fq_rr_reserve_check(&new, extack);
+	if (err)
+		return err;
 
 	*params = new;
 	return 0;
@@ -237,6 +263,7 @@ static void fq_rr_params_set(struct fq_rr_sched_data *q,
 	WRITE_ONCE(q->params.classify, params->classify);
 	WRITE_ONCE(q->params.weigh, params->weigh);
 	WRITE_ONCE(q->params.perturb, params->perturb);
+	WRITE_ONCE(q->params.reserve, params->reserve);
 	WRITE_ONCE(q->params.flags, params->flags);
 	WRITE_ONCE(q->params.weights_count, params->weights_count);
 	for (i = 0; i < FQ_RR_WEIGHTS_MAX; i++)
@@ -413,6 +440,7 @@ static int fq_rr_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    (count && nla_put(skb, TCA_FQ_RR_WEIGHTS,
 			      count * sizeof(*weights), weights)) ||
 	    nla_put_u32(skb, TCA_FQ_RR_PERTURB, READ_ONCE(params->perturb)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_RESERVE, READ_ONCE(params->reserve)) ||
 	    nla_put_bitfield32(skb, TCA_FQ_RR_FLAGS, READ_ONCE(params->flags),
 			       FQ_RR_F_SETTABLE)) {
 		nla_nest_cancel(skb, opts);
@@ -430,9 +458,8 @@ static u32 fq_rr_longest_now(const struct fq_rr_sched_data *q)
 	if (READ_ONCE(q->params.longest) == FQ_RR_LONGEST_PACKETS)
 		return READ_ONCE(q->t.lengths.longest);
 
-	/* The place of the top stays; an empty heap keeps its last one. */
-	return READ_ONCE(q->packets) ?
-	       READ_ONCE(q->t.by_len.node[FQ_RR_HEAP_TOP].key) : 0;
+	/* The place of the top stays; its key is 0 while the heap is empty. */
+	return READ_ONCE(q->t.by_len.node[FQ_RR_HEAP_TOP].key);
 }
 
 static int fq_rr_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
@@ -448,6 +475,7 @@ static int fq_rr_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 			.memory		= READ_ONCE(q->memory),
 			.memory_max	= READ_ONCE(q->stats.memory_max),
 			.quantum	= READ_ONCE(q->quantum),
+			.owners		= READ_ONCE(q->stats.owners),
 			.new_flows	= READ_ONCE(q->stats.new_flows),
 			.collisions	= READ_ONCE(q->stats.collisions),
 			.last_drops	= READ_ONCE(q->stats.last_drops),
@@ -458,6 +486,7 @@ static int fq_rr_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 			.trim_drops	= READ_ONCE(q->stats.trim_drops),
 			.rehashes	= READ_ONCE(q->stats.rehashes),
 			.moved_flows	= READ_ONCE(q->stats.moved_flows),
+			.refused	= READ_ONCE(q->stats.refused),
 		},
 	};
 
@@ -567,6 +596,7 @@ static int fq_rr_dump_class_stats(struct Qdisc *sch, unsigned long cl,
 			.memory		= READ_ONCE(flow->memory),
 			.packets_max	= max(READ_ONCE(flow->qlen_max), qlen),
 			.collisions	= READ_ONCE(flow->collisions),
+			.reserve	= READ_ONCE(flow->own),
 		},
 	};
 	struct gnet_stats_queue qs = {

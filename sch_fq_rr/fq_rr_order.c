@@ -128,4 +128,7 @@ void fq_rr_heap_remove(struct fq_rr_heap *heap, u32 flow)
 	heap->end--;
 	if (at < heap->end)
 		fq_rr_heap_sift(heap, at, heap->node[heap->end]);
+	else if (heap->end == FQ_RR_HEAP_TOP)
+		/* A dump reads the key of the top, and nothing else. */
+		WRITE_ONCE(heap->node[at].key, 0);
 }

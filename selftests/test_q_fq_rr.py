@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not TC or not shutil.which("cc"),
 
 # pkt_fq_rr.h
 (LIMIT, MEMORY_LIMIT, FLOWS, SERVICE, OVERFLOW, LONGEST, QUANTUM, CLASSIFY, WEIGH, WEIGHTS,
- PERTURB, FLAGS, CLASS_WEIGHT) = range(1, 14)
+ PERTURB, FLAGS, CLASS_WEIGHT, RESERVE) = range(1, 15)
 
 
 def weights(*values):
@@ -47,6 +47,8 @@ def tc(tmp_path_factory):
     ("weights 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,7", {WEIGHTS: weights(*[1] * 15, 7)}),
     ("perturb 0", {PERTURB: u32(0)}),
     ("perturb 10s", {PERTURB: u32(10)}),
+    ("reserve 110", {RESERVE: u32(110)}),
+    ("reserve 0p", {RESERVE: u32(0)}),
     ("split-gso", {FLAGS: flags(1, 1)}),
     ("no-split-gso", {FLAGS: flags(0, 1)}),
 ])
@@ -83,6 +85,8 @@ def test_request(tc, line, sent):
     ("weights 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", "1 to 16"),
     ("perturb 1.5", '"1.5"'),
     ("perturb 86401", '"86401"'),
+    ("reserve 1048577", '"1048577"'),
+    ("reserve 10kb", "packets"),
     ("split-gso no-split-gso", "contradicts"),
     ("fast", 'unknown word "fast"'),
 ])
@@ -94,7 +98,7 @@ def test_bad_line_is_one_sentence_and_sends_nothing(tc, line, says):
 
 def options(**changed):
     given = {LIMIT: 10240, MEMORY_LIMIT: 32 << 20, FLOWS: 4096, SERVICE: 0, OVERFLOW: 1,
-             LONGEST: 0, QUANTUM: 1514, CLASSIFY: 0, WEIGH: 0, PERTURB: 0}
+             LONGEST: 0, QUANTUM: 1514, CLASSIFY: 0, WEIGH: 0, PERTURB: 0, RESERVE: 0}
     given.update({globals()[name]: value for name, value in changed.items()})
     found = {name: value if isinstance(value, bytes) else u32(value)
              for name, value in given.items()}
@@ -111,10 +115,14 @@ def options(**changed):
     (options(MEMORY_LIMIT=1 << 31, SERVICE=1, OVERFLOW=0, CLASSIFY=1),
      "limit 10240p memory_limit 2147483648b flows 4096 quantum 1514b perturb 0s service drr "
      "overflow drop-last longest packets classify priority weigh priority split-gso"),
+    (options(RESERVE=110),
+     "limit 10240p memory_limit 32Mb flows 4096 quantum 1514b perturb 0s reserve 110p service rr "
+     "overflow drop-tail-of-longest longest packets classify flow weigh priority split-gso"),
 ])
 def test_text_can_be_given_back(tc, given, text):
     assert tc.text(dump(given, kind="fq_rr")) == text
-    assert tc.options(text) == given
+    # A reservation of none is not shown.
+    assert {RESERVE: u32(0), **tc.options(text)} == given
 
 
 def test_json(tc):
@@ -134,7 +142,7 @@ def test_incomplete_or_newer_options(tc):
 
 
 def xstats(kind=0):
-    return struct.pack("=10I10Q", kind, 0, *range(1, 19))
+    return struct.pack("=10I11Q", kind, 0, *range(1, 20))
 
 
 def statistics(tc, payload):
@@ -145,18 +153,18 @@ def test_statistics(tc):
     assert statistics(tc, xstats()) == [
         " flows 1 max 2 new 9 collisions 10 moved 18 rehashes 17",
         " last_drops 11 longest_drops 12 in 13 own_drops 15 memory_drops 14 trim_drops 16",
-        " longest 3 packets max 4 memory 5b max 6b quantum 7b"]
+        " longest 3 packets max 4 memory 5b max 6b quantum 7b owners 8 refused 19"]
     found = tc.json(dump(options(), xstats(), kind="fq_rr"), "-s")
     assert {"flows_used": 1, "flows_max": 2, "longest_now": 3, "packets_max": 4,
             "memory_used": 5, "memory_max": 6, "quantum_used": 7, "new_flows": 9,
             "collisions": 10, "last_drops": 11, "longest_drops": 12, "longest_events": 13,
             "memory_drops": 14, "own_drops": 15, "trim_drops": 16,
-            "rehashes": 17, "moved_flows": 18}.items() <= found.items()
+            "rehashes": 17, "moved_flows": 18, "owners": 8, "refused": 19}.items() <= found.items()
 
 
 def test_statistics_of_other_kernels(tc):
     assert statistics(tc, xstats() + b"\xff" * 12) == statistics(tc, xstats())
     assert statistics(tc, xstats()[:12])[0] == " flows 1 max 0 new 0 collisions 0 moved 0 rehashes 0"
     assert statistics(tc, xstats(7)) in ([], [""])
-    assert statistics(tc, struct.pack("=IIIiIIQ", 1, 0, 5, -3, 40, 9, 6)) == [
-        " weight 5 credit -3 memory 40b packets max 9 collisions 6"]
+    assert statistics(tc, struct.pack("=IIIiIIQII", 1, 0, 5, -3, 40, 9, 6, 7, 0)) == [
+        " weight 5 credit -3 memory 40b packets max 9 collisions 6 reserve 7p"]

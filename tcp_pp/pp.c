@@ -292,6 +292,7 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	if (unlikely(pp_is_bunched(ca) ? sample != 0 :
 		     !before(rs->prior_delivered, ca->round_start)))
 		pp_round(sk, ca, rs);
+	pp_pace_cut_off(sk, ca);
 }
 
 /* Losses are no affair of the rate, PP94 section 6, but of a window. */
@@ -424,6 +425,7 @@ static void pp_init(struct sock *sk)
 		       PP_SETPOINT_INITIAL;
 	if (initial)
 		tcp_snd_cwnd_set(tp, min(initial, tp->snd_cwnd_clamp));
+	pp_pace_cut_off(sk, ca);
 	/* The stack does not pace the first ten segments. */
 	if (tp->srtt_us)
 		pp_pace(sk, pp_law_rate(tcp_snd_cwnd(tp) << PP_PACKET_SHIFT,
@@ -463,7 +465,7 @@ static u32 pp_sndbuf_expand(struct sock *sk)
 }
 
 /* What ss shows beside the setpoint, see pp_get_info(). */
-static u32 pp_state(const struct pp *ca)
+static u32 pp_state(const struct sock *sk, const struct pp *ca)
 {
 	return (ca->estimate.service ? 0 : PP_STATE_START) |
 	       (ca->rising ? PP_STATE_RISING : 0) |
@@ -471,7 +473,8 @@ static u32 pp_state(const struct pp *ca)
 	       (ca->delayed ? PP_STATE_DELAYED : 0) |
 	       (ca->shared ? PP_STATE_SHARED : 0) |
 	       (pp_is_bunched(ca) ? PP_STATE_BUNCHED : 0) |
-	       (pp_is_window(ca) ? PP_STATE_WINDOW : 0);
+	       (pp_is_window(ca) ? PP_STATE_WINDOW : 0) |
+	       (pp_is_cut_off(sk, ca) ? PP_STATE_CUT_OFF : 0);
 }
 
 /*
@@ -503,7 +506,7 @@ static size_t pp_get_info(struct sock *sk, u32 ext, int *attr,
 	/* Gains are in Q8, as our numbers of packets are. */
 	info->bbr.bbr_pacing_gain = ca->queue;
 	info->bbr.bbr_cwnd_gain = ca->setpoint +
-				  pp_state(ca) * PP_STATE_UNIT * PP_PACKET;
+				  pp_state(sk, ca) * PP_STATE_UNIT * PP_PACKET;
 	*attr = INET_DIAG_BBRINFO;
 	return sizeof(info->bbr);
 }

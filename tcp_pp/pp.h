@@ -45,6 +45,7 @@
 #define PP_STATE_SHARED		16
 #define PP_STATE_BUNCHED	32
 #define PP_STATE_WINDOW		64
+#define PP_STATE_CUT_OFF	128
 #define PP_STATE_UNIT		10000
 
 /**
@@ -218,6 +219,19 @@ static inline u32 pp_outstanding(const struct sock *sk)
 	       PP_PACKET_SHIFT;
 }
 
+/*
+ * Is there room for less than a train in the window of the sysctl? PP94 10.3:
+ * beside the rate, a limit to what may be outstanding. What is known to be lost
+ * is outstanding no more, PP94 section 6.
+ */
+static inline bool pp_is_cut_off(const struct sock *sk, const struct pp *ca)
+{
+	u32 window = READ_ONCE(ca->net->window);
+
+	return unlikely(window) && tcp_packets_in_flight(tcp_sk(sk)) +
+				   READ_ONCE(ca->net->train) > window;
+}
+
 /* Is the law in force that of PP94 (9), once in a round trip? */
 static inline bool pp_is_discrete(const struct pp *ca)
 {
@@ -258,6 +272,7 @@ void pp_await(struct sock *sk, const struct pp *ca);
 /* pp_pace.c */
 void pp_pace(struct sock *sk, u64 rate);
 void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe);
+void pp_pace_cut_off(struct sock *sk, const struct pp *ca);
 void pp_pace_stop(struct sock *sk, struct pp *ca, u32 wait_us);
 u32 pp_pace_settle(struct sock *sk, struct pp *ca);
 void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train);

@@ -89,6 +89,7 @@ static const struct ctl_table pp_table[] = {
 			       2, 9999),
 	TOLLWAY_SETTING_NUMBER("train", PP_OFFSET(train), 2, 64),
 	TOLLWAY_SETTING_NUMBER("initial", PP_OFFSET(initial), 0, 1024),
+	TOLLWAY_SETTING_NUMBER("window", PP_OFFSET(window), 0, 1048576),
 };
 
 static const struct tollway_net_type pp_net_type = {

@@ -16,6 +16,7 @@
  * @setpoint_max: largest setpoint that probing tries, packets
  * @train: segments that leave back to back, 2 and up
  * @initial: segments sent before anything is known; 0: the initial window
+ * @window: segments that may be outstanding; 0: as many as the law needs
  *
  * Each setting is a single word, written and read without a lock.
  */
@@ -26,6 +27,7 @@ struct pp_net {
 	u32		setpoint_max;
 	u32		train;
 	u32		initial;
+	u32		window;
 };
 
 /**

@@ -111,6 +111,28 @@ void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe)
 }
 
 /**
+ * pp_pace_cut_off() - no more outstanding than the sysctl allows
+ * @sk: socket
+ * @ca: its private area
+ *
+ * Call it wherever the window was set. While there is room for half a train
+ * nothing leaves: each ACK would let one segment go, and there were no more pairs.
+ * A window of less than a train is used as a whole.
+ */
+void pp_pace_cut_off(struct sock *sk, const struct pp *ca)
+{
+	u32 window = READ_ONCE(ca->net->window);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 flight = tcp_packets_in_flight(tp);
+
+	if (likely(!window))
+		return;
+	if (flight && pp_is_cut_off(sk, ca))
+		window = min(window, flight);
+	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), window));
+}
+
+/**
  * pp_pace_stop() - send nothing for a time
  * @sk: socket
  * @ca: its private area
@@ -209,6 +231,7 @@ void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train)
 
 		pp_pace_window(sk, ca, pp_law_pipe(ca->delay_us,
 						   ca->estimate.service));
+		pp_pace_cut_off(sk, ca);
 		/* Nothing could be sent: do not ask again and again. */
 		if (idle)
 			return;

@@ -49,10 +49,26 @@
 /* Losses in a round trip that are nobody's bad luck. */
 #define PP_LOSSES		8
 
-/* Is there more to send, or was there until the send buffer was full? */
-static bool pp_path_has_more(const struct sock *sk)
+/*
+ * Does the path hold as much as the window of the sysctl lets out? Then less
+ * arrives than the bottleneck would serve because less is sent.
+ */
+static bool pp_path_is_cut_off(const struct pp *ca)
 {
-	return tcp_send_head(sk) || !sk_stream_is_writeable(sk);
+	u32 window = min(READ_ONCE(ca->net->window), PP_PACKETS_MAX);
+
+	return unlikely(window) && window << PP_PACKET_SHIFT <=
+	       pp_law_pipe(ca->delay_us, ca->estimate.service) + PP_QUEUE_LOW;
+}
+
+/*
+ * Is there more to send that may be sent, or was there until the send buffer was
+ * full?
+ */
+static bool pp_path_has_more(const struct sock *sk, const struct pp *ca)
+{
+	return (tcp_send_head(sk) || !sk_stream_is_writeable(sk)) &&
+	       !pp_path_is_cut_off(ca);
 }
 
 /* What arrives, as a service time; 0 if the ACK does not tell. */
@@ -237,7 +253,7 @@ static bool pp_path_is_false(const struct sock *sk, const struct pp *ca,
 	arrivals = pp_path_arrivals(rs);
 	return ca->estimate.service < arrivals / 4 &&
 	       pp_law_wait(ca->rtt_us, ca->delay_us, arrivals) > 8 * PP_PACKET &&
-	       pp_path_has_more(sk);
+	       pp_path_has_more(sk, ca);
 }
 
 /*
@@ -321,13 +337,14 @@ enum pp_verdict {
  * and sees less than half arrive of what was promised, waits in a queue of its own,
  * and s_hat is false.
  */
-static enum pp_verdict pp_path_verdict_longer(const struct sock *sk, u32 busy_us,
-					      u32 took_us)
+static enum pp_verdict pp_path_verdict_longer(const struct sock *sk,
+					      const struct pp *ca,
+					      u32 busy_us, u32 took_us)
 {
 	if (busy_us >= took_us - took_us / 8)
 		return PP_VERDICT_LONGER;
 	if (busy_us < took_us / 2 &&
-	    pp_path_has_more(sk))
+	    pp_path_has_more(sk, ca))
 		return PP_VERDICT_FALSE;
 	return PP_VERDICT_NONE;
 }
@@ -345,7 +362,7 @@ static bool pp_path_is_less(const struct sock *sk, const struct pp *ca,
 	       ca->setpoint > PP_QUEUE_LOW + PP_PACKET && tcp_send_head(sk) &&
 	       tcp_sk(sk)->chrono_type == TCP_CHRONO_BUSY &&
 	       sk->sk_pacing_rate < READ_ONCE(sk->sk_max_pacing_rate) &&
-	       !pp_is_stopped(sk, ca);
+	       !pp_is_stopped(sk, ca) && !pp_path_is_cut_off(ca);
 }
 
 static enum pp_verdict pp_path_verdict(const struct sock *sk,
@@ -370,8 +387,9 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 		if (ca->low_us <= most_us + ca->delay_us / 8)
 			return pp_path_is_less(sk, ca, busy_us, took_us) ?
 			       PP_VERDICT_LESS : PP_VERDICT_OWN;
-		return pp_path_verdict_longer(sk, min_t(u64, busy_us, U32_MAX),
-						      took_us);
+		return pp_path_verdict_longer(sk, ca,
+					      min_t(u64, busy_us, U32_MAX),
+					      took_us);
 	}
 	if (ca->empty)
 		return PP_VERDICT_NONE;

@@ -95,6 +95,8 @@ static const struct amount {
 	  UNIT_BYTES, 1, FQ_RR_QUANTUM_MAX },
 	{ "perturb", "a whole number of seconds from 0 to 86400",
 	  TCA_FQ_RR_PERTURB, UNIT_SECONDS, 0, FQ_RR_PERTURB_MAX },
+	{ "reserve", "a number of packets from 0 to 1048576", TCA_FQ_RR_RESERVE,
+	  UNIT_PACKETS, 0, FQ_RR_LIMIT_MAX },
 };
 
 #define WEIGHTS_TAKE	"1 to 16 numbers from 1 to 1024, such as 1,2,4"
@@ -116,7 +118,8 @@ static void explain(void)
 	      "                   drop-longest ] [ longest packets | bytes ]\n"
 	      "                 [ classify flow | priority | mark ]\n"
 	      "                 [ weigh priority | mark ] [ weights W0,W1,... ]\n"
-	      "                 [ perturb SECONDS ] [ split-gso | no-split-gso ]\n"
+	      "                 [ perturb SECONDS ] [ reserve PACKETS ]\n"
+	      "                 [ split-gso | no-split-gso ]\n"
 	      "       tc class change ... fq_rr weight N\n"
 	      "\n"
 	      "limit     room of the buffer that all flows share (10240p)\n"
@@ -134,6 +137,7 @@ static void explain(void)
 	      "weights   of packets with priority (or mark) 0, 1, ..., 1 to 1024 each;\n"
 	      "          one for all others; 1 takes the list away\n"
 	      "perturb   seconds between changes of the hash, 0 for never (0)\n"
+	      "reserve   part of the limit that each flow with packets owns (0)\n"
 	      "weight    of one class, 0 for that of its packets\n",
 	      stderr);
 }
@@ -403,7 +407,9 @@ static int fq_rr_print_opt(const struct qdisc_util *qu, FILE *f,
 
 	parse_rtattr_nested(tb, TCA_FQ_RR_MAX, opt);
 	for (i = 0; i < ARRAY_SIZE(amounts); i++)
-		if (get_attr(tb[amounts[i].attr], &value, sizeof(value)))
+		/* Without a reservation there is nothing to say of one. */
+		if (get_attr(tb[amounts[i].attr], &value, sizeof(value)) &&
+		    (value || amounts[i].attr != TCA_FQ_RR_RESERVE))
 			print_one_amount(&amounts[i], value);
 	for (i = 0; i < ARRAY_SIZE(choices); i++)
 		if (get_attr(tb[choices[i].attr], &value, sizeof(value)))
@@ -464,6 +470,8 @@ static void print_qdisc_xstats(const struct tc_fq_rr_qd_stats *st)
 	print_uint(PRINT_ANY, "memory_used", " memory %ub", st->memory);
 	print_uint(PRINT_ANY, "memory_max", " max %ub", st->memory_max);
 	print_uint(PRINT_ANY, "quantum_used", " quantum %ub", st->quantum);
+	print_uint(PRINT_ANY, "owners", " owners %u", st->owners);
+	print_lluint(PRINT_ANY, "refused", " refused %llu", st->refused);
 }
 
 static void print_class_xstats(const struct tc_fq_rr_cl_stats *st)
@@ -475,6 +483,7 @@ static void print_class_xstats(const struct tc_fq_rr_cl_stats *st)
 		   st->packets_max);
 	print_lluint(PRINT_ANY, "collisions", " collisions %llu",
 		     st->collisions);
+	print_uint(PRINT_ANY, "reserve_used", " reserve %up", st->reserve);
 }
 
 /* Statistics that an older kernel does not send are 0. */

@@ -34,13 +34,16 @@
  *	selector keep their value
  * @TCA_FQ_RR_CLASS_WEIGHT: u32, of a class, not of the qdisc: the weight of
  *	the queue, 1 to %FQ_RR_WEIGHT_MAX, or 0 for that of its packets
+ * @TCA_FQ_RR_RESERVE: u32, packets of the shared buffer that a queue owns from
+ *	its first packet until it is empty: 0 for none, to the limit; not with
+ *	%FQ_RR_DROP_LAST
  * @__TCA_FQ_RR_MAX: number of attributes, this one left out
  *
  * Attributes that are absent keep their value on change, and take their
  * default on creation: limit 10240, memory limit 32 MiB, flows 4096, service
  * rr, overflow drop-tail-of-longest, longest packets, quantum one frame of the
  * device, classify flow, weigh priority with no weights, perturb 0, flags
- * %FQ_RR_F_SPLIT_GSO.
+ * %FQ_RR_F_SPLIT_GSO, reserve 0.
  */
 enum fq_rr_attr {
 	TCA_FQ_RR_UNSPEC,
@@ -57,6 +60,7 @@ enum fq_rr_attr {
 	TCA_FQ_RR_PERTURB,
 	TCA_FQ_RR_FLAGS,
 	TCA_FQ_RR_CLASS_WEIGHT,
+	TCA_FQ_RR_RESERVE,
 	__TCA_FQ_RR_MAX
 };
 
@@ -168,12 +172,13 @@ enum fq_rr_weigh {
  * @flows: queues with packets
  * @flows_max: the most there were
  * @longest: length of the longest queue in the unit of the option longest, 0
- *	with drop-last, which does not look for it
+ *	with drop-last, which does not look for it; with a reservation, of those
+ *	queues only that hold more than they own, and packets beyond it
  * @packets_max: the most packets in the buffer
  * @memory: bytes of memory of the packets in the buffer
  * @memory_max: the most there were
  * @quantum: bytes of a round of drr: the option, or 256 if that is less
- * @reserved: 0
+ * @owners: queues with packets that own a reservation
  * @new_flows: times that a packet found its queue empty
  * @collisions: packets that were queued behind those of another flow
  * @last_drops: packets dropped as they arrived
@@ -186,6 +191,8 @@ enum fq_rr_weigh {
  * @rehashes: times that the key of the hash, or the number of queues, changed
  * @moved_flows: times that a packet found the queue of its hash taken by another
  *	flow, and another one of its set empty
+ * @refused: times that a queue got its first packet, and no reservation, as
+ *	those of the others left no room for one more
  */
 struct tc_fq_rr_qd_stats {
 	__u32	flows;
@@ -195,7 +202,7 @@ struct tc_fq_rr_qd_stats {
 	__u32	memory;
 	__u32	memory_max;
 	__u32	quantum;
-	__u32	reserved;
+	__u32	owners;
 	__u64	new_flows;
 	__u64	collisions;
 	__u64	last_drops;
@@ -206,6 +213,7 @@ struct tc_fq_rr_qd_stats {
 	__u64	trim_drops;
 	__u64	rehashes;
 	__u64	moved_flows;
+	__u64	refused;
 };
 
 /**
@@ -217,6 +225,8 @@ struct tc_fq_rr_qd_stats {
  * @packets_max: the most packets that it held; rounds of drr, changes of the key
  *	and of options keep it, a change of the number of queues does not
  * @collisions: packets that were queued behind those of another flow
+ * @reserve: packets that it owns now
+ * @reserved: 0
  */
 struct tc_fq_rr_cl_stats {
 	__u32	weight;
@@ -224,6 +234,8 @@ struct tc_fq_rr_cl_stats {
 	__u32	memory;
 	__u32	packets_max;
 	__u64	collisions;
+	__u32	reserve;
+	__u32	reserved;
 };
 
 /**

@@ -30,9 +30,9 @@ class Reference:
     """The queues of one fq_rr; weights by flow, quantum in bytes."""
 
     def __init__(self, service, overflow, in_bytes, limit, quantum,
-                 weights=None):
+                 weights=None, reserve=0):
         self.service, self.overflow, self.in_bytes = service, overflow, in_bytes
-        self.limit, self.quantum = limit, quantum
+        self.limit, self.quantum, self.reserve = limit, quantum, reserve
         self.weights = weights or {}
         self.flows = collections.defaultdict(Flow)
         self.round = []
@@ -40,6 +40,7 @@ class Reference:
         self.emptied = set()    # by drops for the last packet
         self.events = self.own = 0
         self.last_drops = self.longest_drops = self.new = self.most = 0
+        self.owners, self.refused = set(), 0
 
     def __len__(self):
         return sum(len(flow.packets) for flow in self.flows.values())
@@ -61,15 +62,31 @@ class Reference:
         """Weight of a flow."""
         return self.weights.get(name, 1)
 
+    def fits(self):
+        """Is there room for one more reservation?"""
+        return (len(self.owners) + 1) * self.reserve <= self.limit
+
+    def beyond(self, name):
+        """Packets beyond those that the flow owns."""
+        own = self.reserve if name in self.owners else 0
+        return max(len(self.flows[name].packets) - own, 0)
+
+    def is_entitled(self, name):
+        """Would one packet more be within what the flow owns?"""
+        packets = len(self.flows[name].packets)
+        return packets < self.reserve and (name in self.owners if packets
+                                           else self.fits())
+
     def length(self, name):
         """Length in the unit of the rule."""
-        flow = self.flows[name]
-        return flow.size() if self.in_bytes else len(flow.packets)
+        return self.flows[name].size() if self.in_bytes else self.beyond(name)
 
     def longest(self):
-        """The longest queue; of equals the last that came to its length."""
-        return max(self.busy(), key=lambda name: (self.length(name),
-                                                  self.flows[name].changed))
+        """The longest queue of those that have more than they own; of equals
+        the last that came to its length. Or None."""
+        return max(filter(self.beyond, self.busy()), default=None,
+                   key=lambda name: (self.length(name),
+                                     self.flows[name].changed))
 
     def _changed(self, name):
         self.clock += 1
@@ -88,6 +105,7 @@ class Reference:
         flow.finish = self.virtual + (size << 16) // self.weight(name)
 
     def _gone(self, name):
+        self.owners.discard(name)
         if name in self.round:
             self.round.remove(name)
         if not self.busy():
@@ -121,13 +139,14 @@ class Reference:
         dropped = []
         self.emptied.clear()
         while len(self) >= self.limit:
-            if self.overflow == DROP_LAST or (
+            victim = self.longest()
+            if self.overflow == DROP_LAST or victim is None or (
                     self.overflow != DROP_LONGEST and
+                    not self.is_entitled(name) and
                     self.length(name) + (size if self.in_bytes else 1) >
-                    self.length(self.longest())):
+                    self.length(victim)):
                 self.last_drops += 1
                 return dropped + [number]
-            victim = self.longest()
             flow = self.flows[victim]
             self.events += 1
             before = len(dropped)
@@ -150,6 +169,10 @@ class Reference:
         self.most = max(self.most, len(self))
         if len(flow.packets) == 1:
             self.new += 1
+            if self.reserve and self.fits():
+                self.owners.add(name)
+            else:
+                self.refused += bool(self.reserve)
             if self.service == WFQ:
                 self._due(name)
             else:
@@ -176,6 +199,8 @@ class Reference:
             self.virtual = flow.finish
             if flow.packets:
                 self._due(name)
+            else:
+                self._gone(name)
         else:
             flow.credit -= self._cost(size)
             if not flow.packets:

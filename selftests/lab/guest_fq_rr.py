@@ -121,18 +121,21 @@ class Pair:
         x = stats.x
         assert x.flows == len(ref.busy())
         got = (x.last_drops, x.longest_drops, x.longest_events, x.own_drops,
-               x.new_flows, x.packets_max)
+               x.new_flows, x.packets_max, x.owners, x.refused)
         due = (ref.last_drops, ref.longest_drops, ref.events, ref.own, ref.new,
-               ref.most)
+               ref.most, len(ref.owners), ref.refused)
         assert got == due, f"{got} is not {due}"
         assert stats.drops == x.last_drops + x.longest_drops
         assert self.sent == self.out + stats.drops + stats.qlen
         if ref.overflow != DROP_LAST:
-            assert x.longest == (ref.length(ref.longest()) if ref.busy() else 0)
+            longest = ref.longest()
+            assert x.longest == (ref.length(longest) if longest is not None
+                                 else 0)
         for name, one in ref.flows.items():
             cl = self.bench.classes()[name % FLOWS + 1]
             assert (cl.qlen, cl.backlog) == (len(one.packets), one.size())
             assert cl.packets_max == one.most
+            assert cl.reserve == (ref.reserve if name in ref.owners else 0)
 
     def drain(self):
         """Let all out."""

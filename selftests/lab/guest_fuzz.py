@@ -20,7 +20,7 @@ from bench import (CHILD, NOT_ECT, PARENT, QDISC, Bench, Model, ipv4, ipv6,
 from guest_base import Namespace, note
 from rtnl import (ALPHA, ALPHA_LAW, AVPKT, CLASSIC, COUPLING, DELAY, DELAY_TARGET, DELTA,
                   FEEDBACK, FLAGS, FQ_RR_FLAGS, FQ_RR_PERTURB,
-                  FQ_RR_WEIGHTS, GAMMA, GAMMA_AUTO, GAMMA_ONE, GOAL, HIGH,
+                  FQ_RR_RESERVE, FQ_RR_WEIGHTS, GAMMA, GAMMA_AUTO, GAMMA_ONE, GOAL, HIGH,
                   INTERVAL, LAW, LIMIT, LOW, OF_LAWS, PHI, PHI_ONE, RATE, REM_PC1,
                   RESET_STATS, SBRM, SCALE, SETTABLE, SMALL, TARGET, TWO_BIT,
                   VQM, WFQ,
@@ -520,7 +520,7 @@ def check_sysctls():
 FQ_RR_RANGES = {1: (10240, 1, 1 << 20), 2: (32 << 20, 1, 1 << 31),
                 3: (4096, 1, 65536), 4: (0, 0, 2), 5: (1, 0, 2), 6: (0, 0, 1),
                 7: (1514, 1, 1 << 20), 8: (0, 0, 2), 9: (0, 0, 1),
-                FQ_RR_PERTURB: (0, 0, 86400)}
+                FQ_RR_PERTURB: (0, 0, 86400), FQ_RR_RESERVE: (0, 0, 1 << 20)}
 FQ_RR_DEFAULTS = {**{kind: one[0] for kind, one in FQ_RR_RANGES.items()},
                   FQ_RR_WEIGHTS: [], FQ_RR_FLAGS: 1}
 
@@ -561,6 +561,9 @@ def fq_rr_good(rng, state):
             after[kind] = value
             data += u32(kind, value)
         right = right and fine
+    # Owned room is within the limit, and not for a rule that never takes it back.
+    right = right and after[FQ_RR_RESERVE] <= after[1] and \
+        (after[5] or not after[FQ_RR_RESERVE])
     return data, after if right else None
 
 

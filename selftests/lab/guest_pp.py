@@ -727,12 +727,14 @@ def check_sysctls():
             "law": ("discrete", "continuous"),
             "gain": ("0.5", "1", "0.125"), "kalman_ratio": ("128", "0.015625"),
             "setpoint": ("0", "9999", "10"), "setpoint_max": ("2", "9999"),
-            "train": ("64", "2"), "initial": ("1024", "0")}
+            "train": ("64", "2"), "initial": ("1024", "0"),
+            "window": ("1048576", "0")}
     bad = {"estimator": ("fuzz", "", "fuzzyfuzzyfuzzyfuzzy"),
            "law": ("9", "cont"),
            "gain": ("0", "1.1", "-1", "x"), "kalman_ratio": ("0", "129"),
            "setpoint": ("10000", "-1", "x"), "setpoint_max": ("1", "10000"),
-           "train": ("1", "65"), "initial": ("1025", "-1")}
+           "train": ("1", "65"), "initial": ("1025", "-1"),
+           "window": ("1048577", "-1")}
     for name, values in good.items():
         for value in values:
             path.s.sysctl(SYSCTL + name, value)

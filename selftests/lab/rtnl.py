@@ -51,19 +51,20 @@ CLASSIC = {"coupling": (COUPLING, "=I", COUPLING_ONE), "small": (SMALL, "=I", 1)
 # pkt_fq_rr.h: options of 32 bits in their order, then the other ones.
 FQ_RR_WORDS = ("limit", "memory_limit", "flows", "service", "overflow",
                "longest", "quantum", "classify", "weigh")
-FQ_RR_WEIGHTS, FQ_RR_PERTURB, FQ_RR_FLAGS, FQ_RR_CLASS_WEIGHT = range(10, 14)
+(FQ_RR_WEIGHTS, FQ_RR_PERTURB, FQ_RR_FLAGS, FQ_RR_CLASS_WEIGHT,
+ FQ_RR_RESERVE) = range(10, 15)
 RR, DRR, WFQ = range(3)
 DROP_LAST, DROP_TAIL_OF_LONGEST, DROP_LONGEST = range(3)
 BY_FLOW, BY_PRIORITY, BY_MARK = range(3)
 
 FqRrXstats = namedtuple("FqRrXstats", "type pad flows flows_max longest "
-                        "packets_max memory memory_max quantum reserved "
+                        "packets_max memory memory_max quantum owners "
                         "new_flows collisions last_drops longest_drops "
                         "longest_events memory_drops own_drops trim_drops "
-                        "rehashes moved_flows")
-FQ_RR_XSTATS = struct.Struct("=10I10Q")
+                        "rehashes moved_flows refused")
+FQ_RR_XSTATS = struct.Struct("=10I11Q")
 FqRrClass = namedtuple("FqRrClass", "bytes packets qlen backlog drops weight "
-                       "credit memory packets_max collisions")
+                       "credit memory packets_max collisions reserve")
 
 
 class Refused(Exception):
@@ -141,7 +142,8 @@ def options(law=SBRM, limit=None, target=None, gamma=None, flags=None,
     return data
 
 
-def fq_rr_options(weights=None, perturb=None, split_gso=None, **words):
+def fq_rr_options(weights=None, perturb=None, split_gso=None, reserve=None,
+                  **words):
     """The attributes of fq_rr; enumerations as their numbers."""
     data = b"".join(u32(FQ_RR_WORDS.index(name) + 1, value)
                     for name, value in words.items())
@@ -151,6 +153,8 @@ def fq_rr_options(weights=None, perturb=None, split_gso=None, **words):
         data += u32(FQ_RR_PERTURB, perturb)
     if split_gso is not None:
         data += bitfield(FQ_RR_FLAGS, int(split_gso), 1)
+    if reserve is not None:
+        data += u32(FQ_RR_RESERVE, reserve)
     return data
 
 
@@ -244,7 +248,7 @@ class Rtnl:
             stats = parse(parse(body[20:])[TCA_STATS2])
             basic = struct.unpack_from("=QI", stats[TCA_STATS_BASIC])
             queue = struct.unpack_from("=3I", stats[TCA_STATS_QUEUE])
-            own = struct.unpack("=2IIiIIQ", stats[TCA_STATS_APP][:32])
+            own = struct.unpack("=2IIiIIQI", stats[TCA_STATS_APP][:36])
             found[number] = FqRrClass(*basic, *queue, *own[2:])
         return found
 

@@ -6,6 +6,7 @@ import math
 import shlex
 
 from ..errors import TollwayError
+from .pp import reserved_words
 from .sbrm import LAWS, law_words, unmarked_words
 
 # tc words of the queues that are known by a name; {key} is a parameter.
@@ -30,7 +31,8 @@ AQMS = {
     "red": "red limit {red_limit_bytes} min {red_min_bytes} "
            "max {red_max_bytes} avpkt {packet_bytes} burst {red_burst} "
            "probability {red_probability:g} bandwidth {rate_mbit}mbit ecn{spare}",
-    "fq_rr": "fq_rr limit {buffer} service {service} overflow {overflow}",
+    "fq_rr": "fq_rr limit {buffer} service {service} overflow {overflow}"
+             "{reserved}",
 }
 ALIASES = {"rem": "rem-pc3"}
 
@@ -50,7 +52,7 @@ def aqm_words(aqm, values):
             gamma_or_auto=values["gamma"] or "auto",
             spare=" nodrop" if values["nodrop"] else "",
             draws="" if values["dither"] else " no-dither",
-            unmarked=unmarked_words(values),
+            unmarked=unmarked_words(values), reserved=reserved_words(values),
             red_limit_bytes=values["red_limit"] * packet,
             red_min_bytes=values["red_min"] * packet,
             red_max_bytes=values["red_max"] * packet, **values)

@@ -16,12 +16,26 @@ PACKET_PAIR_PARAMETERS = {
     "law": ("continuous", None, None, "of pp: continuous or discrete"),
     "initial": (0, 0, 1000, "packets of pp before it knows a rate; 0: as TCP"),
 }
+# Of experiments that reserve room (PP94 10.3).
+PACKET_PAIR_RESERVED = {
+    "window": (0, 0, 1048576, "packets of pp outstanding at most; 0: no limit"),
+    "reserve": (0, 0, 1048576, "packets of fq_rr that each flow owns"),
+}
 
 
 def packet_pair_sysctls(values):
     """{name: value} to set on every host of packet-pair sources."""
     base = "net.ipv4.tcp_pp"
-    return {f"{base}.setpoint": values["setpoint"],
-            f"{base}.estimator": values["pp_estimator"],
-            f"{base}.law": values["law"],
-            f"{base}.initial": values["initial"]}
+    found = {f"{base}.setpoint": values["setpoint"],
+             f"{base}.estimator": values["pp_estimator"],
+             f"{base}.law": values["law"],
+             f"{base}.initial": values["initial"]}
+    if "window" in values:
+        found[f"{base}.window"] = values["window"]
+    return found
+
+
+def reserved_words(values):
+    """tc words of fq_rr for what each flow owns of its room."""
+    reserve = values.get("reserve")
+    return f" reserve {reserve}" if reserve else ""

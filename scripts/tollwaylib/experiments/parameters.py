@@ -6,7 +6,8 @@ import string
 from ..components import AQMS, known_aqm
 from ..components.alpha import SECOND_ORDER, SECOND_ORDER_PARAMETERS
 from ..components.linux import OTHER_QUEUES
-from ..components.pp import PACKET_PAIR, PACKET_PAIR_PARAMETERS
+from ..components.pp import (PACKET_PAIR, PACKET_PAIR_PARAMETERS,
+                             PACKET_PAIR_RESERVED)
 from ..components.sbrm import PRICED, SBRM_QUEUE, SBRM_SOURCES
 from ..errors import TollwayError
 from . import published
@@ -49,6 +50,7 @@ SPECIAL = {
     "round_trips": (200.0, 1.0, 1e6, "how long a case is"),
     "rtt_ms": (20.0, 0.1, 10000.0, "ms of the round trip of the network that "
                "cases change"),
+    **PACKET_PAIR_RESERVED,
 }
 CHOICES = {"source": ("direct", "aimd", "vegas", "relative"),
            "estimator": ("log", "raw", "history", "four-bit", "explicit"),
@@ -131,7 +133,9 @@ _FIELDS = {"link_phi": ["phi"], "gamma_or_auto": ["gamma"],
            "spare": ["nodrop"], "unmarked": ["nodrop", "coupling"],
            "draws": ["dither"], "rate_bps": [], "rate_mbit": [],
            "red_limit_bytes": ["red_limit"],
-           "red_min_bytes": ["red_min"], "red_max_bytes": ["red_max"]}
+           "red_min_bytes": ["red_min"], "red_max_bytes": ["red_max"],
+           # Only some experiments have it, see below.
+           "reserved": []}
 
 
 def deciding(cc, aqm, values):
@@ -147,6 +151,7 @@ def deciding(cc, aqm, values):
     names |= {"time_limit", "change", "gate"} & set(values)
     if cc in PACKET_PAIR:
         names |= {"setpoint", "pp_estimator", "law", "initial"}
+        names |= {"window", "reserve"} & set(values)
         if values["initial"]:
             names.remove("initcwnd")
     if cc in SECOND_ORDER:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The experiments of PP94 section 9, but for its transfers, and two beyond.
+"""The experiments of PP94 sections 9 and 10, but for the transfers of 9.4.
 
 PP94's figures are lost: what was worked back is said where it is used
 (ALGORITHMS.md 5).
 """
 
-from ..experiments.description import Case, Experiment, case_bound, metric
+from ..experiments.description import (Case, Experiment, Variant, case_bound,
+                                       metric)
 from ..experiments.workload import (LOADS, OURS, PIPE_PKTS, RIVALS, SOURCES,
                                     TABLE_3, flow_of, one_link, rtt_ms_of)
 from ..theory import fluid
@@ -83,20 +84,22 @@ BURST_FIRST_PKTS, BURST_OTHER_PKTS, BURST_UNITS = 2000, 500, 1000
 UNLIMITED_PKTS = 10000
 
 
-def _burst_cases(values):
+def _burst_case(values, count, series, room):
+    """A source that is there, and all others at once."""
     unit_s, _ = _units(values)
-    cases = []
-    for series, room in (("limited", PIPE_PKTS), ("unlimited",
-                                                  UNLIMITED_PKTS)):
-        for count in range(2, SOURCES + 1):
-            flows = [flow_of(1, 0.0, BURST_FIRST_PKTS, "first")] + [
-                flow_of(number, BURST_UNITS * unit_s, BURST_OTHER_PKTS, "other")
-                for number in range(2, count + 1)]
-            cases.append(Case(
-                f"N = {count}, {series}", one_link(flows, values),
+    flows = [flow_of(1, 0.0, BURST_FIRST_PKTS, "first")] + [
+        flow_of(number, BURST_UNITS * unit_s, BURST_OTHER_PKTS, "other")
+        for number in range(2, count + 1)]
+    return Case(f"N = {count}, {series}", one_link(flows, values),
                 15000 * unit_s, values={"buffer": room}, x=count,
-                series=series, classes=True, **_often(values, 2)))
-    return cases
+                series=series, classes=True, **_often(values, 2))
+
+
+def _burst_cases(values):
+    return [_burst_case(values, count, series, room)
+            for series, room in (("limited", PIPE_PKTS),
+                                 ("unlimited", UNLIMITED_PKTS))
+            for count in range(2, SOURCES + 1)]
 
 
 def _per_role(role):
@@ -152,10 +155,54 @@ def _public_bounds(values):
                            "<=", PUBLIC_SLACK * whole_s / min(load, 1)))]
 
 
-# --- PP94 9.5 --------------------------------------------------------------
+# --- PP94 10.3 -------------------------------------------------------------
+
+# What each source may have outstanding, and what the queue has for it: the pipe
+# and the setpoint of 10. Half of the pipe shows that it is a limit.
+WINDOW_PKTS, WINDOW_SMALL_PKTS = PIPE_PKTS + 10, PIPE_PKTS // 2
+SMALL_WINDOW = f"window {WINDOW_SMALL_PKTS}"
 
 
-# --- beyond the papers -----------------------------------------------------
+def _window_cases(values):
+    """The bursts of 9.2, with a window's worth of room for each source and no more;
+    and a source whose window is half of what the path holds."""
+    _, rtt_s = _units(values)
+    each = values["reserve"] or WINDOW_PKTS
+    # It would take 4000 TU, and is busy to the end of its case.
+    small = one_link([flow_of(1, 0.0, BURST_FIRST_PKTS, "first")], values)
+    return [Case(SMALL_WINDOW, small, 38 * rtt_s, classes=True,
+                 values={"window": WINDOW_SMALL_PKTS}, **_often(values))] + [
+        _burst_case(values, count, "reserved", count * each)
+        for count in range(2, SOURCES + 1)]
+
+
+def _lossless(cases):
+    """PP94 10.3: no packet is lost, whatever the rates are."""
+    def bounds(values):
+        if not values["reserve"] or values["window"] != values["reserve"]:
+            return []
+        return [case_bound(title, case.name, key, "<=", 0)
+                for case in cases(values) for key, title in
+                (("drops", "drops"), ("retransmits", "sent again, packets"))]
+    return bounds
+
+
+def _cut_off(_values):
+    # The round trip is longer than that of the pipe by the time that a packet
+    # takes on its links.
+    half = WINDOW_SMALL_PKTS / PIPE_PKTS
+    return [case_bound("utilisation, of which a window lets half", SMALL_WINDOW,
+                       "utilization", operator, value)
+            for operator, value in ((">=", half - 0.02), ("<=", half))]
+
+
+_WINDOW_DEFAULTS = {**_ROW_DEFAULTS, "setpoint": 10, "window": WINDOW_PKTS,
+                    "reserve": WINDOW_PKTS, "buffer": SOURCES * WINDOW_PKTS}
+# The same room, shared.
+_WINDOW_VARIANTS = (
+    Variant("pp-fq_rr", "pp", "fq_rr"),
+    Variant("pp-fq_rr-shared", "pp", "fq_rr", {"window": 0, "reserve": 0},
+            title="the same room, shared and without a window"))
 
 
 # --- the list --------------------------------------------------------------
@@ -296,4 +343,39 @@ EXPERIMENTS = (
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, _public_bounds),),
         pictures=(("curve", "goodput"),)),
+    Experiment(
+        name="pp-window", title="A window beside the rate, and room for it",
+        reproduces="PP94 10.3, with the sources of 9.2",
+        topology="Confluence", duration_s=10.0, defaults=_WINDOW_DEFAULTS,
+        presets=_row_presets(), variants=_WINDOW_VARIANTS,
+        cc="pp", aqm="fq_rr", cases=_window_cases,
+        x_title="sources", shape=_table_3(SOURCES),
+        metrics=(
+            metric("drops", "drops", "drops", 0),
+            metric("retransmits", "retransmits", "sent again [pkts]", 0),
+            *_per_role("first"),
+            metric("peak", "class_peak", "peak queue of 1 [pkts]", 0,
+                   role="first"),
+            metric("utilization", "utilization", "utilisation from 10 RTT [%]",
+                   2, link="R1", from_rtt=10)),
+        bounds=((OURS, _lossless(_window_cases)), (OURS, _cut_off)),
+        pictures=(("curve", "peak"), ("curve", "completion_tu"),
+                  ("class_queues", "N = 10, reserved"))),
+    Experiment(
+        name="pp-window-public",
+        title="On-off sources with a window, and room for it",
+        reproduces="PP94 10.3, with the sources of 9.3",
+        topology="Confluence", duration_s=120.0, defaults=_WINDOW_DEFAULTS,
+        presets=_row_presets(), variants=_WINDOW_VARIANTS,
+        cc="pp", aqm="fq_rr", cases=_public_cases,
+        x_title="nominal load", shape=_table_3(SOURCES),
+        metrics=(
+            metric("drops", "drops", "drops", 0),
+            metric("retransmits", "retransmits", "sent again [pkts]", 0),
+            metric("finished", "finished", "sources done", 0),
+            metric("last_s", "last_s", "last ends [s]", 1),
+            metric("queue_mean", "queue_mean", "mean queue [pkts]", 1,
+                   link="R1")),
+        bounds=((OURS, _lossless(_public_cases)),),
+        pictures=(("curve", "queue_mean"),)),
 )
