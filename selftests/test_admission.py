@@ -5,9 +5,11 @@ The law is run in a model of AACC section 4, Figure 4: two sources, their gates,
 one network queue. The unit of time is the transmission time of a packet there.
 """
 
+import ipaddress
 import os
 import pathlib
 import random
+import socket
 import subprocess
 import sys
 
@@ -18,7 +20,7 @@ TOLLWAY = HERE.parent / "scripts/tollway"
 ADMIT = HERE.parent / "tools/tollway-admit"
 sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE.parent / "tools")]
 
-from admit import htb, law, wire  # noqa: E402
+from admit import htb, law, passing, wire  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 
 # A unit of time in ns; any would do.
@@ -209,6 +211,32 @@ def test_no_more_than_eight_reports_and_a_length():
                                         for number in range(4, 12)]
 
 
+def test_data_packets_have_the_numbers_before_that_of_the_sample():
+    one, other = pair()
+    exchange(one, other)
+    last = one.sequence
+    made = one.make(5, [(1, 1)], data=[(7, 100), (1 << 63 | 8, 200)])
+    assert len(made) == wire.SIZE + 32
+    sample = other.take(made)
+    assert sample.data == [(last + 1, 7, 100), (last + 2, 1 << 63 | 8, 200)]
+    assert (sample.sequence, sample.reports) == (last + 3, [(1, 1)])
+    assert other.take(made) is None and other.refused["replay"] == 1
+    # With fewer of them, as with another digest, the key is not right.
+    changed = bytearray(one.make(5, data=[(7, 100)]))
+    for index in (5, 184):
+        changed[index] ^= 1
+        assert other.take(bytes(changed)) is None
+        changed[index] ^= 1
+    assert other.take(bytes(changed))
+    # More than there may be, and more than the datagram has room for.
+    for count in (3, 9, 65535):
+        changed = bytearray(one.make(5))
+        changed[4:6] = count.to_bytes(2, "big")
+        assert other.take(bytes(changed)) is None
+    assert other.refused["size"] == 3
+    assert other.take(one.make(5, data=[(0, 0)] * 8, length=wire.LARGEST))
+
+
 def test_replay_reflection_and_forgery_are_refused():
     one, other = pair()
     exchange(one, other)
@@ -263,6 +291,89 @@ def test_a_key_has_a_length():
         wire.Association(b"short")
 
 
+# --- data as samples -----------------------------------------------------------
+
+A, B = bytes([10, 0, 1, 1]), bytes([10, 0, 9, 1])
+
+
+def ipv4(payload, protocol=17, to=B, ttl=64, tos=0, number=1, more=0):
+    return bytes([0x45, tos]) + (20 + len(payload)).to_bytes(2, "big") + \
+        number.to_bytes(2, "big") + more.to_bytes(2, "big") + \
+        bytes([ttl, protocol, ttl, tos]) + A + to + payload
+
+
+def udp(payload=b"payload", port=5001, checksum=0):
+    return b"\x30\x39" + port.to_bytes(2, "big") + \
+        (8 + len(payload)).to_bytes(2, "big") + checksum.to_bytes(2, "big") + \
+        payload
+
+
+def tcp(checksum=0, sequence=5, payload=b""):
+    return b"\x30\x39\x00\x50" + sequence.to_bytes(4, "big") + bytes(4) + \
+        b"\x50\x10\x10\x00" + checksum.to_bytes(2, "big") + bytes(2) + payload
+
+
+def digest(packet):
+    return passing.parse(packet).digest
+
+
+def ipv6(rest, protocol, hops=64):
+    return b"\x60" + bytes(5) + bytes([protocol, hops]) + bytes(15) + b"\x01" + \
+        bytes(15) + b"\x02" + rest
+
+
+def test_a_digest_is_of_what_no_router_changes():
+    assert digest(ipv4(udp())) == digest(ipv4(udp(checksum=9), ttl=63, tos=3))
+    assert digest(ipv4(tcp(), 6)) == digest(ipv4(tcp(checksum=9), 6, ttl=3))
+    assert digest(ipv6(tcp(), 6)) == digest(ipv6(tcp(checksum=9), 6, hops=1))
+    several = [ipv4(udp()), ipv4(udp(b"another")), ipv4(udp(port=1)),
+               ipv4(udp(), number=2), ipv4(udp(), to=A), ipv4(tcp(), 6),
+               ipv4(tcp(sequence=6), 6), ipv4(b"icmp", 1), ipv6(udp(), 17),
+               ipv6(tcp(), 6), ipv6(tcp(sequence=6), 6)]
+    assert len({digest(packet) for packet in several}) == len(several)
+
+
+def test_what_has_no_digest():
+    for packet in (b"", ipv4(udp())[:19], ipv4(udp(), more=1), b"\x60" * 39,
+                   b"\x50" * 60):
+        assert passing.parse(packet) is None
+    # A first fragment, and one that is short.
+    assert digest(ipv4(udp(), more=0x2000)) and digest(ipv4(b"")) and \
+        passing.parse(ipv4(b"\x01")).port == 0
+
+
+def test_a_packet_that_came_twice_tells_no_time():
+    seen = passing.Seen(most=3)
+    seen.add(1, 100)
+    seen.add(2, 200)
+    assert (seen.when_ns(1), seen.when_ns(2), seen.when_ns(9)) == (
+        100, 200, None)
+    seen.add(1, 300)
+    assert seen.when_ns(1) is None
+    for number in (3, 4):
+        seen.add(number, 1)
+    assert seen.when_ns(1) is None and seen.when_ns(2) == 200
+
+
+def test_one_data_packet_of_each_interval_is_a_sample():
+    both = passing.Passing(ipaddress.ip_network("10.0.9.0/24"), 5660, 10)
+    out, come = socket.PACKET_OUTGOING, socket.PACKET_HOST
+    first, second, third = (ipv4(udp(), number=number)
+                            for number in (1, 2, 3))
+    for packet, kind, when_ns in (
+            (first, out, 5), (second, out, 14), (third, out, 15),
+            # To others, a sample, and what came.
+            (ipv4(udp(), to=bytes([10, 0, 8, 1])), out, 99),
+            (ipv6(udp(), 17), out, 99), (ipv4(udp(port=5660)), out, 99),
+            (ipv4(udp(port=5660)), come, 99), (second, come, 77),
+            (third, socket.PACKET_OTHERHOST, 77)):
+        both.take(packet, kind, when_ns)
+    assert list(both.pending) == [(digest(first), 5), (digest(third), 15)]
+    assert both.seen.when_ns(digest(second)) == 77
+    assert both.seen.when_ns(digest(third)) is None
+    assert both.seen.when_ns(digest(ipv4(udp(port=5660)))) is None
+
+
 # --- the class -----------------------------------------------------------------
 
 def test_class_ids_are_those_of_tc():
@@ -306,6 +417,8 @@ RUN = ["run", "--peer", "127.0.0.1", "--device", "lo", "--class", "1:10",
     (["--down", "nan"], "from 1e-06 to 1"),
     (["--safe", "0"], "from 0.001 to 1"),
     (["--sample-class", "1:10"], "must not wait"),
+    (["--data", "10.0.0.1/8"], "host bits"),
+    (["--data", "there"], "'there' does not appear"),
     (["--key", "no/such/file"], "No such file"),
     (["--peer", "no.such.host.invalid"], "no.such.host.invalid"),
     (["--socket", "no/such/socket"], "No such file"),

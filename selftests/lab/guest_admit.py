@@ -18,8 +18,8 @@ import struct
 import time
 from pathlib import Path
 
-from guest_base import (Namespace, amount, mac, main, near, note, quiet, run,
-                        start)
+from guest_base import (Namespace, amount, cleanup, mac, main, near, note,
+                        quiet, run, start)
 
 TOOLS = Path("/run/tollway/src/tools")
 ADMIT = str(TOOLS / "tollway-admit")
@@ -108,13 +108,16 @@ class Borders:
         self.daemons.append(child)
         return name, child
 
-    def pair(self, number, words=()):
-        """Daemons at a source (1 or 2) and at b; (name, child) of each."""
+    def pair(self, number, words=(), data=False):
+        """Daemons at a source (1 or 2) and at b; (name, child) of each. data:
+        packets of data are samples."""
         port = 5660 + number
         source = self.sources[number - 1]
-        return (self.admit(source, "10.0.9.1", port=port, words=words),
-                self.admit(self.b, f"10.0.{number}.1", f"1:{9 + number}", port,
-                           words))
+        near_end, far_end = f"10.0.{number}.1", "10.0.9.1"
+        return (self.admit(source, far_end, port=port,
+                           words=(*words, *(("--data", far_end) * data))),
+                self.admit(self.b, near_end, f"1:{9 + number}", port,
+                           (*words, *(("--data", near_end) * data))))
 
     def status(self, name):
         """The state of a daemon."""
@@ -193,14 +196,15 @@ def delays(borders, seconds):
             for key, when in arrived.items() if when < last - 0.5}
 
 
-def goodput(load, controlled, warmup_s=40, seconds=60, limit=10, words=()):
+def goodput(load, controlled, warmup_s=40, seconds=60, limit=10, words=(),
+            data=False):
     """Share of the link that data has which stays in the network for at most
     `limit` packet times; (goodput, loss, mean delay in packet times)."""
     borders = Borders()
     names = []
     if controlled:
         for number in (1, 2):
-            (name, _), _ = borders.pair(number, words)
+            (name, _), _ = borders.pair(number, words, data)
             names.append(name)
         for name in names:
             borders.until(name, "controlled")
@@ -216,6 +220,8 @@ def goodput(load, controlled, warmup_s=40, seconds=60, limit=10, words=()):
     note(f"offered {load:.2f}{'' if controlled else ', uncontrolled'}: goodput "
          f"{result[0]:.3f}, loss {100 * result[1]:.1f} %, mean delay "
          f"{result[2]:.1f} packets, beta {betas}")
+    # A check that measures several loads builds the network for each.
+    cleanup()
     return result
 
 
@@ -238,9 +244,16 @@ def check_uncontrolled():
     assert good <= 0.2 and loss >= 0.8
 
 
-def _one_path():
+def check_static_with_data_as_samples():
+    """What samples took of the link is goodput: beyond Figure 12's level."""
+    good, loss, _ = goodput(1.5, True, warmup_s=20, seconds=20, data=True,
+                            words=("--start", "0.4"))
+    assert good >= 0.82 and loss < 0.06, (good, loss)
+
+
+def _one_path(data=False):
     borders = Borders()
-    (name, child), (far, other) = borders.pair(1, ("--start", "1"))
+    (name, child), (far, other) = borders.pair(1, ("--start", "1"), data)
     borders.until(name, "controlled")
     borders.until(far, "controlled")
     return borders, name, child, far, other
@@ -260,8 +273,7 @@ def check_the_class_is_put_back():
         time.sleep(0.5)
         assert borders.class_line(borders.sources[0]) == before
         assert Path(name).exists() == (number == signal.SIGKILL)
-        for space in (*borders.sources, borders.r, borders.b):
-            run(f"ip netns del {space.name}")
+        cleanup()
 
 
 def check_a_lost_peer():
@@ -351,6 +363,53 @@ def check_forged_and_replayed():
     assert after["refused"]["key"] - before["refused"]["key"] == 20
     assert after["sessions"] == 1 and after["state"] == "controlled"
     assert borders.status(name)["state"] == "controlled"
+
+
+def _more(borders, name, seconds):
+    """What the counters of a daemon gain in some time; its status after it."""
+    before = borders.status(name)
+    time.sleep(seconds)
+    after = borders.status(name)
+    return {key: after[key] - before[key] for key in
+            ("sent", "reports", "data_sent", "data_reports")}, after
+
+
+def check_data_are_samples():
+    """Samples are sent only where data are none, or where the peer does not
+    look at them."""
+    borders, name, _, far, other = _one_path(data=True)
+    seconds, turns = 5, 500
+    gained, seen = _more(borders, name, seconds)
+    assert near(gained["sent"], turns, 0.02) and not gained["data_sent"]
+    assert seen["samples"] == "own"
+    # Nothing is to come back from a port without a socket: that would be data.
+    with borders.b:
+        sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sink.bind(("", DATA))
+    # 250 packets a second of each source, until the end of this check.
+    borders.offer(0.5, 60)
+    time.sleep(2)
+    gained, seen = _more(borders, name, seconds)
+    note(f"with data: {gained}, delay {seen['delay_ms']} ms")
+    assert seen["samples"] == "data"
+    assert gained["sent"] <= turns / 4
+    assert gained["data_reports"] >= 0.95 * gained["data_sent"] > turns / 2
+    # One of its own where a sample was just sent, and no data came since.
+    assert gained["reports"] <= 1.1 * gained["data_reports"]
+    # That direction has none.
+    gained, _ = _more(borders, far, seconds)
+    assert near(gained["sent"], turns, 0.02) and not gained["data_sent"]
+    # A peer that does not look.
+    other.send_signal(signal.SIGTERM)
+    other.wait()
+    borders.until(name, "lost")
+    borders.admit(borders.b, "10.0.1.1", "1:10", 5661)
+    borders.until(name, "controlled")
+    gained, seen = _more(borders, name, seconds)
+    assert near(gained["sent"], turns, 0.02), gained
+    assert gained["data_sent"] and not gained["data_reports"]
+    assert seen["samples"] == "own" and seen["state"] == "controlled"
+    sink.close()
 
 
 def check_two_daemons_on_one_class():

@@ -2,6 +2,7 @@
 """The command tollway-admit."""
 
 import argparse
+import ipaddress
 import os
 import re
 import secrets
@@ -73,6 +74,14 @@ def count(lowest, highest):
     return check
 
 
+def network(text):
+    """An argparse type: the addresses of a network, or one."""
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def parser():
     """The whole command line."""
     top = argparse.ArgumentParser(
@@ -111,6 +120,9 @@ def parser():
                      "have to keep them out of --class")
     run.add_argument("--interval", type=time_ns, default=10**7, metavar="TIME",
                      dest="interval_ns", help="between samples (default: 10ms)")
+    run.add_argument("--data", type=network, metavar="NETWORK",
+                     help="data to these addresses are the samples, and others "
+                     "are sent only while there are none; at both borders")
     run.add_argument("--quota", type=time_ns, default=10**8, metavar="TIME",
                      dest="quota_ns", help="between two changes of beta, and "
                      "the longest gap between packets (default: 100ms)")

@@ -16,7 +16,7 @@ import time
 
 from tollwaylib.errors import TollwayError
 
-from . import htb, law, wire
+from . import htb, law, passing, wire
 
 RUN = "/run/tollway-admit"
 SO_TIMESTAMPNS = 35
@@ -116,9 +116,14 @@ class Path:
         self.state = "waiting"
         self.counted = dict.fromkeys(
             ("sent", "unsent", "received", "reports", "clock_steps",
-             "sessions", "lost", "class_changes"), 0)
+             "sessions", "lost", "class_changes", "data_sent",
+             "data_reports"), 0)
         self._reports = collections.deque(maxlen=wire.REPORTS)
         self._reported = 0
+        # Sequence numbers of data packets whose reports may come still, and when
+        # the last of these reports came.
+        self._data = collections.deque(maxlen=8 * passing.MOST)
+        self._data_heard_ns = None
         self._heard_ns = None
         self._offset_ns = None
         self._seen = {"bytes": 0, "packets": 0, "drops": 0, "backlog_bytes": 0}
@@ -131,6 +136,8 @@ class Path:
                 raise TollwayError(
                     f"{options.trace}: {error.strerror}") from error
         self.udp = self._socket()
+        self.taps = passing.Taps(options.device, options.data, options.port,
+                              options.interval_ns) if options.data else None
         self._claim_class()
         self.gate = htb.HtbClass(options.device, options.handle,
                                  options.packet)
@@ -193,13 +200,52 @@ class Path:
 
     # --- samples ---------------------------------------------------------
 
+    def turn(self):
+        """A sampling interval has passed: send a sample, or leave it to data."""
+        if self.taps:
+            self._read_data()
+            if self._data_will_do():
+                return
+        self.send()
+
+    def _read_data(self):
+        steps = self.counted["clock_steps"]
+        self.taps.read(self.clock_ns, self._arrival_ns)
+        if self.counted["clock_steps"] != steps:
+            # One that seems to have left later than it did would be a delay that
+            # is too small, which the law remembers for a window.
+            self.taps.pending.clear()
+
+    def _data_will_do(self):
+        """Are data packets the samples, and can what is known of them wait? For
+        half a quota it can: no quota is without a sample then."""
+        waiting, now_ns = self.taps.pending, self.clock_ns()
+        return self._data_counts(now_ns) and 0 < len(waiting) < passing.MOST and \
+            now_ns - waiting[0][1] < self.options.quota_ns // 2
+
+    def _data_counts(self, now_ns):
+        """Does the peer report data packets? If not, samples go on: it does not
+        look at them, or they take another way, or somebody changes them."""
+        return self._data_heard_ns is not None and \
+            now_ns - self._data_heard_ns <= self.options.lost_ns
+
     def send(self):
         """Send one sample; a link that is down loses it, as the network may."""
-        data = self.association.make(self.clock_ns(), self._reports,
-                                     self.options.sample_bytes - HEADER_BYTES)
+        packets, length = (), self.options.sample_bytes - HEADER_BYTES
+        now_ns = self.clock_ns()
+        if self.taps:
+            packets = list(self.taps.pending)
+            self.taps.pending.clear()
+            if packets and self._data_counts(now_ns):
+                # The peer reports the delay of the data, not that of this.
+                length = wire.SIZE
+        made = self.association.make(now_ns, self._reports, length, packets)
+        self._data.extend(range(self.association.sequence - len(packets),
+                                self.association.sequence))
         try:
-            self.udp.send(data)
+            self.udp.send(made)
             self.counted["sent"] += 1
+            self.counted["data_sent"] += len(packets)
         except OSError:
             self.counted["unsent"] += 1
 
@@ -207,15 +253,15 @@ class Path:
         """Take all samples that have come."""
         for _ in range(BATCH):
             try:
-                data, ancillary, _, _ = self.udp.recvmsg(
-                    wire.SIZE, socket.CMSG_SPACE(16))
+                datagram, ancillary, _, _ = self.udp.recvmsg(
+                    wire.LARGEST, socket.CMSG_SPACE(16))
             except BlockingIOError:
                 return
             except OSError:
                 # An ICMP error of an earlier sample: the peer is not there.
                 continue
             now_ns = self.clock_ns()
-            sample = self.association.take(data)
+            sample = self.association.take(datagram)
             if sample:
                 self._take(sample, self._arrival_ns(ancillary, now_ns), now_ns)
 
@@ -249,11 +295,12 @@ class Path:
             self.counted["sessions"] += 1
             self._reports.clear()
             self._reported = 0
+            self._data_heard_ns = None
             if self.counted["sessions"] > 1:
                 self.law.restart(self.options.safe)
             log(f"the peer began session {self.counted['sessions']}")
         self.counted["received"] += 1
-        self._reports.append((sample.sequence, arrival_ns - sample.stamp_ns))
+        self._reports.extend(self._delays(sample, arrival_ns))
         answered = False
         for sequence, delay_ns in sample.reports:
             # Of this process's own samples, each once.
@@ -261,6 +308,9 @@ class Path:
                 answered = True
                 self._reported = sequence
                 self.counted["reports"] += 1
+                if sequence in self._data:
+                    self.counted["data_reports"] += 1
+                    self._data_heard_ns = now_ns
                 self.law.sample(delay_ns, now_ns)
         # A peer that hears nothing of ours, in one direction, is lost as well.
         if not answered:
@@ -271,6 +321,19 @@ class Path:
                 # What was believed of the path is old.
                 self.law.restart(self.options.safe)
             self._enter("controlled")
+
+    def _delays(self, sample, arrival_ns):
+        """What to report of a sample: of the data that it names, and of itself
+        where none of that was seen."""
+        found = []
+        if self.taps and sample.data:
+            # What came before it may still be unread.
+            self._read_data()
+            for sequence, digest, left_ns in sample.data:
+                came_ns = self.taps.seen.when_ns(digest)
+                if came_ns is not None:
+                    found.append((sequence, came_ns - left_ns))
+        return found or [(sample.sequence, arrival_ns - sample.stamp_ns)]
 
     # --- the gate --------------------------------------------------------
 
@@ -342,6 +405,8 @@ class Path:
     def check(self):
         """Is the class there? If somebody else changed it, take what it is now
         as what it has to be in the end."""
+        if self.taps:
+            self.taps.follow()
         try:
             seen = self._seen = self.gate.read()
         except htb.NoClass:
@@ -380,6 +445,7 @@ class Path:
             "rate_bps": None if self.gate.rate_Bps is None
             else 8 * self.gate.rate_Bps,
             "full_rate_bps": 8 * self.options.rate_Bps,
+            "samples": "data" if self._data_counts(now_ns) else "own",
             "delay_ms": _ms(self.law.delay_ns),
             "compared_ms": _ms(self.law.changed_ns),
             "low_ms": _ms(self.law.low_ns), "high_ms": _ms(self.law.high_ns),
@@ -401,6 +467,8 @@ class Path:
             self.guardian.keep(b"")
         self.guardian.end()
         self.gate.close()
+        if self.taps:
+            self.taps.close()
         self.udp.close()
         self._lock.close()
 
@@ -456,7 +524,7 @@ def serve(path, status):
     due = {"sample": now_ns, "quota": now_ns, "check": now_ns + CHECK_NS}
     every = {"sample": options.interval_ns, "quota": options.quota_ns,
              "check": CHECK_NS}
-    action = {"sample": path.send, "quota": path.step, "check": path.check}
+    action = {"sample": path.turn, "quota": path.step, "check": path.check}
     readable = [path.udp] + ([status.socket] if status else [])
     while True:
         wait_s = max(0, min(due.values()) - path.clock_ns()) / 1e9

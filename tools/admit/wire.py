@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0
 """The samples on the wire, and who is believed.
 
-One UDP datagram of 208 bytes, or longer with zeros after them. All numbers are in
-network byte order:
+One UDP datagram of 208 bytes and 16 for each data packet, or longer with zeros after
+them. All numbers are in network byte order:
 
     offset  bytes
          0      4  "TAS1"
-         4      4  number of reports, 0 to 8
+         4      2  number of data packets, n, 0 to 8
+         6      2  number of reports, 0 to 8
          8      8  session: random, one for each start of the sender
         16      8  nonce: what a peer has to echo once, before it is believed
         24      8  for: the session of the peer that the nonce was made for, or 0
         32      8  echo: the last nonce that was made for the sender, or 0
-        40      8  sequence number, from 1
+        40      8  sequence number, from n + 1
         48      8  stamp: monotonic clock of the sender, ns
         56   8x16  reports: sequence number of a sample of the peer and its
                    virtual delay in ns (signed); unused ones are 0
-       184     24  HMAC-SHA256 of all that is before it, the first 24 bytes
+       184   nx16  data packets that are samples (passing.py), which have the sequence
+                   numbers before that of this sample: digest, and when it left in
+                   ns of the sender's monotonic clock
+   184+nx16    24  HMAC-SHA256 of all that is before it, the first 24 bytes
 
 Each report travels in up to eight samples, so that one lost sample loses no report.
 
@@ -38,11 +42,13 @@ import struct
 
 MAGIC = b"TAS1"
 REPORTS = 8
-_HEAD = struct.Struct("!4sIQQQQQQ")
+_HEAD = struct.Struct("!4sHHQQQQQQ")
 _REPORT = struct.Struct("!Qq")
+_DATA = struct.Struct("!QQ")
 _BODY_BYTES = _HEAD.size + REPORTS * _REPORT.size
 MAC_BYTES = 24
 SIZE = _BODY_BYTES + MAC_BYTES
+LARGEST = SIZE + REPORTS * _DATA.size
 SHORTEST_KEY = 16
 _MOST = (1 << 63) - 1
 
@@ -58,11 +64,13 @@ def draw():
 class Sample:
     """One believed sample of the peer."""
 
-    def __init__(self, session, sequence, stamp_ns, reports, is_new):
+    def __init__(self, session, sequence, stamp_ns, reports, data, is_new):
         self.session = session
         self.sequence = sequence
         self.stamp_ns = stamp_ns
         self.reports = reports
+        # Data packets: (sequence number, digest, when it left in ns).
+        self.data = data
         self.is_new = is_new
 
 
@@ -99,29 +107,35 @@ class Association:
     def _mac(self, body):
         return hmac.new(self._key, body, hashlib.sha256).digest()[:MAC_BYTES]
 
-    def make(self, stamp_ns, reports=(), length=SIZE):
-        """The next sample; reports: up to eight (sequence, delay_ns)."""
-        self.sequence += 1
+    def make(self, stamp_ns, reports=(), length=SIZE, data=()):
+        """The next sample; reports: up to eight (sequence, delay_ns); data: up to
+        eight data packets (digest, when it left in ns)."""
+        data = list(data)[-REPORTS:]
+        self.sequence += 1 + len(data)
         reports = list(reports)[-REPORTS:]
-        body = _HEAD.pack(MAGIC, len(reports), self.session,
+        body = _HEAD.pack(MAGIC, len(data), len(reports), self.session,
                           self._nonce(self._claims), self._claims, self._echo,
                           self.sequence, stamp_ns)
         for index in range(REPORTS):
             body += _REPORT.pack(*(reports[index] if index < len(reports)
                                    else (0, 0)))
+        body += b"".join(_DATA.pack(*one) for one in data)
         return (body + self._mac(body)).ljust(length, b"\0")
 
     def take(self, data):
         """The Sample in a datagram, or None if it is not believed."""
         if len(data) < SIZE or data[:4] != MAGIC:
             return self._refuse("size")
-        body, mac = data[:_BODY_BYTES], data[_BODY_BYTES:SIZE]
+        _, carried, count, session, nonce, made_for, echo, sequence, stamp_ns \
+            = _HEAD.unpack_from(data)
+        length = _BODY_BYTES + carried * _DATA.size
+        if carried > REPORTS or len(data) < length + MAC_BYTES:
+            return self._refuse("size")
+        body, mac = data[:length], data[length:length + MAC_BYTES]
         if not hmac.compare_digest(mac, self._mac(body)):
             return self._refuse("key")
-        _, count, session, nonce, made_for, echo, sequence, stamp_ns = \
-            _HEAD.unpack_from(body)
         # With the right key these come only from a program that is in error.
-        if count > REPORTS or not session or not sequence or \
+        if count > REPORTS or not session or sequence <= carried or \
                 max(session, nonce, echo, sequence, stamp_ns) > _MOST:
             return self._refuse("size")
         if session == self.session:
@@ -140,7 +154,9 @@ class Association:
         self.highest = sequence
         reports = [_REPORT.unpack_from(body, _HEAD.size + index * _REPORT.size)
                    for index in range(count)]
-        return Sample(session, sequence, stamp_ns, reports, is_new)
+        packets = [(sequence - carried + index, *_DATA.unpack_from(
+            body, _BODY_BYTES + index * _DATA.size)) for index in range(carried)]
+        return Sample(session, sequence, stamp_ns, reports, packets, is_new)
 
     def _refuse(self, why):
         self.refused[why] += 1
