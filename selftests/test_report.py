@@ -18,7 +18,7 @@ HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 
 import synthetic  # noqa: E402
-from tollwaylib import files  # noqa: E402
+from tollwaylib import files, papers  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 from tollwaylib.report import (about, charts, figures, overview,  # noqa: E402
                                plotting, rendering, tables)
@@ -323,6 +323,13 @@ def test_every_raw_file_is_linked(site, steady_page):
     for name in ("sbrm-1", "sbrm-2", "reno-1"):
         for file in ("raw.json", "result.json"):
             assert f"runs/{name}/{file}" in parser.links
+
+
+def test_every_paper_is_known():
+    """Else a page says that no paper has published the experiment."""
+    for experiment in papers.EXPERIMENTS.values():
+        word = experiment.reproduces.replace(":", " ").split()[0]
+        assert word == "no" or word in about.PAPERS, experiment.name
 
 
 def test_page_says_what_was_done(steady_page):

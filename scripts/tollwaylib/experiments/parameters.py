@@ -107,7 +107,7 @@ def parse(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
 def _parse_value(name, text, default, least, greatest):
     if name in CHOICES:
         if text not in CHOICES[name]:
-            raise TollwayError(f"--set {name}={text}: it is one of "
+            raise TollwayError(f"--set {name}={text}: give one of "
                                f"{', '.join(CHOICES[name])}")
         return text
     if least is None:
@@ -120,7 +120,7 @@ def _parse_value(name, text, default, least, greatest):
             from None
     # The comparison also turns nan away.
     if not least <= value <= greatest:
-        raise TollwayError(f"--set {name}={text}: it goes from {least:g} to "
+        raise TollwayError(f"--set {name}={text}: give a number from {least:g} to "
                            f"{greatest:g}")
     return value
 
