@@ -62,7 +62,7 @@ not_of_packages = $(if $(DESTDIR),,owners=$$(dpkg -S $(1) 2> /dev/null | \
 	[ -z "$$owners" ] || $(call fail,these files belong to installed packages: \
 		remove them first with apt purge $$owners))
 
-help: ## this text (also what plain `make` does)
+help: ## print this text (also the default)
 	@echo "Tollway $(VERSION). Targets:"
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | \
 		while IFS="$$(printf '\t')" read -r target text; do \
@@ -75,17 +75,17 @@ help: ## this text (also what plain `make` does)
 # KBUILD_ARGS=WORDS  words for that kernel's make, such as LLVM=1
 # O=DIR              where modules and tools are built [build]
 # PREFIX=DIR         where to install [/usr/local]
-# DESTDIR=DIR        put before every installed path, for packages
-# TC_LIB_DIR=DIR     where tc looks for plugins [asked of the installed tc]
-# RESULTS=DIR        where make demo writes [results in the cache]
-# TESTS=WORDS        what make check runs, words for pytest [selftests]
-# JOBS=N             files of tests that make check runs at a time [cores]
-# RESUME=1           make check-full goes on with what was not run at this commit
-# TOLLWAY_CACHE=DIR  built kernels, modules and tools [~/.cache/tollway]
+# DESTDIR=DIR        prefix of every installed path, for packages
+# TC_LIB_DIR=DIR     where tc looks for plugins [that of the installed tc]
+# RESULTS=DIR        directory for the results of make demo [results in the cache]
+# TESTS=WORDS        tests of make check, words for pytest [selftests]
+# JOBS=N             files of tests that run at the same time [cores]
+# RESUME=1           make check-full runs only the files that were not run at this commit
+# TOLLWAY_CACHE=DIR  directory for built kernels, modules and tools [~/.cache/tollway]
 # KERNELS=WORDS      kernels of make matrix and make smoke, such as "6.1 newest"
-# KERNEL_SRC=DIR     kernel source of the lab [package linux-source]
+# KERNEL_SRC=DIR     source of the kernel of the lab [package linux-source]
 
-demo: dependencies ## install missing packages, run the experiment of CP05 4.3.1, print the path of the report
+demo: dependencies ## install missing packages, run the experiment of CP05 4.3.1 and print the path of its report
 	$(plainly) scripts/tollway run double-bottleneck --cc sbrm --aqm sbrm \
 		--out "$(RESULTS)/double-bottleneck"
 
@@ -97,39 +97,39 @@ check: dependencies-check ## install missing packages, run all tests in their sh
 	$(plainly) scripts/tollway lab build
 	$(plainly) $(PYTEST) $(TESTS)
 
-check-full: dependencies-check ## all tests in their extended forms, and those of the lab on the debug kernel: some hours
+check-full: dependencies-check ## run all tests in their extended forms, those of the lab also on the debug kernel (some hours)
 	$(plainly) $(PYTHON) selftests/full.py --jobs $(JOBS) \
 		$(if $(RESUME),--resume) $(TESTS)
 
-bench: dependencies ## cycles per packet and per ACK beside the kernel's own; wall time of the main experiment
+bench: dependencies ## measure cycles per packet and per ACK beside the kernel's own modules, and the wall time of an experiment
 	$(plainly) scripts/bench --out "$(RESULTS)/bench"
 
 matrix: dependencies-check ## build the modules for 5.10, 6.1, 6.12 and the newest kernel, with gcc and clang
 	$(plainly) scripts/matrix $(KERNELS)
 
-smoke: dependencies-check ## boot stock kernels in qemu (6.1 and the newest) and see that everything works there
+smoke: dependencies-check ## boot stock kernels in qemu (6.1 and the newest) and run checks there
 	$(plainly) sh -e -c 'for kernel in $(or $(KERNELS),6.1 newest); do \
 		scripts/tollway run smoke --on qemu --kernel $$kernel; done'
 
-lab: dependencies ## build the lab's kernel, modules and tools
+lab: dependencies ## build the kernel, modules and tools of the lab
 	$(plainly) scripts/tollway lab build
 
-modules: ## the kernel modules, into $O/modules
+modules: ## build the kernel modules in $O/modules
 	@[ -e "$(KDIR)/Makefile" ] || $(call fail,there is no kernel to build for \
 		in $(KDIR): install the package linux-headers-$(shell uname -r) or set KDIR)
 	@command -v $(firstword $(CC)) > /dev/null || \
 		$(call fail,there is no compiler: install the package gcc)
 	$(plainly) scripts/build-modules.sh "$(KDIR)" "$(O)/modules" $(KBUILD_ARGS)
 
-tools: ## the traffic generator, the sampler and the plugin of tc, into $O/tools
+tools: ## build the traffic generator, the sampler and the plugins of tc in $O/tools
 	@command -v $(firstword $(CC)) > /dev/null || \
 		$(call fail,there is no compiler: install the packages gcc and libc6-dev)
 	@$(MAKE) -s -C tools O="$(O)/tools"
 
-install: install-modules install-tools ## modules, tools, tollway and manual pages (root, or DESTDIR=)
+install: install-modules install-tools ## install modules, tools, tollway and manual pages (as root, or with DESTDIR=)
 
 # By hand, not by a dependency on modules: DKMS builds its own.
-install-modules: ## the modules: with DKMS where it is, else into /lib/modules/VERSION/updates
+install-modules: ## install the modules: with DKMS if it is installed, otherwise in /lib/modules/VERSION/updates
 ifneq ($(DKMS),)
 	@$(call not_of_packages,$(DKMS_SOURCE))
 	@[ -n "$(KRELEASE)" ] || $(call fail,there is no kernel to build for \
@@ -146,14 +146,14 @@ ifeq ($(DESTDIR),)
 endif
 endif
 
-dkms-source: ## the sources of the modules, to where DKMS looks for them
+dkms-source: ## install the sources of the modules for DKMS
 	rm -rf "$(DESTDIR)$(DKMS_SOURCE)"
 	install -d "$(DESTDIR)$(DKMS_SOURCE)"
 	tar -c --exclude=__pycache__ dkms.conf include $(MODULES) \
 		scripts/build-modules.sh | \
 		tar -x --no-same-owner -C "$(DESTDIR)$(DKMS_SOURCE)"
 
-install-tools: tools ## the tools, the plugin of tc, tollway and manual pages
+install-tools: tools ## install the tools, the plugins of tc, tollway and manual pages
 	@$(call not_of_packages,$(TOOL_FILES))
 	@$(MAKE) -s -C tools install O="$(O)/tools" DESTDIR="$(DESTDIR)" \
 		PREFIX="$(PREFIX)" MANDIR="$(MANDIR)" TC_LIB_DIR="$(TC_LIB_DIR)"
@@ -175,7 +175,7 @@ install-tools: tools ## the tools, the plugin of tc, tollway and manual pages
 	install -d "$(DESTDIR)$(UNITDIR)"
 	sed 's,@PREFIX@,$(PREFIX),' "tools/$(UNIT)" > "$(DESTDIR)$(UNITDIR)/$(UNIT)"
 
-uninstall: ## take away what make install put there
+uninstall: ## remove what make install installed
 	@$(call not_of_packages,$(TOOL_FILES) $(if $(DKMS),$(DKMS_SOURCE)))
 	rm -rf "$(DESTDIR)$(PREFIX)/lib/tollway"
 	cd "$(DESTDIR)$(PREFIX)/bin" 2> /dev/null && \
@@ -199,7 +199,7 @@ endif
 endif
 
 # dpkg-buildpackage wants its debian/ at the top of a tree named after it.
-deb: dependencies-deb ## the Debian packages tollway-dkms and tollway-tools, into $O/deb
+deb: dependencies-deb ## build the Debian packages tollway-dkms and tollway-tools in $O/deb
 	rm -rf "$(O)/deb"
 	install -d "$(O)/deb/tollway-$(VERSION)"
 	tar -c --exclude=__pycache__ --exclude='*.o' --exclude=tools/debian \
@@ -212,14 +212,14 @@ deb: dependencies-deb ## the Debian packages tollway-dkms and tollway-tools, int
 	rm -rf "$(O)/deb/tollway-$(VERSION)"
 	@ls "$(O)"/deb/*.deb
 
-clean: ## what was built here; the cache of the lab stays
+clean: ## remove what was built here, but not the cache of the lab
 	rm -rf "$(O)/modules" "$(O)/tools" "$(O)/deb" build/pytest
 	find scripts selftests -name __pycache__ -exec rm -rf {} +
 
-dependencies: ## what the demo needs of the distribution; nothing where it is there
+dependencies: ## install the missing packages that make demo needs
 	@scripts/install-dependencies demo
 
-dependencies-check: ## the same for the tests
+dependencies-check: ## the same for make check
 	@scripts/install-dependencies check
 
 dependencies-deb: ## the same for make deb

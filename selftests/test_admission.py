@@ -406,8 +406,8 @@ RUN = ["run", "--peer", "127.0.0.1", "--device", "lo", "--class", "1:10",
 
 
 @pytest.mark.parametrize("words, sentence", [
-    (["--class", "10"], "no class"),
-    (["--rate", "8"], "no rate"),
+    (["--class", "10"], "not a class"),
+    (["--rate", "8"], "not a rate"),
     (["--rate", "0mbit"], "8bit to 1000gbit"),
     (["--interval", "1s", "--quota", "100ms"], "--interval must not"),
     (["--quota", "0ms"], "more than 0"),

@@ -190,7 +190,7 @@ def test_any_argument(value, folder):
     ([*RUN, "--json", "."], ". cannot be written: it is a directory"),
     ([*RUN, "--json", "nosuch/x"],
      "nosuch/x cannot be written: there is no directory /"),
-    ([*RUN, "--out", ""], "argument --out: an empty name"),
+    ([*RUN, "--out", ""], "argument --out: the name of a file must"),
     ([*RUN, "--cc", os.fsdecode(b"l\xfct")],
      r"argument --cc: 'l\udcfct' has characters that cannot be printed"),
     ([*RUN], "KERNEL_SRC=/nonexistent/linux does not exist"),

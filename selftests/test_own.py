@@ -131,7 +131,7 @@ WRONG = (
     ('"core": {', '"co re": {', 3, "links['co re'] is 'co re': give a text of "
      "at most 40 letters, digits and ._-"),
     ('"from": "b", "to": "a"', '"from": "a", "to": "b"', 4,
-     "links['home'] leads the way of core: one link is allowed"),
+     "links['home'] has the routers of core: one link is allowed"),
     ('["core"]', '["cre"]', 8, "paths['p']['links'][0] is 'cre': give the name "
      "of a link, 'core' or 'home'"),
     ('["core"]', '"core"', 8, "give a list of links, in the order of the way"),
@@ -175,7 +175,7 @@ WRONG = (
     ('"cc": "reno"', '"kc": "reno"', 24, "variants['one'] has no 'kc': it has "
      "cc, queue, settings"),
     ('"fifo_limit": 9', '"fifo_limit": 0', 24,
-     "settings['fifo_limit'] is 0: it goes from 1 to 1e+06"),
+     "settings['fifo_limit'] is 0: give a number from 1 to 1e+06"),
     ('"queue": "pfifo"', '"queue": 1', 25, "variants['two']['queue'] is 1"),
     ('"initcwnd": 3', '"initcwmd": 3', 27,
      "settings has no 'initcwmd': did you mean initcwnd?"),

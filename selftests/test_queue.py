@@ -61,7 +61,7 @@ def kill_and_resume(command, out_dir, total, most, longest_s,
             [*command, "--resume"], text=True, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, env=environment)
         for line in process.stderr:
-            if "are there already" in line:
+            if "exist already" in line:
                 assert int(line.split()[0]) == len(before)
                 break
         # After a few more results, or in the middle of one.
@@ -91,7 +91,7 @@ def test_killed_ten_times_and_resumed(tmp_path):
     assert len(set(counts)) > 3, counts
     last = fake(tmp_path / "parts", *more, "--resume")
     assert last.returncode == whole.returncode, last.stderr
-    assert f"{counts[-1]} of 60 runs are there already" in last.stderr
+    assert f"{counts[-1]} of 60 runs exist already" in last.stderr
     assert shown(last) == shown(whole)
     assert table(tmp_path / "parts") == table(tmp_path / "whole")
 
@@ -140,7 +140,7 @@ def test_an_interrupt_loses_only_what_runs(tmp_path):
     left = len(results(out))
     assert 5 <= left < 40
     assert f"{left} of 40 runs are kept: the same command with --resume " \
-        "does the others" in said
+        "makes the others" in said
     assert len(list(out.rglob("raw.json"))) == left
 
 

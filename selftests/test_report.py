@@ -18,7 +18,7 @@ HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 
 import synthetic  # noqa: E402
-from tollwaylib import files  # noqa: E402
+from tollwaylib import files, papers  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 from tollwaylib.report import (about, charts, figures, overview,  # noqa: E402
                                plotting, rendering, tables)
@@ -323,6 +323,13 @@ def test_every_raw_file_is_linked(site, steady_page):
     for name in ("sbrm-1", "sbrm-2", "reno-1"):
         for file in ("raw.json", "result.json"):
             assert f"runs/{name}/{file}" in parser.links
+
+
+def test_every_paper_is_known():
+    """Else a page says that no paper has published the experiment."""
+    for experiment in papers.EXPERIMENTS.values():
+        word = experiment.reproduces.replace(":", " ").split()[0]
+        assert word == "no" or word in about.PAPERS, experiment.name
 
 
 def test_page_says_what_was_done(steady_page):
@@ -687,7 +694,7 @@ def test_only_parameters_that_matter_are_shown():
     assert {"gamma", "target", "kappa", "warmup_s"} <= set(names)
     assert "only" not in names + [name for name, _, _ in others]
     assert "red_min" in [name for name, _, _ in others]
-    assert ["warmup_s", "7", "s left out of all rates"] in shown
+    assert ["warmup_s", "7", "s at the beginning that all rates leave out"] in shown
     # What another queue has is shown where somebody has set it.
     result["parameters"]["red_min"] = 6
     assert "red_min" in [name for name, _, _ in about.parameters(result)[0]]

@@ -26,8 +26,8 @@ from .words import (LARGEST_SEED, LONGEST_S, MOST_RUNS, Parser, file_name,
 def parser():
     """The whole command line."""
     top = Parser(
-        prog="tollway", description="Congestion pricing and packet-pair rate "
-        "control on the real Linux kernel, in virtual time.")
+        prog="tollway", description="Experiments on congestion control, on the "
+        "real Linux kernel in virtual time. See tollway(1).")
     top.add_argument("--version", action="version",
                      version=f"tollway {VERSION}")
     commands = top.add_subparsers(dest="command", required=True,
@@ -35,18 +35,21 @@ def parser():
     explained = commands.add_parser("help", help="explain the command line, or "
                                     "that of one command")
     explained.add_argument("about", nargs="?", metavar="COMMAND")
-    commands.add_parser("list", help="experiments, and what each reproduces")
+    commands.add_parser("list", help="list the experiments, and what each "
+                        "reproduces")
 
     run = commands.add_parser(
         "run", help="run an experiment, print its table, write its report")
-    run.add_argument("experiment", type=plain, metavar="EXPERIMENT")
+    run.add_argument("experiment", type=plain, metavar="EXPERIMENT",
+                     help="a name of tollway list, or a file FILE.py")
     run.add_argument("--on", choices=("lab", "host", "qemu", "model"),
-                     default="lab", help="virtual time (lab, the default), "
-                     "this kernel, a stock kernel of the distribution on "
-                     "emulated processors, or a fluid model without a kernel")
+                     default="lab", help="where: User Mode Linux in virtual time "
+                     "(lab, the default), the kernel of this host, a stock "
+                     "kernel on emulated processors (qemu), or a fluid model "
+                     "without a kernel")
     run.add_argument("--kernel", choices=[
         row[0] for row in compatibility.KERNELS] + [DEBUG],
-                     default="6.1", help="for --on qemu (default: 6.1)")
+                     default="6.1", help="kernel of --on qemu (default: 6.1)")
     run.add_argument("--cc", type=plain, metavar="NAME",
                      help="congestion control of the flows (default: sbrm)")
     run.add_argument("--aqm", type=plain, metavar="WORDS",
@@ -58,67 +61,75 @@ def parser():
                      help="short for --set scale=...")
     run.add_argument("--set", action="append", default=[], dest="settings",
                      type=plain, metavar="NAME=VALUE", help="set a parameter of the "
-                     "experiment; a wrong name prints those there are")
+                     "experiment; a wrong name prints all names")
     run.add_argument("--duration", type=number(float, LONGEST_S),
-                     metavar="S", help="seconds of traffic")
+                     metavar="S", help="seconds of traffic (default: that of the "
+                     "experiment)")
     run.add_argument("--seed", type=number(int, LARGEST_SEED),
                      default=1, metavar="N", help="seed of the (first) run (default: 1)")
     run.add_argument("--repeat", type=number(int, MOST_RUNS), default=1,
-                     metavar="N", help="runs, with successive seeds")
+                     metavar="N", help="number of runs, with successive seeds "
+                     "(default: 1)")
     run.add_argument("-j", "--jobs", type=number(int, MOST_RUNS), default=1,
-                     metavar="N", help="runs at a time, each on a core; a run "
-                     "is one seed of one variant")
+                     metavar="N", help="number of runs at the same time, each on "
+                     "a core; a run is one seed of one variant")
     run.add_argument("--resume", action="store_true",
-                     help="keep the runs that are in --out already, and do "
+                     help="keep the runs whose results are in --out, and make "
                      "those that are missing")
     run.add_argument("--traffic", choices=("tollway", "iperf3"),
-                     default="tollway", help="who sends (default: tollway)")
+                     default="tollway", help="program that sends (default: tollway)")
     run.add_argument("--trace", choices=("none", "hash", "pcap"),
-                     default="none", help="hash every packet of the "
-                     "bottlenecks into the digest, or keep them as well")
+                     default="none", help="include the packets of the "
+                     "bottlenecks in the digest (hash), or also keep them as "
+                     "files (pcap)")
     run.add_argument("--flavour", choices=FLAVOURS, default="plain",
-                     help="of the lab's kernel")
+                     help="kernel of the lab: plain (default), or debug "
+                     "with KASAN, lockdep, kmemleak and UBSAN")
     run.add_argument("--out", type=path, metavar="DIR",
-                     help="where the results go (default: tollway-results/"
+                     help="directory for the results (default: tollway-results/"
                      "EXPERIMENT/CC-AQM)")
     run.add_argument("--json", type=file_name, metavar="FILE", dest="as_json",
-                     help="write the result there; - prints it instead of the "
-                     "tables")
+                     help="write the result to this file as JSON; - prints it "
+                     "instead of the tables")
     run.add_argument("-v", "--verbose", action="store_true",
                      help="print the commands that are run in the nodes")
 
     fresh = commands.add_parser(
-        "new", help="write a commented experiment of your own to begin with")
-    fresh.add_argument("file", type=plain, metavar="FILE.py")
+        "new", help="write a commented experiment as a template for your own")
+    fresh.add_argument("file", type=plain, metavar="FILE.py",
+                       help="a file that does not exist")
 
     again = commands.add_parser(
         "report", help="make tables, figures and report again from results")
-    again.add_argument("directory", type=path, metavar="DIR")
+    again.add_argument("directory", type=path, metavar="DIR",
+                       help="directory with results")
 
     tidied = commands.add_parser(
-        "table", help="all numbers of the results below a directory as one "
-        "table, for other programs")
-    tidied.add_argument("directory", type=path, metavar="DIR")
+        "table", help="print all numbers of the results below a directory as "
+        "one table")
+    tidied.add_argument("directory", type=path, metavar="DIR",
+                        help="directory with results")
     tidied.add_argument("--format", choices=tidy.FORMATS, default="csv",
                         dest="form", help="default: csv")
     tidied.add_argument("--out", type=file_name, metavar="FILE",
                         help="write the table to this file instead of the "
                         "standard output")
 
-    lab = commands.add_parser("lab", help="the virtual-time kernel by hand")
+    lab = commands.add_parser("lab", help="build, inspect or use the kernel in "
+                              "virtual time")
     actions = lab.add_subparsers(dest="action", required=True,
                                  metavar="ACTION")
     for name, text in (("build", "build the kernel, modules and tools"),
-                       ("info", "say what is built, and from what"),
-                       ("shell", "a shell in it, on this terminal"),
-                       ("exec", "a command in it")):
+                       ("info", "print what is built and from what, and boot it"),
+                       ("shell", "start a shell in the lab, on this terminal"),
+                       ("exec", "run a command in the lab")):
         action = actions.add_parser(name, help=text)
         action.add_argument("--flavour", choices=FLAVOURS, default="plain")
         if name in ("shell", "exec"):
             action.add_argument("--seed", type=number(int, LARGEST_SEED),
                                 default=1, metavar="N")
             action.add_argument("--out", type=path, metavar="DIR",
-                                help="the one directory it can write to")
+                                help="the only directory that can be written to")
         if name == "exec":
             action.add_argument("--wall", type=number(float, LONGEST_S),
                                 default=600, metavar="S",
@@ -128,12 +139,12 @@ def parser():
                                 help="limit in seconds of virtual time")
             action.add_argument("argv", nargs=argparse.REMAINDER,
                                 metavar="COMMAND")
-    # Only to be listed: main() hands on its words before any is looked at.
+    # Only for the list: main() passes its words on before they are parsed.
     commands.add_parser("admit", help="tollway-admit: run, status or key of "
                         "adaptive admission")
     local.add_options(commands.add_parser(
-        "doctor", help="what is missing on this machine; with --peer, does ECN "
-        "work from end to end?"))
+        "doctor", help="report what is missing on this machine; with --peer, "
+        "whether ECN works from end to end"))
     return top
 
 

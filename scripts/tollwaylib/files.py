@@ -22,7 +22,7 @@ def result_directories(directory):
 def load_json(path):
     """The value in a JSON file; NaN and damage raise TollwayError."""
     def refuse(name):
-        raise TollwayError(f"{path} contains {name}, which is no measurement")
+        raise TollwayError(f"{path} contains {name}, which is not a number")
 
     try:
         with open(path, encoding="utf-8") as file:

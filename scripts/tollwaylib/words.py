@@ -45,7 +45,7 @@ def number(kind, greatest):
 def file_name(text):
     """An argparse type: the name of a file or directory, of any bytes."""
     if not text:
-        raise argparse.ArgumentTypeError("an empty name is no name of a file")
+        raise argparse.ArgumentTypeError("the name of a file must not be empty")
     return text
 
 

@@ -26,7 +26,7 @@ def _unit(text, units, what):
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([a-z]+)", text)
     if not found or found[2] not in units:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no {what}: write a number and one of "
+            f"{text!r} is not a {what}: write a number and one of "
             f"{', '.join(units)}")
     return float(found[1]) * units[found[2]]
 
@@ -97,73 +97,78 @@ def parser():
                      help="the other border")
     run.add_argument("--key", required=True, type=File, metavar="FILE",
                      dest="key_file", help="the key that both borders share")
-    run.add_argument("--device", required=True, metavar="DEV")
+    run.add_argument("--device", required=True, metavar="DEV",
+                     help="network device of the class")
     run.add_argument("--class", required=True, metavar="ID", dest="classid",
                      help="class of HTB on DEV that has the traffic to the "
                      "peer, such as 1:10")
     run.add_argument("--rate", required=True, type=rate_Bps, metavar="RATE",
-                     dest="rate_Bps", help="of the class where beta is 1, such "
-                     "as 100mbit")
+                     dest="rate_Bps", help="rate of the class when beta is 1, "
+                     "such as 100mbit")
     run.add_argument("--packet", type=count(64, 65535), default=1514,
-                     metavar="BYTES", help="of a full packet (default: 1514)")
+                     metavar="BYTES", help="size of a full packet (default: 1514)")
     run.add_argument("--sample-bytes", type=count(
         wire.SIZE + daemon.HEADER_BYTES, 9000),
                      default=wire.SIZE + daemon.HEADER_BYTES, metavar="BYTES",
-                     help="of a sample with its IPv4 and UDP headers "
+                     help="size of a sample with its IPv4 and UDP headers "
                      "(default: %(default)s)")
     run.add_argument("--local", metavar="ADDRESS",
                      help="send samples from this address")
     run.add_argument("--port", type=count(1, 65535), default=PORT, metavar="N",
                      help=f"UDP port of samples, at both ends (default: {PORT})")
     run.add_argument("--sample-class", metavar="ID", dest="sample_classid",
-                     help="class for samples; without it the filters of DEV "
-                     "have to keep them out of --class")
+                     help="class for samples; without it, filters of DEV must "
+                     "keep them out of --class")
     run.add_argument("--interval", type=time_ns, default=10**7, metavar="TIME",
-                     dest="interval_ns", help="between samples (default: 10ms)")
+                     dest="interval_ns", help="time between samples (default: "
+                     "10ms)")
     run.add_argument("--data", type=network, metavar="NETWORK",
-                     help="data to these addresses are the samples, and others "
-                     "are sent only while there are none; at both borders")
+                     help="use data to these addresses as samples, and send "
+                     "others only while there are none; at both borders")
     run.add_argument("--quota", type=time_ns, default=10**8, metavar="TIME",
-                     dest="quota_ns", help="between two changes of beta, and "
+                     dest="quota_ns", help="time between two changes of beta, and "
                      "the longest gap between packets (default: 100ms)")
     run.add_argument("--low", type=time_ns, metavar="TIME", dest="low_ns",
-                     help="beta rises below this change of the delay (default: "
+                     help="beta rises if the delay changes by less (default: "
                      "the time of 2 packets at --rate)")
     run.add_argument("--high", type=time_ns, metavar="TIME", dest="high_ns",
-                     help="beta falls above it (default: as --low)")
+                     help="beta falls if the delay changes by more (default: "
+                     "that of --low)")
     run.add_argument("--up", type=part(1e-6), default=0.005, metavar="PART",
                      help="step up of beta (default: 0.005)")
     run.add_argument("--down", type=part(1e-6), default=0.05, metavar="PART",
                      help="step down of beta (default: 0.05)")
     run.add_argument("--change", choices=law.CHANGES, default="excess",
-                     help="what is compared: mean delay less the smallest one "
-                     "of --window (default), or less that of the last quota, "
-                     "or mean of pairs of samples")
+                     help="change of the delay: mean minus the smallest of "
+                     "--window (excess, the default), mean minus that of the "
+                     "last quota (interval), or mean of pairs of samples")
     run.add_argument("--window", type=time_ns, default=10**10, metavar="TIME",
-                     dest="window_ns", help="of the smallest delay (default: "
-                     "10s)")
+                     dest="window_ns", help="window of the smallest delay "
+                     "(default: 10s)")
     run.add_argument("--gate", choices=("gap", "bucket"), default="gap",
-                     help="packets are spaced by beta (default), or admitted "
-                     "by tokens that follow what was sent")
+                     help="beta sets the distance of packets (gap, the "
+                     "default), or the growth of their number (bucket)")
     run.add_argument("--start", type=part(0), default=0.0, metavar="PART",
-                     help="beta of the beginning (default: 0)")
+                     help="beta at the beginning (default: 0)")
     run.add_argument("--safe", type=part(0.001), default=0.25, metavar="PART",
-                     help="of --rate while the peer does not answer (default: "
-                     "0.25)")
+                     help="fraction of --rate while the peer does not answer "
+                     "(default: 0.25)")
     run.add_argument("--lost", type=time_ns, default=10**9, metavar="TIME",
-                     dest="lost_ns", help="without a sample, after which the "
-                     "peer counts as lost (default: 1s)")
+                     dest="lost_ns", help="time without a sample after which "
+                     "the peer counts as lost (default: 1s)")
     run.add_argument("--trace", metavar="FILE", help="write a line of JSON for "
                      "each quota interval")
     run.add_argument("--socket", metavar="PATH",
-                     help="Unix socket that tells the state (default: "
+                     help="Unix socket for the command status (default: "
                      f"{RUN}/DEV-ID)")
     told = commands.add_parser("status", help="print the state of a running "
                                "tollway-admit as JSON")
     told.add_argument("--socket", metavar="PATH",
-                      help=f"default: the only one in {RUN}")
-    made = commands.add_parser("key", help="make a key for both borders")
-    made.add_argument("file", type=File, metavar="FILE")
+                      help="Unix socket of the daemon (default: the only "
+                      f"one in {RUN})")
+    made = commands.add_parser("key", help="write a new key for both borders")
+    made.add_argument("file", type=File, metavar="FILE",
+                      help="a file that does not exist")
     return top
 
 
@@ -216,7 +221,8 @@ def print_state(where):
             while piece := asked.recv(65536):
                 state += piece
                 if len(state) > LONGEST_STATE:
-                    raise TollwayError(f"{where} is no tollway-admit")
+                    raise TollwayError(f"{where} is not the socket of a "
+                                       "tollway-admit")
     except OSError as error:
         raise TollwayError(f"{where}: no tollway-admit answers "
                            f"({error.strerror or error})") from error

@@ -28,10 +28,10 @@ HEADER_BYTES = 28
 # Of samples that wait in the socket: more than any path needs in a moment.
 BATCH = 256
 STATES = {
-    "waiting": "no sample of the peer was believed yet",
+    "waiting": "no valid sample of the peer has arrived yet",
     "controlled": "beta follows the delay of the samples",
-    "lost": "the peer answers no more",
-    "no-class": "the class is gone: traffic is not shaped here",
+    "lost": "the peer does not answer any more",
+    "no-class": "the class was deleted: traffic is not shaped here",
 }
 
 
@@ -151,8 +151,8 @@ class Path:
                 f"{options.device} parent ... classid {self.gate.name} htb "
                 "rate ...") from error
         except PermissionError as error:
-            raise TollwayError("the rate of a class is for the administrator "
-                               "(CAP_NET_ADMIN) to set") from error
+            raise TollwayError("only the administrator (CAP_NET_ADMIN) can "
+                               "set the rate of a class") from error
         self._sent_bytes = self._seen["bytes"]
         self.guardian = Guardian(options.device, options.handle,
                                  options.packet)
@@ -382,7 +382,7 @@ class Path:
             print(line, file=self._trace, flush=True)
         except OSError as error:
             # A full disk is no reason to leave the path alone.
-            log(f"{self.options.trace}: {error.strerror}: no more is written")
+            log(f"{self.options.trace}: {error.strerror}: the trace ends here")
             self._trace = None
 
     def _admit(self, share):
@@ -422,7 +422,7 @@ class Path:
                 self.gate.rate_Bps is None or
                 self.gate.is_ours(seen["options"])):
             self.counted["class_changes"] += 1
-            log(f"class {self.gate.name} was changed by somebody else")
+            log(f"class {self.gate.name} was changed by another program")
             self.gate.original = seen["options"]
             # The end of the quota interval sets it again.
             self.gate.rate_Bps = None
@@ -490,7 +490,7 @@ class Status:
                                        "--socket")
             with contextlib.suppress(FileNotFoundError):
                 if not stat.S_ISSOCK(os.lstat(path).st_mode):
-                    raise TollwayError(f"{path} is there, and is no socket")
+                    raise TollwayError(f"{path} exists and is not a socket")
                 os.unlink(path)
             self.socket.bind(path)
             self.socket.listen(4)

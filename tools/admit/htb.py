@@ -60,7 +60,7 @@ def class_id(text):
         numbers = []
     if not colon or len(numbers) != 2 or \
             not all(0 < number <= 0xffff for number in numbers):
-        raise TollwayError(f"{text!r} is no class: write it as tc does, such "
+        raise TollwayError(f"{text!r} is not a class: write it as tc does, such "
                            "as 1:10")
     return numbers[0] << 16 | numbers[1]
 

@@ -12,36 +12,36 @@ SKELETON = '''\
 
 # Run it with: tollway run ./{name}.py
 # The name of the file is the name of the experiment. tollway(1) explains each
-# field; a name of your own begins with _.
+# field. Names for your own use begin with _.
 
 title = "Two flows and a transfer over one link"
 
-# The links with a queue, each one way: from a router to a router.
+# The links that have a queue, each in one direction, from router to router.
 #   rate   "100kbit" to "10Gbit", of packets with their Ethernet headers
-#   delay  of this way: "500us", "10ms"; the way back takes as long. "0s" if
-#          there is none
-#   queue  words of tc, if it is not the queue under test (the field queue)
-# A link there and one back between the same routers are the two ways of a line.
+#   delay  in this direction: "500us", "10ms" (default "0s"); the opposite
+#          direction has the same
+#   queue  words of tc (default: the queue under test, see the field queue)
+# Two links between the same routers are the two directions of one line.
 links = {{
     "core": {{"from": "left", "to": "right", "rate": "20Mbit", "delay": "10ms"}},
 }}
 
-# The ways of flows, each with a host of its own at either end.
-#   links  names of links, one after another
-#   rtt    round trip without queues; if it is not what the links add up to, the
-#          rest is in the links to the hosts, which have no limit of rate
+# The paths of flows, each with a host of its own at either end.
+#   links  names of links, in their order
+#   rtt    round trip without queues; if it is longer than the delays of the
+#          links, the links to the hosts have the rest (they have no rate limit)
 paths = {{
     "near": {{"links": ["core"], "rtt": "30ms"}},
     "far": {{"links": ["core"], "rtt": "80ms"}},
 }}
 
 # What is sent.
-#   path         a name of paths
-#   name         of these flows, for metrics; without it, the path's
-#   count        of such flows, 1 without it
-#   start, stop  "0s" and the duration without them
-#   cc           congestion control, if it is not the one under test (the field cc)
-#   bytes        of a transfer: "3MB"; without it the flow always has data
+#   path         one of paths
+#   name         name of these flows in metrics (default: that of the path)
+#   count        number of such flows (default 1)
+#   start, stop  times of the flows (default: "0s" and the duration)
+#   cc           congestion control (default: the one under test, see cc)
+#   bytes        size of a transfer: "3MB" (default: the flow always has data)
 #   udp          rate of UDP packets: "2Mbit", with packet (bytes of IP) and
 #                arrival ("cbr" or "poisson")
 flows = [
@@ -50,12 +50,12 @@ flows = [
     {{"path": "near", "name": "transfer", "bytes": "2MB", "start": "12s"}},
 ]
 
-# Under test: what --cc and --aqm replace.
+# Congestion control and queue under test, which --cc and --aqm replace.
 cc = "cubic"
 queue = "fq_codel"
 
 duration = "20s"
-# So much at the beginning is left out of metrics.
+# Metrics leave out this time at the beginning.
 warmup = "5s"
 
 # (name, link) or (name, name of flows). Of links: utilization, delay_mean_ms,
@@ -69,19 +69,19 @@ metrics = [
     ("completion_ms", "transfer"),
 ]
 
-# What must hold: where one does not, the exit status is 1.
+# Conditions: if one does not hold, the exit status is 1.
 bounds = [
     ("utilization", "core", ">=", 0.9),
 ]
 
-# Without --cc and --aqm each of these is run, and they are compared. The fields
-# of each: cc, queue and settings. Without variants there is one run.
+# Without --cc and --aqm each variant is run, and they are compared. A variant has
+# the fields cc, queue and settings. Without variants there is one run.
 variants = {{
     "cubic": {{"cc": "cubic", "queue": "fq_codel"}},
     "sbrm": {{"cc": "sbrm", "queue": "delay"}},
 }}
 
-# Parameters of --set, where others than the usual ones are wanted.
+# Values for parameters of --set that differ from the defaults.
 settings = {{}}
 '''
 

@@ -28,7 +28,7 @@ SMOKE_S = 1800
 def command_smoke(arguments):
     """Run the smoke set at a place; its lines of KTAP go to the terminal."""
     if arguments.on == "model":
-        raise TollwayError("smoke tests modules, of which a model has none")
+        raise TollwayError("smoke tests kernel modules, and --on model has no kernel")
     if arguments.on == "host":
         raise TollwayError("smoke unloads the modules: it runs --on lab or "
                            "--on qemu")

@@ -6,16 +6,16 @@ SECOND_ORDER = ("alpha",)
 
 SECOND_ORDER_PARAMETERS = {
     # sch_sbrm
-    "high": (50, 1, 1000000, "packets, from which on the queue alpha says CN"),
-    "goal": (300, 2, 1000000, "packets, of the largest queue of a cycle"),
+    "high": (50, 1, 1000000, "packets above which the law alpha sets CN"),
+    "goal": (300, 2, 1000000, "packets, goal of the law alpha for the largest queue"),
     # tcp_alpha
-    "gain": (0, 0, 10**9, "packets/s^2, alpha at first; 0: by the round trip"),
-    "gip": (0, 0, 10**9, "packets/s^2, p of alpha; 0: likewise"),
+    "gain": (0, 0, 10**9, "packets/s^2, first gain of alpha; 0: by the round trip"),
+    "gip": (0, 0, 10**9, "packets/s^2, p of alpha; 0: by the round trip"),
     "gdp": (0.8, 0.01, 1.0, "q of alpha"),
-    "first_pps": (0, 0, 10**9, "packets/s, R_0 of alpha; 0: as TCP"),
+    "first_pps": (0, 0, 10**9, "packets/s, first rate of alpha; 0: as TCP"),
     "bw_pps": (0, 0, 10**9, "packets/s, BW_EST of alpha; 0: measured"),
-    "bw_share": (0, 0, 1, "1: BW_EST is the mean of bw_pps and the own share"),
-    "step": (0.2, 0.02, 1.0, "of a round trip, between steps of alpha"),
+    "bw_share": (0, 0, 1, "1: BW_EST is the mean of bw_pps and the flow's share"),
+    "step": (0.2, 0.02, 1.0, "fraction of a round trip between steps of alpha"),
     "loss_share": (0.03125, 0.001, 1.0,
                    "from which on losses are congestion to alpha; 1: never"),
 }

@@ -6,15 +6,15 @@ PACKET_PAIR = ("pp", "ppx")
 
 PACKET_PAIR_PARAMETERS = {
     # sch_fq_rr, and fq_codel beside it
-    "buffer": (100, 2, 1000000, "packets of room in fq_rr"),
-    "service": ("rr", None, None, "of fq_rr: rr, drr or wfq"),
+    "buffer": (100, 2, 1000000, "limit of fq_rr, packets"),
+    "service": ("rr", None, None, "service of fq_rr: rr, drr or wfq"),
     "overflow": ("drop-tail-of-longest", None, None,
                  "of fq_rr: drop-last, drop-tail-of-longest or drop-longest"),
     # tcp_pp
-    "setpoint": (0, 0, 1000000, "packets that pp queues; 0: it probes"),
-    "pp_estimator": ("fuzzy", None, None, "of pp: fuzzy, fixed or kalman"),
-    "law": ("continuous", None, None, "of pp: continuous or discrete"),
-    "initial": (0, 0, 1000, "packets of pp before it knows a rate; 0: as TCP"),
+    "setpoint": (0, 0, 1000000, "packets that pp lets wait; 0: it probes"),
+    "pp_estimator": ("fuzzy", None, None, "estimator of pp: fuzzy, fixed or kalman"),
+    "law": ("continuous", None, None, "law of pp: continuous or discrete"),
+    "initial": (0, 0, 1000, "packets that pp sends before it knows a rate; 0: as TCP"),
 }
 # Of experiments that reserve room (PP94 10.3).
 PACKET_PAIR_RESERVED = {

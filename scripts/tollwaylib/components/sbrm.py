@@ -35,29 +35,29 @@ def law_words(law, feedback=None):
 # sbrm, of other queues, of tcp_sbrm and of packet pair.
 SBRM_QUEUE = {
     # sch_sbrm
-    "limit": (1000, 1, 1000000, "packets of room in the sbrm queue"),
-    "target": (10, 0, 999999, "packets, b0 of CP05 (5.4.1)"),
+    "limit": (1000, 1, 1000000, "limit of the queue sbrm, packets"),
+    "target": (10, 0, 999999, "target of the queue sbrm, packets, b0 of CP05 (5.4.1)"),
     "gamma": (0.015, 0.0, 1.0, "price per packet above the target; 0: auto"),
     "alpha": (0.1, 1e-6, 1000.0, "weight of the backlog in rem-pc3"),
     "delta": (0.9, 1e-6, 1.0, "weight of an interval in its input rate"),
-    "interval_us": (1000, 1, 1000000, "us between price computations"),
-    "vqm_scale": (0.9, 0.01, 1.0, "rate and room of vqm's virtual queue"),
-    "delay_ms": (3.0, 0.01, 1000.0, "ms of queue, target of the law delay"),
+    "interval_us": (1000, 1, 1000000, "us between two updates of the price"),
+    "vqm_scale": (0.9, 0.01, 1.0, "rate and limit of the virtual queue of vqm, relative"),
+    "delay_ms": (3.0, 0.01, 1000.0, "target of the law delay, ms"),
     # The papers have no packets without ECN. Those of Linux are dropped with the
     # probability of a mark, in all experiments, as their published runs did.
-    "nodrop": (0, 0, 1, "1: prices drop nothing, ECN-capable or not"),
-    "coupling": (0.0, 0.0, 1000.0, "0: what is not ECN-capable is dropped for "
-                 "the price; else coupling of tc-sbrm(8)"),
-    "dither": (1, 0, 1, "0: each mark is drawn by itself, as in the papers"),
+    "nodrop": (0, 0, 1, "1: no packet is dropped for its price"),
+    "coupling": (0.0, 0.0, 1000.0, "0: price-drop of tc-sbrm(8), otherwise its "
+                 "coupling"),
+    "dither": (1, 0, 1, "0: each mark is drawn independently, as in the papers"),
 }
 
 SBRM_SOURCES = {
     # tcp_sbrm
     "phi": (1.0, 1.0, 100.0, "base of REM's prices and of wtp; 1: e"),
-    "wtp": (100, 1, 1000000, "willingness to pay of the cheapest class"),
+    "wtp": (100, 1, 1000000, "willingness to pay of the lowest class, packets/s"),
     "kappa": (0.1, 1e-6, 10.0, "gain per acknowledged segment"),
     "kappa_young": (0.0, 0.0, 10.0, "gain of a new connection, 0 for none"),
-    "young_ms": (4000, 1, 3600000, "ms a connection is young"),
+    "young_ms": (4000, 1, 3600000, "ms for which a connection counts as new"),
     "history_gain": (0.015625, 1e-6, 1.0, "weight of one packet in the marks"),
     "source": ("direct", None, None, "direct, aimd, vegas or relative"),
     "estimator": ("log", None, None, "log, raw, history, four-bit, explicit"),

@@ -89,20 +89,22 @@ def judge_path(seen):
                 f"{CODEPOINTS[sent]} is bleached: it becomes "
                 f"{CODEPOINTS[one[name]]} between {before} and "
                 f"{one['address']} (hop {one['hop']})",
-                "mend what rewrites the ECN bits there (often an old rule for "
-                "the TOS byte); until then use pp, which needs no marks")
+                "correct the rule that rewrites the ECN bits there (often an "
+                "old one for the TOS byte); until then use pp, which needs "
+                "no marks")
             return
         before = one["address"] or before
     heard = [one for one in hops if one["ce"] is not None]
     if heard and heard[-1]["end"]:
         yield Finding("path", "ok",
-                      "probes with CE and ECT(0) come to "
-                      f"{seen['address']} as they were sent (hops: "
+                      "probes with CE and ECT(0) arrive at "
+                      f"{seen['address']} unchanged (hops: "
                       f"{heard[-1]['hop']})")
     elif heard:
         yield Finding("path", "unknown",
                       f"CE is kept up to {heard[-1]['address']} (hop "
-                      f"{heard[-1]['hop']}); no probe was answered beyond",
+                      f"{heard[-1]['hop']}); no router after it answered"
+                      " a probe",
                       "run tollway doctor on the receiver while data comes")
     else:
         yield Finding("path", "unknown", "no probe was answered",
@@ -120,9 +122,9 @@ def judge_queues(seen):
             yield Finding(
                 "queue", "wrong",
                 f"{where} dropped {unmarked} packets for "
-                f"the price and marked {one['marks']}: what comes is not "
-                "ECN-capable", "look at the senders, and at what lies before "
-                "this router, with tollway doctor")
+                f"the price and marked {one['marks']}: the packets "
+                "that arrive are not ECN-capable", "run tollway doctor on the "
+                "senders, and on the routers before this one")
         elif one["marks"] or one["grown"].get("carried"):
             yield Finding("queue", "ok",
                           f"{where} marked {one['marks']} of "
@@ -203,8 +205,8 @@ def judge_negotiation(seen, one, name):
                           "net.ipv4.tcp_ecn=0, or a box on the path clears "
                           "the flags of the SYN", there)
         elif one["cc"] == "rm":
-            yield Finding("ecn", "wrong", f"{name}: no ECN, losses alone are "
-                          "left", here if seen["tcp_ecn"] not in (1, 3) else
+            yield Finding("ecn", "wrong", f"{name}: no ECN, so losses are "
+                          "the only signal", here if seen["tcp_ecn"] not in (1, 3) else
                           "there: sysctl net.ipv4.tcp_ecn=2")
         return
     yield Finding("ecn", "ok", f"{name}: ECN was negotiated")
@@ -243,9 +245,9 @@ def judge_sender(seen, one, name):
                       "s; the peer echoes them")
     elif made:
         yield Finding("marks", "wrong", f"{name}: queues of this host marked "
-                      f"{made} packets, and none came back: CE is bleached, "
-                      "or they were of others", "see the path; run tollway "
-                      "doctor on the receiver")
+                      f"{made} packets, and no mark came back: CE is "
+                      "bleached, or other connections had these packets",
+                      "see the path; run tollway doctor on the receiver")
     else:
         yield Finding("marks", "unknown", f"{name}: no mark came back of "
                       f"{acked} segments: no queue on the path made one, or "
@@ -299,20 +301,20 @@ def judge_second_order(one, name, sends):
         yield Finding("echo", "ok", f"{name}: the peer returns CN and BCN")
     elif "ecn" in one["flags"]:
         yield Finding("echo", "note", f"{name}: the peer does not return CN and "
-                      "BCN; marks of ECN are CN, and BCN is a guess by round "
-                      "trips", "there: modprobe tcp_alpha, and alpha for this "
+                      "BCN; ECN marks are used as CN, and BCN is inferred "
+                      "from round trips", "there: modprobe tcp_alpha, and alpha for this "
                       "connection; and see field_rewritten in its "
                       "/proc/net/tcp_alpha")
     else:
         yield Finding("echo", "wrong", f"{name}: the peer does not return CN "
-                      "and BCN, and ECN was not negotiated: losses alone are "
-                      "left", "there: modprobe tcp_alpha, and alpha for this "
+                      "and BCN, and ECN was not negotiated: losses are the "
+                      "only signal", "there: modprobe tcp_alpha, and alpha for this "
                       "connection; or net.ipv4.tcp_ecn=1 here")
     if (one["state"] or 0) & HEARD:
-        yield Finding("marks", "ok", f"{name}: a queue on the path has said CN")
+        yield Finding("marks", "ok", f"{name}: a queue on the path has set CN")
     elif field or "ecn" in one["flags"]:
-        yield Finding("marks", "unknown", f"{name}: no CN has come: no queue on "
-                      "the path says it, or the link was never busy",
+        yield Finding("marks", "unknown", f"{name}: no CN arrived: no queue on "
+                      "the path sets it, or the link was never busy",
                       "on the router: tc qdisc ... sbrm mark alpha feedback "
                       "two-bit, see tc-sbrm(8)")
 
@@ -324,7 +326,7 @@ def judge_connection(seen, one):
     received = one["grown"].get("bytes_received", 0)
     if not sent and not received:
         yield Finding("idle", "unknown", f"{name}: idle for "
-                      f"{seen['seconds']:g} s", "send something meanwhile")
+                      f"{seen['seconds']:g} s", "send data during this time")
         return
     if one["cc"] in PAIRED:
         yield Finding("cc", "ok", f"{name}: uses {one['cc']}, which needs "
@@ -354,8 +356,8 @@ def judge_connection(seen, one):
                       "AccECN (net.ipv4.tcp_ecn=3) counts the marks")
     else:
         yield Finding("cc", "wrong", f"{name}: receives with {one['cc']}, "
-                      "which echoes no single marks: a sender of sbrm is "
-                      "TCP/RM", "modprobe tcp_sbrm; sysctl net.ipv4."
+                      "which does not echo single marks: a sender with sbrm "
+                      "uses TCP/RM", "modprobe tcp_sbrm; sysctl net.ipv4."
                       "tcp_congestion_control=sbrm here; then connect again")
     yield from judge_receiver(seen, one, name)
 
@@ -365,21 +367,21 @@ def judge_absence(seen):
     trial = seen["handshake"]
     if trial and trial["ecn"]:
         yield Finding("ecn", "ok", f"a new connection of sbrm to "
-                      f"{seen['peer']}: ECN is accepted; that the peer "
-                      "has the module follows where it has no AccECN")
+                      f"{seen['peer']}: ECN is accepted; unless the peer "
+                      "has AccECN, this means that it has the module")
     elif trial and trial["ecn"] is False:
         yield from judge_negotiation(
             seen, {"cc": "sbrm", "flags": []},
             f"a new connection of sbrm to {seen['peer']}")
     elif trial:
         yield Finding("ecn", "unknown", f"no connection to {seen['peer']}: "
-                      f"{trial['error']}", "start what listens there")
+                      f"{trial['error']}", "start a program that listens there")
     router = any(one["kind"] == "sbrm" and one["grown"].get("packets")
                  for one in seen["queues"].values())
     known = router or trial and trial["ecn"] is not None
     yield Finding("connections", "note" if known else "unknown", f"there is no connection to {seen['peer']} "
                   "from here: marks and echoes were not seen", "" if router
-                  else "send something meanwhile (iperf3, tollway-traffic)")
+                  else "send data during this time (iperf3, tollway-traffic)")
 
 
 def judge(seen):

@@ -50,7 +50,7 @@ def boots():
         if not is_built():
             return finding.Finding("lab", "note",
                                    "the lab is not built yet, so "
-                                   "whether it boots is not known", "make lab")
+                                   "its boot was not tested", "make lab")
         seconds = Lab().try_boot()
     except TollwayError as error:
         return finding.Finding("lab", "wrong", str(error))

@@ -328,14 +328,16 @@ def resolve(peer):
     host = found[1] or found[3] or found[5]
     port = found[2] or found[4]
     if port and not (len(port) <= 5 and 0 < int(port) < 65536):
-        raise TollwayError(f"--peer {short(peer)}: there is no such port")
+        raise TollwayError(f"--peer {short(peer)}: a port is a number from 1 "
+                           "to 65535")
     try:
         family, _, _, _, place = socket.getaddrinfo(
             host, None, type=socket.SOCK_STREAM)[0]
     except OSError as error:
         raise TollwayError(f"--peer {short(host)}: {error.strerror}") from error
     except UnicodeError as error:
-        raise TollwayError(f"--peer {short(host)}: that is no name of a host") \
+        raise TollwayError(f"--peer {short(host)}: this is not the name of "
+                           "a host") \
             from error
     return family, place[0], int(port) if port else None
 

@@ -294,7 +294,7 @@ def _links(file):
                              f"{link['from']} to itself: give two routers")
         for other in found.values():
             if (other["from"], other["to"]) == (link["from"], link["to"]):
-                raise file.error(place, f"{_spoken(place)} leads the way of "
+                raise file.error(place, f"{_spoken(place)} has the routers of "
                                  f"{other['name']}: one link is allowed from "
                                  "a router to another")
         found[name] = {"name": name, "from": link["from"], "to": link["to"],
@@ -320,8 +320,7 @@ def _no_loop(file, links):
         first, second = map(root, (link["from"], link["to"]))
         if ends not in joined and first == second:
             raise file.error(("links", name), f"links['{name}'] closes a loop: "
-                             "between two routers one way is allowed, since "
-                             "nothing would say which of them packets take")
+                             "only one route is allowed between two routers")
         part[first] = second
         joined.add(ends)
 

@@ -15,21 +15,21 @@ from . import published
 
 COMMON = {
     # name: (default, least, greatest, meaning)
-    "setup": ("ours", None, None, "ours, or paper: what the paper ran"),
-    "warmup_s": (5.0, 0.0, 1e6, "s left out of all rates"),
-    "start_jitter_s": (0.1, 0.0, 10.0, "s over which the seed spreads starts"),
-    # What a link may differ from what it should be and the run be made.
-    "rate_tolerance": (0.002, 0.0, 1.0, "part by which a link's rate may "
-                       "differ in calibration, or a packet"),
-    "rtt_tolerance_ms": (0.2, 0.0, 10000.0, "ms by which a path's round trip "
-                         "may be longer in calibration"),
+    "setup": ("ours", None, None, "ours, or paper: the settings of the paper"),
+    "warmup_s": (5.0, 0.0, 1e6, "s at the beginning that all rates leave out"),
+    "start_jitter_s": (0.1, 0.0, 10.0, "s over which the seed distributes the starts"),
+    # How far a link may differ from its description.
+    "rate_tolerance": (0.002, 0.0, 1.0, "relative error of a rate, or an error "
+                       "of one packet, that the calibration accepts"),
+    "rtt_tolerance_ms": (0.2, 0.0, 10000.0, "ms by which a round trip may be "
+                         "longer in the calibration"),
     "packet_bytes": (1000, 114, 9014, "bytes of a full packet on the wire"),
     "rate_mbit": (96.0, 0.1, 10000.0, "Mb/s of each bottleneck"),
     "edge_mbit": (1000.0, 0.0, 1000000.0,
                   "Mb/s of the links to the hosts; 0: no limit"),
     "flow_sample_ms": (100, 10, 10000, "ms between samples of the flows"),
     "queue_sample_us": (10000, 100, 1000000, "us between samples of a queue"),
-    "initcwnd": (1, 1, 1000, "segments a flow may send at first"),
+    "initcwnd": (1, 1, 1000, "initial window, segments"),
     **SBRM_QUEUE, **OTHER_QUEUES, **SBRM_SOURCES, **PACKET_PAIR_PARAMETERS,
     **SECOND_ORDER_PARAMETERS,
 }
@@ -37,19 +37,19 @@ COMMON = {
 SPECIAL = {
     "scale": ("few", None, None, "few or many flows"),
     "model": ("greedy", None, None, "greedy flows, or http users"),
-    "recovery": ("pp94", None, None, "of losses: pp94 or linux"),
-    "simulations": ("all", None, None, "numbers of Table 5.4.2, as 1,6,27"),
-    "row": ("wan", None, None, "of PP94 Table 3: lan, man or wan"),
-    "repeats": (1, 1, 1000, "runs of each case that has something random"),
-    "time_limit": (10.0, 0.1, 1000.0, "packet times that a packet may be in the "
-                   "network, and count"),
-    "change": ("excess", None, None, "of tollway-admit: excess, interval or "
-               "pair"),
-    "gate": ("gap", None, None, "of tollway-admit: gap or bucket"),
-    "only": ("", None, None, "run only cases whose names have this in them"),
-    "round_trips": (200.0, 1.0, 1e6, "how long a case is"),
-    "rtt_ms": (20.0, 0.1, 10000.0, "ms of the round trip of the network that "
-               "cases change"),
+    "recovery": ("pp94", None, None, "repair of losses: pp94 or linux"),
+    "simulations": ("all", None, None, "numbers of Table 5.4.2, such as 1,6,27"),
+    "row": ("wan", None, None, "row of PP94 Table 3: lan, man or wan"),
+    "repeats": (1, 1, 1000, "runs of each case with random traffic"),
+    "time_limit": (10.0, 0.1, 1000.0, "packets with at most this delay, in "
+                   "packet times, are goodput"),
+    "change": ("excess", None, None, "change of tollway-admit: excess, "
+               "interval or pair"),
+    "gate": ("gap", None, None, "gate of tollway-admit: gap or bucket"),
+    "only": ("", None, None, "run only cases whose names contain this"),
+    "round_trips": (200.0, 1.0, 1e6, "length of a case in round trips"),
+    "rtt_ms": (20.0, 0.1, 10000.0, "ms, round trip of the network before "
+               "cases change it"),
     **PACKET_PAIR_RESERVED,
 }
 CHOICES = {"source": ("direct", "aimd", "vegas", "relative"),
@@ -109,7 +109,7 @@ def parse(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
 def _parse_value(name, text, default, least, greatest):
     if name in CHOICES:
         if text not in CHOICES[name]:
-            raise TollwayError(f"--set {name}={text}: it is one of "
+            raise TollwayError(f"--set {name}={text}: give one of "
                                f"{', '.join(CHOICES[name])}")
         return text
     if least is None:
@@ -122,7 +122,7 @@ def _parse_value(name, text, default, least, greatest):
             from None
     # The comparison also turns nan away.
     if not least <= value <= greatest:
-        raise TollwayError(f"--set {name}={text}: it goes from {least:g} to "
+        raise TollwayError(f"--set {name}={text}: give a number from {least:g} to "
                            f"{greatest:g}")
     return value
 

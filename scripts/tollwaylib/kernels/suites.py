@@ -32,7 +32,7 @@ def architecture():
         return subprocess.run(["dpkg", "--print-architecture"], text=True,
                               stdout=subprocess.PIPE, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
-        raise TollwayError("kernel packages can be had on Debian only") from None
+        raise TollwayError("kernel packages are available on Debian only") from None
 
 
 def mirrors():
@@ -48,8 +48,8 @@ def mirrors():
         if origin == "Debian" and uri:
             found.setdefault(label, uri)
     if "Debian" not in found:
-        raise TollwayError("this machine's apt knows no mirror of Debian, from "
-                           "which to get kernel packages")
+        raise TollwayError("apt on this machine has no Debian mirror, from which "
+                           "kernel packages could be downloaded")
     return found
 
 

@@ -49,7 +49,7 @@ def _path_cases(values):
 EXPERIMENTS = (
     Experiment(
         name="pp-share", title="24 equal flows over 96 Mb/s",
-        reproduces="ALGORITHMS 3: the prototype's check",
+        reproduces="no paper",
         topology="Confluence", duration_s=10.0,
         defaults={"packet_bytes": 1000, "rate_mbit": 96.0,
                   "edge_mbit": 960.0, "warmup_s": 3.0, "start_jitter_s": 0.1,

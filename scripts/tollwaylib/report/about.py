@@ -4,6 +4,7 @@ matter, and when a measure favours one of the runs."""
 
 from .. import papers
 from ..errors import TollwayError
+from ..experiments import published
 from ..experiments.parameters import COMMON, SPECIAL, deciding
 
 PAPERS = {
@@ -11,6 +12,9 @@ PAPERS = {
             "Stable Congestion Control for Future IP Networks, 2005",
     "PP94": "S. Keshav, Packet-Pair Flow Control, 1994",
     "MK94": "S. Morgan and S. Keshav, Packet-Pair Rate Control, 1994",
+    "ALPHA": "X. Zhang and K. Shin, Second-Order Rate-Based Flow Control with "
+             "Decoupled Error Control for High-Throughput Transport Protocols",
+    "AACC": "Z. Haas, Adaptive Admission Congestion Control",
 }
 # Queues that give all flows at a link the same rate.
 _EQUAL_RATES = ("fq", "fq_codel", "fq_pie", "fq_rr", "cake", "sfq", "drr")
@@ -103,10 +107,11 @@ def _why(name, groups):
     if paper:
         said = (f"The experiment repeats a published one: "
                 f"{experiment.reproduces} ({paper}: {PAPERS[paper]}).")
-        if all(group.whole["parameters"].get("setup") == "ours"
-               for group in groups):
+        if published.parts(name) and all(
+                group.whole["parameters"].get("setup") == "ours"
+                for group in groups):
             said += (" The parameters are our own. With --set setup=paper they "
-                     "are those of the paper, where it states them.")
+                     "are those of the paper, if it states them.")
         return [said]
     if len(groups) > 1:
         return ["The experiment compares congestion controls and queues in the "

@@ -154,7 +154,7 @@ def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
         waiting = [task for task in tasks if not done.get(task.folder)]
         if resume:
             progress.say(f"{len(tasks) - len(waiting)} of {len(tasks)} runs "
-                         "are there already")
+                         "exist already")
         provenance.update(command=command, checkout=checkout())
         try:
             _run_all(place, waiting, jobs if place.parallel else 1, provenance,
@@ -163,7 +163,7 @@ def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
             count = len([result for result in done.values() if result])
             if count:
                 progress.say(f"{count} of {len(tasks)} runs are kept: the "
-                             "same command with --resume does the others")
+                             "same command with --resume makes the others")
             raise
         finally:
             progress.done()
