@@ -3,6 +3,7 @@
 timed, their metrics, and bounds over cases and seeds."""
 
 import copy
+import json
 import re
 import struct
 import subprocess
@@ -14,8 +15,10 @@ from types import SimpleNamespace
 import pytest
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "scripts"))
+sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE.parent / "tools")]
 
+from admit import __main__ as admission  # noqa: E402
+from test_every_experiment import LIKE_AACC_STATIC  # noqa: E402
 from tollwaylib import papers  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 from tollwaylib.experiments import jobs, plan  # noqa: E402
@@ -178,6 +181,40 @@ def test_programs_are_where_the_network_has_a_gate(name):
                  for word in flow["words"].split() if word.startswith("rate=")]
         assert len(rates) in (0, len(case["flows"]))
         assert name in BEYOND or len(rates) == 2
+
+
+@pytest.mark.parametrize("name", LIKE_AACC_STATIC)
+def test_experiments_that_the_lab_sees_as_one(name):
+    """All but numbers is that of aacc-static, which test_every_experiment.py
+    runs."""
+    def in_the_lab(one):
+        made = job(one)
+        case = made["cases"][-1]
+        assert case["programs"]
+        # Names, and what is made of the results, on the host.
+        own = {"name", "point", "x", "series"}
+        after = {"experiment", "cases", "virtual_s", "metrics", "x_title",
+                 "pictures", "bounds", "queues"}
+        return [{key: value for key, value in each.items() if key not in left}
+                for each, left in ((made, after), (case, own))]
+    found, expected = (re.sub(r"\b[0-9.]+(ms)?\b", "0", json.dumps(
+        in_the_lab(one), sort_keys=True)) for one in (name, "aacc-static"))
+    assert found == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_programs_take_the_words_of_all_cases(name):
+    checked = 0
+    for case in job(name)["cases"]:
+        for declared in case["programs"]:
+            assert declared["words"][0] == "tollway-admit"
+            words = [re.sub(r"\{address:.*\}", "10.0.0.1", str(word))
+                     for word in declared["words"][1:]]
+            options = admission.parser().parse_args(words)
+            assert options.low_ns <= options.high_ns
+            assert options.interval_ns <= options.quota_ns
+            checked += 1
+    assert checked
 
 
 def test_parameter_sets_are_those_of_the_paper():

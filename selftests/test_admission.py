@@ -233,7 +233,9 @@ def test_data_packets_have_the_numbers_before_that_of_the_sample():
         changed = bytearray(one.make(5))
         changed[4:6] = count.to_bytes(2, "big")
         assert other.take(bytes(changed)) is None
-    assert other.refused["size"] == 3
+    # With the right key, too.
+    assert other.take(one.make(5, data=[(7, 1 << 63)])) is None
+    assert other.refused["size"] == 4
     assert other.take(one.make(5, data=[(0, 0)] * 8, length=wire.LARGEST))
 
 
@@ -308,9 +310,9 @@ def udp(payload=b"payload", port=5001, checksum=0):
         payload
 
 
-def tcp(checksum=0, sequence=5, payload=b""):
+def tcp(checksum=0, sequence=5, payload=b"", flags=0x10):
     return b"\x30\x39\x00\x50" + sequence.to_bytes(4, "big") + bytes(4) + \
-        b"\x50\x10\x10\x00" + checksum.to_bytes(2, "big") + bytes(2) + payload
+        bytes([0x50, flags, 0x10, 0]) + checksum.to_bytes(2, "big") + bytes(2) + payload
 
 
 def digest(packet):
@@ -325,6 +327,8 @@ def ipv6(rest, protocol, hops=64):
 def test_a_digest_is_of_what_no_router_changes():
     assert digest(ipv4(udp())) == digest(ipv4(udp(checksum=9), ttl=63, tos=3))
     assert digest(ipv4(tcp(), 6)) == digest(ipv4(tcp(checksum=9), 6, ttl=3))
+    # PSH, of the last segment of several.
+    assert digest(ipv4(tcp(), 6)) == digest(ipv4(tcp(flags=0x18), 6))
     assert digest(ipv6(tcp(), 6)) == digest(ipv6(tcp(checksum=9), 6, hops=1))
     several = [ipv4(udp()), ipv4(udp(b"another")), ipv4(udp(port=1)),
                ipv4(udp(), number=2), ipv4(udp(), to=A), ipv4(tcp(), 6),

@@ -136,8 +136,8 @@ class Path:
                 raise TollwayError(
                     f"{options.trace}: {error.strerror}") from error
         self.udp = self._socket()
-        self.taps = passing.Taps(options.device, options.data, options.port,
-                              options.interval_ns) if options.data else None
+        self.taps = passing.Taps(
+            options.device, options.data, options.port, options.interval_ns) if options.data else None
         self._claim_class()
         self.gate = htb.HtbClass(options.device, options.handle,
                                  options.packet)
@@ -217,11 +217,12 @@ class Path:
             self.taps.pending.clear()
 
     def _data_will_do(self):
-        """Are data packets the samples, and can what is known of them wait? For
-        half a quota it can: no quota is without a sample then."""
+        """Are data packets the samples, and can what is known of them wait for
+        the next turn? If that is within half a quota: none is without a sample."""
         waiting, now_ns = self.taps.pending, self.clock_ns()
         return self._data_counts(now_ns) and 0 < len(waiting) < passing.MOST and \
-            now_ns - waiting[0][1] < self.options.quota_ns // 2
+            now_ns - waiting[0][1] + self.options.interval_ns <= \
+            self.options.quota_ns // 2
 
     def _data_counts(self, now_ns):
         """Does the peer report data packets? If not, samples go on: it does not

@@ -30,7 +30,7 @@ SNAP_BYTES = 40 + 40
 MEMORY = 1 << 15
 # In the receive buffer of the socket: no more is taken at once.
 BATCH = 1024
-# A message that has this many has one report for each, with that of its own.
+# The peer has room for a report of each, and of one sample besides.
 MOST = wire.REPORTS - 1
 
 
@@ -45,8 +45,8 @@ def parse(packet):
     """The Headers of a packet of IPv4 or IPv6; None if it has no digest.
 
     The digest leaves out what changes on the way (TOS, TTL, checksums) and what
-    differs between the two ends because of offloads: lengths, and the checksum that
-    a device would fill in.
+    differs between the two ends because of offloads: lengths, the checksum that a
+    device would fill in, and flags that only one segment of several has.
     """
     version = packet[0] >> 4 if packet else 0
     if version == 4 and len(packet) >= 20:
@@ -66,7 +66,7 @@ def parse(packet):
         port = int.from_bytes(rest[2:4], "big")
         fixed += rest[:4] + rest[8:40]
     elif protocol == TCP:
-        fixed += rest[:16] + rest[18:40]
+        fixed += rest[:12] + rest[18:40]
     else:
         fixed += rest[:40]
     digest = hashlib.blake2b(fixed, digest_size=8).digest()

@@ -135,8 +135,11 @@ class Association:
         if not hmac.compare_digest(mac, self._mac(body)):
             return self._refuse("key")
         # With the right key these come only from a program that is in error.
+        packets = [(sequence - carried + index, *_DATA.unpack_from(
+            body, _BODY_BYTES + index * _DATA.size)) for index in range(carried)]
         if count > REPORTS or not session or sequence <= carried or \
-                max(session, nonce, echo, sequence, stamp_ns) > _MOST:
+                max(session, nonce, echo, sequence, stamp_ns,
+                    *(left_ns for _, _, left_ns in packets)) > _MOST:
             return self._refuse("size")
         if session == self.session:
             return self._refuse("own")
@@ -154,8 +157,6 @@ class Association:
         self.highest = sequence
         reports = [_REPORT.unpack_from(body, _HEAD.size + index * _REPORT.size)
                    for index in range(count)]
-        packets = [(sequence - carried + index, *_DATA.unpack_from(
-            body, _BODY_BYTES + index * _DATA.size)) for index in range(carried)]
         return Sample(session, sequence, stamp_ns, reports, packets, is_new)
 
     def _refuse(self, why):
