@@ -466,7 +466,7 @@ def other_result(run):
 
 
 def bad_result(run):
-    files.write_json_atomic(run / "result.json", {"schema": 1})
+    files.write_json_atomic(run / "result.json", {"schema": schema.SCHEMA})
 
 
 def bad_calibration(run):
@@ -640,7 +640,8 @@ def network(paths, **links):
                              "sink": f"d{name}"} for name, way in paths.items()},
             "links": {name: {"capacity_bps": rate, "delay_ms": 1}
                       for name, rate in links.items()},
-            "parameters": {}, "flows": [{"path": name} for name in paths]}
+            "parameters": {},
+            "cases": [{"flows": [{"path": name} for name in paths]}]}
 
 
 def test_sketch_of_a_chain():

@@ -4,7 +4,7 @@
 import numpy as np
 
 from ..results.aggregate import aggregate
-from ..results.fields import mean_of
+from ..results.fields import mean_of, part_of, run_of
 from .plotting import (SHADE, STYLE, THEORY, headroom, histograms,
                        legend_above, plt, reading, save)
 from .tables import combination, path_share
@@ -188,11 +188,12 @@ def rate_allocation(results, out, look):
 
 def _plot_flows(axes, whole, look):
     """Points, class lines and path bands; flows ordered by path."""
-    paths = list(dict.fromkeys(group["path"] for group in whole["classes"]))
-    flows = sorted(whole["flows"], key=lambda flow: (
+    run = run_of(whole)
+    paths = list(dict.fromkeys(group["path"] for group in run["classes"]))
+    flows = sorted(run["flows"], key=lambda flow: (
         paths.index(flow["path"]), flow["id"]))
     expected = {(group["path"], group["wtp"]): group["expected_pps"]
-                for group in whole["classes"]}
+                for group in run["classes"]}
     seeds = len(whole["seeds"])
     label = "flow"
     if seeds > 1:
@@ -268,7 +269,7 @@ def price_laws(results, out, look):
     """
     labels = [result["parameters"]["simulations"] for result in results]
     shares = [100 * path_share(result, "S3") for result in results]
-    links = [result["links"]["R3"] for result in results]
+    links = [part_of(result, "links")["R3"] for result in results]
     panels_of = (
         ("S3 of its fair share [%]", shares, 100),
         ("utilisation of R3 [%]",

@@ -20,13 +20,19 @@ def metric_of(result, case, key):
 
 
 def has_case(result, case):
-    return any(point["name"] == case for point in result.get("cases", ()))
+    return any(point["name"] == case for point in result["cases"])
 
 
-def capacities_of(result):
-    """{link: bit/s} of a result or aggregate."""
-    return result.get("capacity_bps") or {
-        name: link["capacity_bps"] for name, link in result["links"].items()}
+def run_of(result):
+    """The case of a result or aggregate of which links, flows and classes were
+    measured: the only one of an experiment that names no metrics. None for an
+    experiment that does."""
+    return next((case for case in result["cases"] if "links" in case), None)
+
+
+def part_of(result, name):
+    """`intervals`, `pages` or another part of run_of(); None if there is none."""
+    return (run_of(result) or {}).get(name)
 
 
 def limit_of(bound, result, mean_of):
@@ -42,12 +48,14 @@ def mean_of(value):
     return value["mean"] if isinstance(value, dict) else value
 
 
-def look_up(result, metric, links):
-    """What a published number's metric names: a field, or a mean over links."""
+def look_up(result, metric, links=None):
+    """What a published number's metric names: a field, or a mean over links;
+    of a result with links, flows and classes. links: all by default."""
+    found = run = run_of(result)
     if metric == "links.mean_utilization":
         return statistics.fmean(
-            mean_of(result["links"][name]["utilization"]) for name in links)
-    found = result
+            mean_of(run["links"][name]["utilization"])
+            for name in links or run["links"])
     try:
         for key in metric.split("."):
             found = found[int(key) if isinstance(found, list) else key]

@@ -3,7 +3,7 @@
 
 from ..experiments import published
 from . import fields
-from .fields import look_up, mean_of
+from .fields import look_up, mean_of, run_of
 from .measurements import EPSILON
 from .verdicts import MISS
 
@@ -62,13 +62,13 @@ def reasons(result, kind):
 
 def _is_network(result, setup):
     """Did the run have the links, flows and schedule that the paper's had?"""
-    capacity = fields.capacities_of(result)
-    edges = [step["start_s"] for step in result.get("intervals", ())]
+    capacity, run = result["capacity_bps"], run_of(result) or {}
+    edges = [step["start_s"] for step in run.get("intervals", ())]
     if edges:
-        edges.append(result["intervals"][-1]["stop_s"])
+        edges.append(run["intervals"][-1]["stop_s"])
     return (all(capacity.get(name) == value
                 for name, value in setup["capacity_bps"].items())
-            and setup.get("flows") in (None, len(result.get("flows", ())))
+            and setup.get("flows") in (None, len(run.get("flows", ())))
             and setup.get("edges_s", edges) == edges
             and all(result["parameters"].get(name) == value
                     for name, value in setup.get("parameters", {}).items()))

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..errors import TollwayError
 from . import fields
-from .fields import look_up, mean_of
+from .fields import look_up, mean_of, run_of
 from .measurements import entry_of, number_of
 from .metrics.queues import (max_pc3_error, max_queue_mean, max_utilization,
                              min_utilization, total_drops,
@@ -80,7 +80,8 @@ def judge_case(bound, result):
 
 # What an experiment may set bounds on. Each takes the run and its result and
 # returns a number, or None for "never happened", which fails every bound.
-# Utilisation and queue bounds look at bottleneck links only.
+# Utilisation and queue bounds look at bottleneck links only. The run is a
+# CaseData, and its result the case that has links, flows and classes.
 METRICS = {
     # largest |error| of a class, relative
     "classes.max_abs_error": max_abs_error,
@@ -152,7 +153,7 @@ def _measure_bound(bound, run, result):
     if metric == OVER_SEEDS:
         return OVER_SEEDS
     if metric in METRICS:
-        return METRICS[metric](run, result)
+        return METRICS[metric](run, run_of(result))
     if _is_metric(metric):
         return look_up(result, metric, run.bottlenecks)
     raise TollwayError(f"there is no metric {metric!r}; there are fields of "
@@ -185,7 +186,7 @@ def judge_rival(bound, measured, rival):
              "bound": None, "verdict": "needs runs"}
     if rival is None:
         return entry
-    value = look_up(rival, bound["metric"], list(rival["links"]))
+    value = look_up(rival, bound["metric"])
     # What a rival never reached is no match for what was reached.
     entry["bound"] = value
     if None in (measured, value):

@@ -255,11 +255,7 @@ def kept(task, provenance):
     if not all((folder / name).is_file() for name in
                ("job.json", "raw.json", "result.json")):
         return None
-    result = files.load_json(folder / "result.json")
-    try:
-        schema.validate(result)
-    except TollwayError as error:
-        raise TollwayError(f"{folder / 'result.json'}: {error}") from error
+    result = schema.load_result(folder)
     made = {"job": _compared(files.load_json(folder / "job.json")),
             **{key: result["provenance"].get(key) for key in provenance}}
     # As it is after a way through a file of JSON.

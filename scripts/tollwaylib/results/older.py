@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Results and raw results of older schemas, as those of now.
+
+Each step takes a file of one schema to the next one. What the older one had not
+measured, and what cannot be found from the rest, is null.
+"""
+
+from ..errors import TollwayError
+
+# What schema 1 of raw.json had beside the rest, of a run without a list of cases.
+_OF_RAW_CASE = ("flows", "queues", "network")
+# What schema 3 of result.json had beside the rest, of such a run.
+_OF_CASE = ("links", "flows", "classes", "intervals", "steady_state", "pages",
+            "recovery")
+
+
+def upgraded(content, what, schema, steps):
+    """The content of a file of this or an older schema, as one of `schema`.
+
+    steps: RAW or RESULT. Raises TollwayError if its schema is unknown, with
+    `what` for its name.
+    """
+    known = range(schema - len(steps), schema + 1)
+    found = content.get("schema") if isinstance(content, dict) else None
+    if isinstance(found, bool) or found not in known:
+        raise TollwayError(f"the {what} has schema {found!r}, not one of "
+                           f"{known[0]} to {schema}")
+    try:
+        for step in steps[found - known[0]:]:
+            content = {**step(content), "schema": content["schema"] + 1}
+    except KeyError as error:
+        raise TollwayError(f"the {what} of schema {found} is damaged: it has "
+                           f"no {error.args[0]}") from error
+    except (TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
+        raise TollwayError(f"the {what} of schema {found} is damaged: "
+                           f"{error}") from error
+    return content
+
+
+def _raw_with_cases(raw):
+    """Of schema 1: a run without a list of cases had its flows and queues in
+    their place."""
+    if "cases" in raw:
+        return raw
+    whole = {key: value for key, value in raw.items()
+             if key not in _OF_RAW_CASE}
+    case = {key: raw[key] for key in _OF_RAW_CASE if key in raw}
+    flows = raw.get("flows") or [{}]
+    return {**whole, "mss_bytes": flows[0].get("mss_bytes"),
+            "metrics": [], "pictures": [],
+            "cases": [{"name": "run", "point": "run", "x": None,
+                       "series": None, "rtt_s": None, "values": {},
+                       "wires": {},
+                       "duration_s": raw.get("parameters", {}).get(
+                           "duration_s"), **case}]}
+
+
+def _with_delays(result):
+    """Of schema 1: no queueing delay, no unit of published values (all were of
+    utilisation), and of an interval no near_s, Jain's index or worst error."""
+    packet_bits = 8 * result["parameters"]["packet_bytes"]
+    upgrade = {
+        "links": {name: {**link, "queue_mean_ms": link["queue_mean_pkts"]
+                         * packet_bits * 1e3 / link["capacity_bps"]}
+                  for name, link in result["links"].items()},
+        "published": [{"unit": "%", **entry}
+                      for entry in result["published"]]}
+    if "intervals" in result:
+        upgrade["intervals"] = [
+            {**step, "min_jain": None,
+             "max_abs_error": max(abs(group["error"])
+                                  for group in step["classes"]),
+             "classes": [{**group, "near_s": None, "jain": None}
+                         for group in step["classes"]]}
+            for step in result["intervals"]]
+    return {**result, **upgrade}
+
+
+def _with_differences(result):
+    """Of schema 2: published values were judged in any setup."""
+    return {**result, "published": [{**entry, "differences": []}
+                                    for entry in result["published"]]}
+
+
+def _with_cases(result):
+    """Of schema 3: a result had links, flows and classes, or in their place
+    cases."""
+    if "cases" in result:
+        return result
+    whole = {key: value for key, value in result.items()
+             if key not in _OF_CASE}
+    return {**whole, "columns": [], "x_title": None,
+            "capacity_bps": {name: link["capacity_bps"] for name, link in
+                             result["links"].items()},
+            "cases": [{"name": "run", "x": None, "series": None, "runs": 1,
+                       "metrics": {}, **{key: result[key] for key in _OF_CASE
+                                         if key in result}}]}
+
+
+# From schema 1 of raw.json, and of result.json, on.
+RAW = (_raw_with_cases,)
+RESULT = (_with_delays, _with_differences, _with_cases)
