@@ -28,7 +28,7 @@ from tollwaylib.report.sketch import sketch  # noqa: E402
 from tollwaylib.results import aggregate, analysis, schema  # noqa: E402
 from tollwaylib.results import verdicts  # noqa: E402
 
-BOUNDS = [{"name": "class error", "metric": "classes.max_abs_error",
+BOUNDS = [{"name": "class error", "metric": "max_abs_error",
            "op": "<=", "value": 0.015}]
 
 
@@ -161,13 +161,13 @@ def compared(with_pages=False):
                 flow["samples"] = {}
         raws.append(raw)
     raws[0]["bounds"] = [
-        {"name": "utilisation", "metric": "links.core1.utilization",
-         "op": ">=", "than": "theirs"},
-        {"name": "backlog", "metric": "links.core1.queue_mean_pkts",
-         "op": ">=", "than": "nobody"}]
+        {"name": "utilisation", "metric": "utilization",
+         "of": {"link": "core1"}, "op": ">=", "than": "theirs"},
+        {"name": "backlog", "metric": "queue_mean_pkts",
+         "of": {"link": "core1"}, "op": ">=", "than": "nobody"}]
     if with_pages:
-        raws[0]["bounds"].append({"name": "tail", "metric": "pages.0.p99_s",
-                                  "op": "<=", "than": "theirs"})
+        raws[0]["bounds"].append({"name": "tail", "metric": "p99_s",
+                                  "of": {"path": "all"}, "op": "<=", "than": "theirs"})
     return raws
 
 

@@ -16,10 +16,11 @@ sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 import synthetic  # noqa: E402
 from tollwaylib import files, papers  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
-from tollwaylib.experiments import published  # noqa: E402
+from tollwaylib.experiments import published, quantities  # noqa: E402
 from tollwaylib.report import tables  # noqa: E402
 from tollwaylib.guest import run as guest_run  # noqa: E402
-from tollwaylib.results import aggregate, analysis, schema  # noqa: E402
+from tollwaylib.results import aggregate, analysis, metrics  # noqa: E402
+from tollwaylib.results import schema  # noqa: E402
 from tollwaylib.results import verdicts  # noqa: E402
 from tollwaylib.results.fields import run_of  # noqa: E402
 from tollwaylib.results.published import _compare  # noqa: E402
@@ -48,12 +49,13 @@ def raw(steady_raw):
     return copy.deepcopy(steady_raw)
 
 
-def bound(metric, op, value):
-    return {"name": metric, "metric": metric, "op": op, "value": value}
+def bound(metric, op, value, **of):
+    return {"name": metric, "metric": metric, "of": of, "op": op,
+            "value": value}
 
 
-def judged(raw, metric, op="<=", value=0.0):
-    raw = dict(raw, bounds=[bound(metric, op, value)])
+def judged(raw, metric, op="<=", value=0.0, **of):
+    raw = dict(raw, bounds=[bound(metric, op, value, **of)])
     return analysis.analyse(raw)["bounds"][0]
 
 
@@ -280,18 +282,24 @@ BROKEN = {
                          "nothing is left"),
     "no packet size": (lambda raw: raw["parameters"].pop("packet_bytes"),
                        "packet_bytes"),
-    "other schema": (lambda raw: raw.update(schema=3), "schema"),
+    "other schema": (lambda raw: raw.update(schema=4), "schema"),
     "no digest": (lambda raw: raw.update(trace_sha256=""), "digest"),
     "no kernel": (lambda raw: raw["provenance"].pop("kernel"), "kernel"),
     "unknown metric": (
-        lambda raw: raw.update(bounds=[bound("links.beauty", "<=", 1)]),
-        "links.beauty"),
+        lambda raw: raw.update(bounds=[bound("beauty", "<=", 1)]),
+        "no metric 'beauty'; there are utilization, "),
+    "metric of nothing": (
+        lambda raw: raw.update(bounds=[bound("utilization", "<=", 1)]),
+        "is of link, and may have interval; not of nothing"),
+    "metric of a path": (
+        lambda raw: raw.update(bounds=[bound("max_spread", "<=", 1, path="I")]),
+        "is of nothing; not of path"),
     "unknown op": (
-        lambda raw: raw.update(bounds=[bound("links.total_drops", "<", 1)]),
+        lambda raw: raw.update(bounds=[bound("total_drops", "<", 1)]),
         "op"),
     "bound without schedule": (
         lambda raw: raw.update(
-            bounds=[bound("intervals.drops_after_2s", "<=", 1)]), "schedule"),
+            bounds=[bound("total_drops_after_2s", "<=", 1)]), "schedule"),
 }
 
 
@@ -322,20 +330,20 @@ def test_bounds_on_classes_and_links():
         return 0.98 if path == "III" else 1.0
 
     raw = synthetic.steady(scale)
-    error = judged(raw, "classes.max_abs_error", "<=", 0.0201)
+    error = judged(raw, "max_abs_error", "<=", 0.0201)
     assert error["measured"] == pytest.approx(0.02, abs=1e-5)
     assert error["verdict"] == "holds" and error["op"] == "<="
-    assert judged(raw, "classes.max_abs_error", "<=", 0.0199)["verdict"] == \
+    assert judged(raw, "max_abs_error", "<=", 0.0199)["verdict"] == \
         "fails"
-    used = judged(raw, "links.min_utilization", ">=", 0.97)
+    used = judged(raw, "min_utilization", ">=", 0.97)
     assert used["measured"] == pytest.approx(0.97)
-    assert judged(raw, "links.min_utilization", ">=", 0.98)["verdict"] == \
+    assert judged(raw, "min_utilization", ">=", 0.98)["verdict"] == \
         "fails"
-    assert judged(raw, "links.max_queue_mean_pkts")["measured"] == \
+    assert judged(raw, "max_queue_mean_pkts")["measured"] == \
         pytest.approx(24.5, abs=0.02)
-    assert judged(raw, "links.total_drops")["measured"] == 4
-    assert judged(raw, "links.total_drops_whole_run")["measured"] == 10
-    assert judged(raw, "classes.max_spread")["measured"] < 1e-5
+    assert judged(raw, "total_drops")["measured"] == 4
+    assert judged(raw, "total_drops_whole_run")["measured"] == 10
+    assert judged(raw, "max_spread")["measured"] < 1e-5
 
 
 def test_a_mean_queue_is_held_against_the_law():
@@ -344,12 +352,12 @@ def test_a_mean_queue_is_held_against_the_law():
     raw = synthetic.steady()
     backlog = run_of(analysis.analyse(raw))["links"]["core1"]["queue_mean_pkts"]
     expected = 10 + 0.35 / 0.015
-    assert judged(raw, "links.max_queue_error")["measured"] == pytest.approx(
+    assert judged(raw, "max_queue_error")["measured"] == pytest.approx(
         abs(backlog / expected - 1), rel=1e-6)
     # gamma 0 is auto, 99 % at the limit.
     raw["parameters"].update(gamma=0.0, limit=300)
     expected = 10 + 0.35 * 290 / math.log(100)
-    assert judged(raw, "links.max_queue_error")["measured"] == pytest.approx(
+    assert judged(raw, "max_queue_error")["measured"] == pytest.approx(
         abs(backlog / expected - 1), rel=1e-6)
     assert pricing.mark_probability(
         pricing.gamma_auto(300, 10) * 290) == pytest.approx(0.99)
@@ -361,6 +369,58 @@ def test_every_bound_has_a_measure_of_its_own():
     assert len(set(measures)) == len(measures)
 
 
+def test_what_is_measured_is_named_once():
+    """In experiments/quantities.py, with its unit."""
+    assert set(verdicts.METRICS) < set(quantities.OF_RUNS)
+    assert set(metrics.KINDS) == set(quantities.OF_CASES)
+
+
+def test_every_published_value_names_a_quantity():
+    count = 0
+    for experiment in papers.EXPERIMENTS:
+        for part in published.parts(experiment):
+            for number in (number for row in part["rows"]
+                           for number in row["numbers"]):
+                if "case" not in number:
+                    quantities.check(number["metric"], number["of"])
+                    assert "unit" not in number
+                    count += 1
+    assert count > 100
+
+
+@pytest.mark.parametrize("old, metric, of", [
+    ("classes.max_abs_error", "max_abs_error", {}),
+    ("classes.share_of_III", "path_share", {"path": "III"}),
+    ("links.core1.utilization", "utilization", {"link": "core1"}),
+    ("links.mean_utilization", "mean_utilization", {}),
+    ("intervals.1.links.core1.queue_mean_pkts", "queue_mean_pkts",
+     {"link": "core1", "interval": 2}),
+    ("intervals.2.max_abs_error", "max_abs_error", {"interval": 3}),
+    # The classes of a path are three.
+    ("intervals.0.classes.3.near_s", "near_s", {"path": "II", "interval": 1}),
+    ("pages.0.p99_s", "p99_s", {"path": "all"}),
+    ("recovery.timeouts", "timeouts", {}),
+])
+def test_names_of_older_schemas_are_read(old, metric, of, dynamics):
+    """Of bounds in raw.json of schema 2, and in result.json of schema 3."""
+    quantities.check(metric, of)
+    raw = dict(synthetic.steady(), bounds=[
+        {"name": "n", "metric": old, "op": "<=", "value": 1.0}])
+    (found,) = schema.upgraded(raw)["bounds"]
+    assert (found["metric"], found["of"]) == (metric, of)
+    (case,) = dynamics["cases"]
+    result = {**dynamics, "schema": 3, "cases": dynamics["cases"], **case,
+              "bounds": [{"name": "n", "metric": old, "measured": 0.5,
+                          "op": "<=", "bound": 1.0, "verdict": "holds"}]}
+    for name in ("cases", "metrics", "name", "x", "series", "runs", "columns"):
+        del result[name]
+    result = schema.upgraded_result(result)
+    schema.validate(result)
+    (found,) = result["bounds"]
+    assert (found["metric"], found["of"]) == (metric, of)
+    assert found["unit"] == quantities.OF_RUNS[metric].unit
+
+
 def test_a_mean_queue_is_held_against_pc3():
     """12 packets come in an interval of 1 ms."""
     raw = synthetic.steady(utilization=(0.99, 0.97))
@@ -368,23 +428,24 @@ def test_a_mean_queue_is_held_against_pc3():
     backlog = run_of(analysis.analyse(raw))["links"]["core1"]["queue_mean_pkts"]
     errors = [abs(backlog / (2 + (1 - used) * 12 / 0.1) - 1)
               for used in (0.99, 0.97)]
-    assert judged(raw, "links.max_pc3_error")["measured"] == pytest.approx(
+    assert judged(raw, "max_pc3_error")["measured"] == pytest.approx(
         max(errors), rel=1e-3)
 
 
 def test_bounds_on_links_and_on_path_iii():
     low = synthetic.steady(lambda number, path, wtp:
                            0.8 if path == "III" else 1.1)
-    assert judged(low, "classes.share_of_III")["measured"] == pytest.approx(
+    assert judged(low, "path_share", path="III")["measured"] == pytest.approx(
         0.8, rel=1e-4)
-    assert judged(low, "links.max_utilization")["measured"] == pytest.approx(
+    assert judged(low, "max_utilization")["measured"] == pytest.approx(
         0.99)
-    assert judged(low, "links.core2.utilization", ">=", 0.96)["verdict"] \
-        == "holds"
-    assert judged(low, "links.core2.utilization", ">=", 0.98)["verdict"] \
+    used = judged(low, "utilization", ">=", 0.96, link="core2")
+    assert used["verdict"] == "holds"
+    assert (used["of"], used["unit"]) == ({"link": "core2"}, "%")
+    assert judged(low, "utilization", ">=", 0.98, link="core2")["verdict"] \
         == "fails"
-    with pytest.raises(TollwayError, match="has no links.core9"):
-        judged(low, "links.core9.utilization")
+    with pytest.raises(TollwayError, match="no utilization of link core9"):
+        judged(low, "utilization", link="core9")
 
 
 def test_aimd_bound_uses_the_flows_own_marks():
@@ -394,7 +455,7 @@ def test_aimd_bound_uses_the_flows_own_marks():
         mark = flow["wtp"] / (flow["wtp"] + rate / 1.05)
         samples = flow["samples"]
         samples["delivered_ce"] = [mark * n for n in samples["delivered"]]
-    assert judged(raw, "aimd.max_abs_error")["measured"] == pytest.approx(
+    assert judged(raw, "aimd_max_abs_error")["measured"] == pytest.approx(
         0.05, abs=1e-4)
 
 
@@ -405,7 +466,7 @@ def test_aimd_bound_falls_back_on_the_links_marks():
     # Each link marks a tenth: 9 w on one link, w 0.81/0.19 on two.
     worst = max(abs(synthetic.fair_pps(path, 100) / share - 1)
                 for path, share in (("I", 900), ("III", 81 / 0.19)))
-    assert judged(raw, "aimd.max_abs_error")["measured"] == pytest.approx(
+    assert judged(raw, "aimd_max_abs_error")["measured"] == pytest.approx(
         worst, rel=1e-3)
 
 
@@ -415,7 +476,7 @@ def test_aimd_bound_without_any_mark_fails():
         del flow["samples"]["delivered_ce"]
     for queue in raw["queues"].values():
         queue["stats_at_end"]["marks"] = queue["stats_at_warmup"]["marks"]
-    outcome = judged(raw, "aimd.max_abs_error", "<=", 1e9)
+    outcome = judged(raw, "aimd_max_abs_error", "<=", 1e9)
     assert outcome["measured"] is None and outcome["verdict"] == "fails"
 
 
@@ -570,7 +631,7 @@ def test_convergence_is_the_first_second_near_the_share(dynamics):
 
 def test_no_convergence_is_null_and_fails_its_bound():
     raw = synthetic.dynamics(lag_s=9.9)
-    outcome = judged(raw, "intervals.max_convergence_s", "<=", 1e9)
+    outcome = judged(raw, "max_convergence_s", "<=", 1e9)
     assert outcome["measured"] is None and outcome["verdict"] == "fails"
     steps = run_of(analysis.analyse(raw))["intervals"]
     assert steps[0]["max_convergence_s"] == 0
@@ -586,15 +647,15 @@ def test_interval_links_and_bounds(dynamics):
         assert step["links"]["core2"]["utilization_after_2s"] == \
             pytest.approx(0.97)
     raw = synthetic.dynamics()
-    assert judged(raw, "intervals.drops_after_2s")["measured"] == 4
-    assert judged(raw, "intervals.min_utilization_after_2s")["measured"] == \
+    assert judged(raw, "total_drops_after_2s")["measured"] == 4
+    assert judged(raw, "min_utilization_after_2s")["measured"] == \
         pytest.approx(0.97)
-    assert judged(raw, "intervals.max_abs_error")["measured"] < 1e-4
+    assert judged(raw, "max_interval_error")["measured"] < 1e-4
     raw["queues"]["core1"]["drops"] = [
         int(t >= 11) for t in raw["queues"]["core1"]["t_s"]]
     raw["queues"]["core2"]["drops"] = [0] * len(
         raw["queues"]["core2"]["t_s"])
-    assert judged(raw, "intervals.drops_after_2s", "<=", 0)["verdict"] == \
+    assert judged(raw, "total_drops_after_2s", "<=", 0)["verdict"] == \
         "holds"
 
 
@@ -641,9 +702,9 @@ def test_aggregate_of_one_seed_has_no_spread():
 
 
 def test_aggregate_bounds():
-    limits = [bound("classes.max_abs_error_over_seeds", "<=", 0.01),
-              bound("classes.max_abs_error", "<=", 0.01),
-              bound("links.min_utilization", ">=", 0.98)]
+    limits = [bound("max_abs_error_over_seeds", "<=", 0.01),
+              bound("max_abs_error", "<=", 0.01),
+              bound("min_utilization", ">=", 0.98)]
     some = [*seeds(0.97, bounds=limits), analysis.analyse(synthetic.steady(
         lambda number, path, wtp: 1.03, seed=2, bounds=limits,
         utilization=(0.99, 0.985)))]
@@ -797,12 +858,12 @@ def test_jain_and_near_of_an_interval():
 def test_a_bound_on_a_field_of_an_interval():
     raw = synthetic.dynamics()
     raw["bounds"] = [
-        bound("intervals.1.links.core1.queue_mean_pkts", "<=", 24.0),
-        bound("intervals.1.links.core1.queue_mean_pkts", "<=", 25.0)]
+        bound("queue_mean_pkts", "<=", limit, link="core1", interval=2)
+        for limit in (24.0, 25.0)]
     outcome = [entry["verdict"] for entry in analysis.analyse(raw)["bounds"]]
     assert outcome == ["fails", "holds"]
-    raw["bounds"] = [bound("intervals.7.max_abs_error", "<=", 1)]
-    with pytest.raises(TollwayError, match="has no intervals.7"):
+    raw["bounds"] = [bound("max_abs_error", "<=", 1, interval=8)]
+    with pytest.raises(TollwayError, match="no max_abs_error of interval 8"):
         analysis.analyse(raw)
 
 
@@ -832,8 +893,8 @@ def test_steady_state_beside_the_model(one_link_each):
     raw_form = run_of(analysis.analyse(one_link_each))["steady_state"][0]
     assert raw_form["expected_mark_probability"] == pytest.approx(load)
     one_link_each["bounds"] = [
-        bound("steady_state.max_rate_error", "<=", 0.02),
-        bound("steady_state.max_queue_error", "<=", 0.05)]
+        bound("steady_max_rate_error", "<=", 0.02),
+        bound("steady_max_queue_error", "<=", 0.05)]
     assert [entry["verdict"] for entry in
             analysis.analyse(one_link_each)["bounds"]] == ["holds", "fails"]
 
@@ -897,9 +958,10 @@ def rivals(*utilizations, op=">="):
         raw = synthetic.steady(utilization=(utilization, 0.9), cc=name)
         raw["parameters"]["variant"] = name
         found.append(raw)
-    found[0]["bounds"] = [{"name": "u", "metric": "links.core1.utilization",
-                           "op": op, "than": "theirs"},
-                          bound("links.min_utilization", ">=", 0.5)]
+    found[0]["bounds"] = [{"name": "u", "metric": "utilization",
+                           "of": {"link": "core1"}, "op": op,
+                           "than": "theirs"},
+                          bound("min_utilization", ">=", 0.5)]
     return [analysis.analyse(raw) for raw in found]
 
 

@@ -194,13 +194,15 @@ def test_cases_of_schema_3():
     case = {"name": "one", "x": 1.0, "series": None, "runs": 1,
             "metrics": {"a": 1.0}}
     old = {**flat(EXAMPLES["steady"]()), "cases": [case], "x_title": None,
-           "columns": [{"key": "a", "title": "a", "digits": 1}],
+           "columns": [{"key": "a", "title": "a [ms]", "digits": 1}],
            "capacity_bps": {"core1": 1e6}}
     for name in ("links", "flows", "classes"):
         del old[name]
     result = schema.upgraded_result(old)
     schema.validate(result)
     assert result["cases"] == [case]
+    assert result["columns"] == [{"key": "a", "title": "a", "unit": "ms",
+                                  "digits": 1}]
 
 
 @pytest.mark.parametrize("change, sentence", [

@@ -27,7 +27,7 @@ CASES = [{"name": "burst, 3", "x": 3.0, "series": None, "runs": 1,
 def of_cases(result):
     """A result of cases, of the same run otherwise."""
     return {**result, "cases": CASES,
-            "columns": [{"key": "peak", "title": "peak", "digits": 1}]}
+            "columns": [{"key": "peak", "title": "peak", "unit": None, "digits": 1}]}
 
 
 @pytest.fixture(scope="module")

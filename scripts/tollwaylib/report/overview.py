@@ -8,7 +8,7 @@ PNG path], or None if there is nothing to show.
 
 import numpy as np
 
-from ..results.fields import mean_of, part_of, run_of
+from ..results.fields import head_of, mean_of, part_of, run_of
 from .charts import run_names
 from .plotting import (INK, STYLE, THEORY, headroom, legend_above, plt, reading,
                        reading_of_row, save, shade_intervals)
@@ -217,12 +217,12 @@ def _rows_of_cases(wholes):
         return []
     rows = []
     for column in wholes[0]["columns"]:
-        factor = 100 if column["title"].endswith("[%]") else 1
+        factor = 100 if column["unit"] == "%" else 1
         values = [{point["name"]: _times(factor, point["metrics"].get(
             column["key"])) for point in whole["cases"]} for whole in wholes]
         if any(value is not None for found in values
                for value in found.values()):
-            rows.append((column["title"], values, None))
+            rows.append((head_of(column), values, None))
     return rows
 
 

@@ -100,8 +100,7 @@ def _keys(what):
 
 def _in_words(what, whole):
     """The heads of these metrics without their units, as in tables."""
-    titles = {column["key"]: column["title"].partition(" [")[0]
-              for column in whole["columns"]}
+    titles = {column["key"]: column["title"] for column in whole["columns"]}
     words = about.listed(titles[key] for key in _keys(what).split(", "))
     return words[0].upper() + words[1:]
 

@@ -6,7 +6,7 @@ seeds (results.aggregate) and returns a Table, see rendering.py.
 """
 
 from ..errors import TollwayError
-from ..results.fields import mean_of, part_of, run_of
+from ..results.fields import head_of, mean_of, part_of, run_of
 from ..results.published import reasons
 from .rendering import Table
 
@@ -494,7 +494,7 @@ _LONG = 30
 
 
 def _metric_cell(point, column):
-    show = _percent if column["title"].endswith("[%]") else _number
+    show = _percent if column["unit"] == "%" else _number
     return show(point["metrics"][column["key"]], column["digits"])
 
 
@@ -516,7 +516,7 @@ def cases_tables(result):
              *(_metric_cell(point, column) for column in columns)]
             for point in result["cases"]]
     return [Table(f"Cases: {combination(result)}",
-                  ["case", "runs", *(column["title"] for column in columns)],
+                  ["case", "runs", *map(head_of, columns)],
                   rows, notes=_seeds_note(result))]
 
 
@@ -527,7 +527,7 @@ def _series_table(result, column):
     rows = [[series, *(_metric_cell(points[series, x], column)
                        if (series, x) in points else _NONE for x in at)]
             for series in dict.fromkeys(series for series, _ in points)]
-    return Table(f"{column['title']}: {combination(result)}",
+    return Table(f"{head_of(column)}: {combination(result)}",
                  ["series", *(f"{x:g}" for x in at)], rows,
                  notes=_seeds_note(result))
 
@@ -550,10 +550,10 @@ def case_variants_tables(results):
                 for result, found in zip(results, points)]
         return [Table(f"Variants compared: {names[0]}",
                       ["congestion control + queue",
-                       *(column["title"] for column in columns)], rows,
+                       *map(head_of, columns)], rows,
                       notes=_seeds_note(results[0]))]
     return [Table(
-        column["title"], ["case", *map(combination, results)],
+        head_of(column), ["case", *map(combination, results)],
         [[name, *(_metric_cell(found[name], column) if name in found else _NONE
                   for found in points)] for name in names],
         notes=_seeds_note(results[0])) for column in columns]

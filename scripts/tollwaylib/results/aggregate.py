@@ -7,12 +7,12 @@ import statistics
 from scipy import stats
 
 from ..errors import TollwayError
+from ..experiments.quantities import OVER_SEEDS
 from .fields import look_up, run_of
 from .metrics.shares import longest_of, max_abs_error
 from .published import compare_published
 from .schema import SCHEMA, validate
-from .verdicts import (OVER_SEEDS, judge, judge_case, judge_rival,
-                       margin_of)
+from .verdicts import judge, judge_case, judge_rival, margin_of
 
 
 def _statistics(values):
@@ -43,7 +43,7 @@ def aggregate(results):
     is half the 95 % confidence interval of the mean (Student's t), sd and
     ci95 are None for one seed. A class's `error` is the mean rate's, and
     `error_ci95` its half interval. A bound's `measured` is the worst seed's,
-    but for classes.max_abs_error_over_seeds, which is of the mean rates and
+    but for max_abs_error_over_seeds, which is of the mean rates and
     has no verdict in a single run.
     """
     _check_same(results)
@@ -88,7 +88,7 @@ def _check_same(results):
                  for case in result["cases"]],
                 # A bound on a metric of one case may be what another one
                 # measured, which differs from seed to seed.
-                [(bound["name"], bound["metric"], bound["op"],
+                [(bound["name"], bound["metric"], bound["of"], bound["op"],
                   bound.get("than") or result["columns"] or bound["bound"])
                  for bound in result["bounds"]])
 
@@ -191,7 +191,8 @@ _PARTS = {
 def _aggregate_bound(same, whole):
     """The worst seed's: one that fails, if one does."""
     if "than" in same[0]:
-        return judge_rival(same[0], look_up(whole, same[0]["metric"]), None)
+        return judge_rival(same[0], look_up(
+            whole, same[0]["metric"], same[0]["of"]), None)
     if same[0]["metric"] == OVER_SEEDS:
         return judge({**same[0], "value": same[0]["bound"]},
                      max_abs_error(None, run_of(whole)))

@@ -61,7 +61,8 @@ def analyse(raw):
         "seed": entry_of(raw, "seed", "raw"),
         "capacity_bps": {name: link["capacity_bps"]
                          for name, link in raw["links"].items()},
-        "columns": [{key: spec[key] for key in ("key", "title", "digits")}
+        "columns": [{key: spec[key] for key in
+                     ("key", "title", "unit", "digits")}
                     for spec in raw["metrics"]],
         "x_title": raw.get("x_title"),
         "cases": metrics.measure(raw, cases),

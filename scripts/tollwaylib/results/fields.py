@@ -43,22 +43,45 @@ def limit_of(bound, result, mean_of):
     return None if other is None else bound["value"] * other
 
 
+def head_of(column):
+    """The head of a metric of cases in tables: its title and unit."""
+    return f"{column['title']} [{column['unit']}]" if column["unit"] \
+        else column["title"]
+
+
 def mean_of(value):
     """A number, or the mean of an aggregated one."""
     return value["mean"] if isinstance(value, dict) else value
 
 
-def look_up(result, metric, links=None):
-    """What a published number's metric names: a field, or a mean over links;
-    of a result with links, flows and classes. links: all by default."""
-    found = run = run_of(result)
-    if metric == "links.mean_utilization":
-        return statistics.fmean(
-            mean_of(run["links"][name]["utilization"])
-            for name in links or run["links"])
+# Parts of a run whose entries are of a path.
+_OF_PATHS = ("classes", "pages")
+
+
+def look_up(result, metric, of, links=None):
+    """A field of a result's run, or a mean over links.
+
+    metric: of quantities.OF_RUNS; of: its link, path or interval. links: all by
+    default. Raises TollwayError where the result has no such field.
+    """
     try:
-        for key in metric.split("."):
-            found = found[int(key) if isinstance(found, list) else key]
-    except (KeyError, IndexError, ValueError, TypeError):
-        raise TollwayError(f"the result has no {metric}") from None
-    return mean_of(found)
+        found = run_of(result)
+        if metric == "mean_utilization":
+            return statistics.fmean(
+                mean_of(found["links"][name]["utilization"])
+                for name in links or found["links"])
+        if "interval" in of:
+            found = found["intervals"][of["interval"] - 1]
+        if "link" in of:
+            found = found["links"][of["link"]]
+        elif "path" in of:
+            (found,) = [entry for part in _OF_PATHS
+                        for entry in found.get(part, ())
+                        if entry["path"] == of["path"] and metric in entry]
+        elif "interval" not in of:
+            found = found["recovery"]
+        return mean_of(found[metric])
+    except (KeyError, IndexError, ValueError, TypeError, AttributeError):
+        raise TollwayError(
+            f"the result has no {metric}" + "".join(
+                f" of {what} {which}" for what, which in of.items())) from None

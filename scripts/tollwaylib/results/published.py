@@ -2,6 +2,7 @@
 """What the papers published, beside what was measured."""
 
 from ..experiments import published
+from ..experiments.quantities import unit_of
 from . import fields
 from .fields import look_up, mean_of, run_of
 from .measurements import EPSILON
@@ -32,7 +33,7 @@ def compare_published(result):
     measured = []
     for row, number, links in found:
         if "case" not in number:
-            value = look_up(result, number["metric"], links)
+            value = look_up(result, number["metric"], number["of"], links)
             if value is None:
                 continue
         elif fields.has_case(result, number["case"]):
@@ -104,6 +105,7 @@ def _compare(row, number, measured, differences):
             verdict = "better" if above > 0 and not row.get("rival") \
                 else "differs"
     return {"name": f"{row['name']}: {number['name']}",
-            "value": number["value"], "unit": number.get("unit", "%"),
+            "value": number["value"], "unit": number.get("unit") or (
+                "%" if "case" in number else unit_of(number["metric"])),
             "paper": row["paper"], "measured": measured, "verdict": verdict,
             "differences": differences}

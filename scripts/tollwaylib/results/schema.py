@@ -12,7 +12,7 @@ from . import older
 # Of result.json, and of raw.json, which guest/run.py writes; older.py reads
 # those before them.
 SCHEMA = 4
-RAW_SCHEMA = 2
+RAW_SCHEMA = 3
 # More than this means that the link is not shaped as described.
 LARGEST_UTILIZATION = 1.02
 # What the report of tollway-traffic calls them.
