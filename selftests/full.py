@@ -16,11 +16,9 @@ status: 0 if nothing failed.
 """
 
 import argparse
-import concurrent.futures
 import contextlib
 import json
 import os
-import queue
 import signal
 import subprocess
 import sys
@@ -34,9 +32,9 @@ HERE = Path(__file__).resolve().parent
 TOP = HERE.parent
 sys.path.insert(0, str(TOP / "scripts"))
 
-from tollwaylib import ends, files, progress  # noqa: E402
+from tollwaylib import ends, files, jobqueue, progress  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
-from tollwaylib.paths import digest_of  # noqa: E402
+from tollwaylib.paths import checkout, digest_of  # noqa: E402
 from tollwaylib.places.session import end_session  # noqa: E402
 
 TOLLWAY = str(TOP / "scripts/tollway")
@@ -97,12 +95,8 @@ def jobs_of(words):
 
 def state():
     """The commit, or None where the tree differs from it."""
-    def git(*words):
-        return subprocess.run(["git", "-C", str(TOP), *words], text=True,
-                              stdout=subprocess.PIPE, check=False,
-                              stderr=subprocess.DEVNULL).stdout
-    return None if git("status", "--porcelain") else \
-        git("rev-parse", "HEAD").strip() or None
+    found = checkout()
+    return None if found["changed"] else found["commit"]
 
 
 def key_of(job, commit):
@@ -186,29 +180,10 @@ class Queue:
 
     def run(self, jobs, count):
         """Run the jobs in this order, `count` at a time."""
-        cores = sorted(os.sched_getaffinity(0))
-        idle = queue.SimpleQueue()
-        for number in range(count):
-            idle.put(cores[number % len(cores)])
-
-        def one(job):
-            core = idle.get()
-            try:
-                self.run_job(job, core)
-            finally:
-                idle.put(core)
-
-        with concurrent.futures.ThreadPoolExecutor(count) as pool:
-            futures = []
-            try:
-                futures += [pool.submit(one, job) for job in jobs]
-                for future in concurrent.futures.as_completed(futures):
-                    future.result()
-            except BaseException:
-                for future in futures:
-                    future.cancel()
-                self.stop()
-                raise
+        cores = jobqueue.cores()
+        jobqueue.run(jobs, [cores[number % len(cores)]
+                            for number in range(count)],
+                     self.run_job, self.stop)
 
     def run_job(self, job, core):
         """Run a job, and keep its outcome, unless it was interrupted."""

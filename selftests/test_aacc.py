@@ -456,7 +456,7 @@ def result(values, seed=1):
         "cases": [{"name": name, "x": x, "series": None, "runs": 1,
                    "metrics": {"m": value}}
                   for x, (name, value) in enumerate(zip("abcd", values), 1)]}
-    made["columns"] = [{"key": "m", "title": "m", "digits": 1}]
+    made["columns"] = [{"key": "m", "title": "m", "unit": None, "digits": 1}]
     return made
 
 

@@ -697,7 +697,8 @@ def test_bounds_of_cases():
     assert bounded("<=", 2050.1)["verdict"] == "holds"
     assert bounded("<=", 2049.9)["verdict"] == "fails"
     assert bounded("<=", 0.5, case="b", of_case="a") == {
-        "name": "b: n", "metric": "completion_ms", "op": "<=",
+        "name": "b: n", "metric": "completion_ms", "of": {},
+        "unit": None, "op": "<=",
         "measured": pytest.approx(1000), "bound": pytest.approx(1025),
         "verdict": "holds"}
     assert bounded(">=", 0.5, case="b", of_case="a")["verdict"] == "fails"
@@ -896,7 +897,7 @@ def drawn(monkeypatch, tmp_path, values, log=True):
     for cc, series in values.items():
         wholes.append({
             "parameters": {"cc": cc, "aqm": "q"}, "x_title": "x",
-            "columns": [{"key": "k", "title": "k [%]", "digits": 1}],
+            "columns": [{"key": "k", "title": "k", "unit": "%", "digits": 1}],
             "cases": [{"name": f"{name} {x}", "x": x, "series": name,
                        "metrics": {"k": value}}
                       for name, points in series.items()

@@ -28,7 +28,7 @@ from tollwaylib.report.sketch import sketch  # noqa: E402
 from tollwaylib.results import aggregate, analysis, schema  # noqa: E402
 from tollwaylib.results import verdicts  # noqa: E402
 
-BOUNDS = [{"name": "class error", "metric": "classes.max_abs_error",
+BOUNDS = [{"name": "class error", "metric": "max_abs_error",
            "op": "<=", "value": 0.015}]
 
 
@@ -161,13 +161,13 @@ def compared(with_pages=False):
                 flow["samples"] = {}
         raws.append(raw)
     raws[0]["bounds"] = [
-        {"name": "utilisation", "metric": "links.core1.utilization",
-         "op": ">=", "than": "theirs"},
-        {"name": "backlog", "metric": "links.core1.queue_mean_pkts",
-         "op": ">=", "than": "nobody"}]
+        {"name": "utilisation", "metric": "utilization",
+         "of": {"link": "core1"}, "op": ">=", "than": "theirs"},
+        {"name": "backlog", "metric": "queue_mean_pkts",
+         "of": {"link": "core1"}, "op": ">=", "than": "nobody"}]
     if with_pages:
-        raws[0]["bounds"].append({"name": "tail", "metric": "pages.0.p99_s",
-                                  "op": "<=", "than": "theirs"})
+        raws[0]["bounds"].append({"name": "tail", "metric": "p99_s",
+                                  "of": {"path": "all"}, "op": "<=", "than": "theirs"})
     return raws
 
 
@@ -473,7 +473,7 @@ def other_result(run):
 
 
 def bad_result(run):
-    files.write_json_atomic(run / "result.json", {"schema": 1})
+    files.write_json_atomic(run / "result.json", {"schema": schema.SCHEMA})
 
 
 def bad_calibration(run):
@@ -647,7 +647,8 @@ def network(paths, **links):
                              "sink": f"d{name}"} for name, way in paths.items()},
             "links": {name: {"capacity_bps": rate, "delay_ms": 1}
                       for name, rate in links.items()},
-            "parameters": {}, "flows": [{"path": name} for name in paths]}
+            "parameters": {},
+            "cases": [{"flows": [{"path": name} for name in paths]}]}
 
 
 def test_sketch_of_a_chain():

@@ -18,7 +18,8 @@ from tollwaylib.results import analysis, schema  # noqa: E402
 
 PUBLISHED = json.loads(schema.PUBLISHED.read_text())
 # Objects that may have fields of any name.
-OPEN = {"parameters", "provenance", "modules", "sysctls", "tools"}
+OPEN = {"parameters", "provenance", "modules", "sysctls", "tools",
+        "capacity_bps"}
 EXAMPLES = {
     "golden": lambda: json.loads(
         (HERE / "golden/double-bottleneck.json").read_text()),
@@ -38,7 +39,8 @@ def test_it_is_a_schema_and_agrees_with_the_code():
     parts = PUBLISHED["$defs"]
     assert parts["version"]["const"] == schema.SCHEMA
     assert parts["utilization"]["maximum"] == schema.LARGEST_UTILIZATION
-    recovery = parts["result_of_a_run"]["properties"]["recovery"]
+    case = parts["result"]["properties"]["cases"]["items"]["properties"]
+    recovery = case["recovery"]
     assert tuple(recovery["properties"]) == schema.RECOVERY
 
 
@@ -46,7 +48,8 @@ def closed(part, where=""):
     """Places of a schema with properties but without an end of them."""
     if isinstance(part, dict):
         if "properties" in part and "required" in part and \
-                part.get("additionalProperties") is not False:
+                part.get("additionalProperties") is not False and \
+                not where.endswith("/if"):
             yield where
         for key, value in part.items():
             yield from closed(value, f"{where}/{key}")
@@ -85,9 +88,10 @@ def broken(result, where, change):
 
 # What may be missing: a bound has `than` where it is against another variant,
 # and these parts are of some runs only; a link may have any name.
-OPTIONAL = {("intervals",), ("links", "core1"), ("links", "core2"),
-            ("intervals", 0, "links", "core1"),
-            ("intervals", 0, "links", "core2")}
+_RUN = ("cases", 0)
+OPTIONAL = {(*_RUN, "intervals"), *(
+    (*_RUN, *way, "links", link) for way in ((), ("intervals", 0))
+    for link in ("core1", "core2"))}
 
 
 def test_each_field_is_checked(result):
@@ -114,7 +118,112 @@ def test_each_field_is_checked(result):
 
 def test_numbers_that_json_has_not(result):
     for number in (float("nan"), float("inf")):
-        with pytest.raises(TollwayError, match=r"flows\[3\]\.rate_pps"):
-            schema.validate(broken(result, ("flows", 3, "rate_pps"),
+        with pytest.raises(TollwayError,
+                           match=r"cases\[0\]\.flows\[3\]\.rate_pps"):
+            schema.validate(broken(result, (*_RUN, "flows", 3, "rate_pps"),
                                    lambda found, key, number=number:
                                    found.update({key: number})))
+
+
+# --- older files -----------------------------------------------------------
+
+def older(version):
+    """A result that this program has written in a schema before this one."""
+    return json.loads((HERE / f"golden/schema-{version}.json").read_text())
+
+
+def flat(result):
+    """A result of now as schema 3 had it."""
+    (case,) = result["cases"]
+    return {**{key: value for key, value in result.items() if key not in
+               ("cases", "columns", "x_title", "capacity_bps")},
+            **{key: value for key, value in case.items() if key not in
+               ("name", "x", "series", "runs", "metrics")}, "schema": 3}
+
+
+@pytest.mark.parametrize("version", range(1, schema.SCHEMA))
+def test_results_of_older_schemas_are_read(version, tmp_path):
+    old = older(version)
+    assert old["schema"] == version and "cases" not in old
+    (tmp_path / "result.json").write_text(json.dumps(old))
+    result = schema.load_result(tmp_path)
+    assert result["schema"] == schema.SCHEMA
+    (case,) = result["cases"]
+    assert (case["name"], case["runs"], result["columns"]) == ("run", 1, [])
+    assert result["capacity_bps"] == {"core1": 96000000, "core2": 96000000}
+    for name in ("flows", "classes"):
+        assert case[name] == old[name]
+    for name, link in old["links"].items():
+        # 1000 bytes at 96 Mbit/s take 1/12 ms.
+        assert case["links"][name] == {
+            "queue_mean_ms": pytest.approx(link["queue_mean_pkts"] / 12),
+            **link}
+    for now, then in zip(result["published"], old["published"], strict=True):
+        assert now == {"unit": "%", "differences": [], **then}
+    for name in ("bounds", "provenance", "digest", "seed", "parameters"):
+        assert result[name] == old[name]
+
+
+def test_a_result_of_now_is_left_alone(result):
+    assert schema.upgraded_result(result) is result
+
+
+def test_parts_of_a_run_go_into_its_case():
+    result = EXAMPLES["dynamics"]()
+    assert schema.upgraded_result(flat(result)) == {
+        **result, "capacity_bps": {"core1": 96000000, "core2": 96000000}}
+
+
+def test_intervals_of_schema_1():
+    """It had no Jain's index, no near_s and no largest error of an interval."""
+    old = {**flat(EXAMPLES["dynamics"]()), "schema": 1}
+    known = [step.pop("max_abs_error") for step in old["intervals"]]
+    for step in old["intervals"]:
+        del step["min_jain"]
+        for group in step["classes"]:
+            del group["near_s"], group["jain"]
+    result = schema.upgraded_result(old)
+    schema.validate(result)
+    steps = result["cases"][0]["intervals"]
+    assert [step["max_abs_error"] for step in steps] == known
+    assert all(group["jain"] is None and group["near_s"] is None
+               for step in steps for group in step["classes"])
+
+
+def test_cases_of_schema_3():
+    case = {"name": "one", "x": 1.0, "series": None, "runs": 1,
+            "metrics": {"a": 1.0}}
+    old = {**flat(EXAMPLES["steady"]()), "cases": [case], "x_title": None,
+           "columns": [{"key": "a", "title": "a [ms]", "digits": 1}],
+           "capacity_bps": {"core1": 1e6}}
+    for name in ("links", "flows", "classes"):
+        del old[name]
+    result = schema.upgraded_result(old)
+    schema.validate(result)
+    assert result["cases"] == [case]
+    assert result["columns"] == [{"key": "a", "title": "a", "unit": "ms",
+                                  "digits": 1}]
+
+
+@pytest.mark.parametrize("change, sentence", [
+    (lambda old: old.update(schema=0), "schema 0, not one of 1 to 4"),
+    (lambda old: old.update(schema=5), "schema 5, not one of 1 to 4"),
+    (lambda old: old.update(schema="3"), "schema '3', not one of"),
+    (lambda old: old.pop("links"), "of schema 1 is damaged: it has no links"),
+    (lambda old: old.update(links=[]), "of schema 1 is damaged"),
+    (lambda old: old["flows"][0].pop("cc"), r"cases\[0\].flows\[0\] has no cc"),
+])
+def test_damaged_results_of_older_schemas(change, sentence, tmp_path):
+    old = older(1)
+    change(old)
+    (tmp_path / "result.json").write_text(json.dumps(old))
+    with pytest.raises(TollwayError, match=f"result.json: .*{sentence}"):
+        schema.load_result(tmp_path)
+
+
+def test_a_case_has_metrics_or_all_of_a_run():
+    for name in ("links", "flows", "classes"):
+        broken_one = EXAMPLES["steady"]()
+        del broken_one["cases"][0][name]
+        with pytest.raises(TollwayError, match=rf"cases\[0\] has no {name}$"):
+            schema.validate(broken_one)

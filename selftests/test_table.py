@@ -16,6 +16,7 @@ import synthetic  # noqa: E402
 from tollwaylib import cli, files  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 from tollwaylib.results import analysis, tidy  # noqa: E402
+from tollwaylib.results.fields import run_of  # noqa: E402
 
 CASES = [{"name": "burst, 3", "x": 3.0, "series": None, "runs": 1,
           "metrics": {"peak": 17.0, "late_s": None}},
@@ -25,10 +26,8 @@ CASES = [{"name": "burst, 3", "x": 3.0, "series": None, "runs": 1,
 
 def of_cases(result):
     """A result of cases, of the same run otherwise."""
-    return {**{name: value for name, value in result.items()
-               if name not in ("links", "flows", "classes")}, "cases": CASES,
-            "columns": [{"key": "peak", "title": "peak", "digits": 1}],
-            "x_title": None, "capacity_bps": {}}
+    return {**result, "cases": CASES,
+            "columns": [{"key": "peak", "title": "peak", "unit": None, "digits": 1}]}
 
 
 @pytest.fixture(scope="module")
@@ -61,15 +60,15 @@ def test_every_measured_number_has_one_row(site, capsys):
         rates = {int(row["name"]): float(row["value"]) for row in mine
                  if (row["kind"], row["metric"]) == ("flow", "rate_pps")}
         assert rates == {flow["id"]: flow["rate_pps"]
-                         for flow in result["flows"]}
+                         for flow in run_of(result)["flows"]}
         assert {row["name"]: float(row["value"]) for row in mine
                 if row["metric"] == "queue_mean_ms"} == {
                     name: link["queue_mean_ms"]
-                    for name, link in result["links"].items()}
+                    for name, link in run_of(result)["links"].items()}
         assert {(row["path"], float(row["wtp"])): float(row["value"])
                 for row in mine if row["metric"] == "spread"} == {
                     (entry["path"], entry["wtp"]): entry["spread"]
-                    for entry in result["classes"]}
+                    for entry in run_of(result)["classes"]}
     assert [(row["name"], row["series"], row["x"], row["metric"], row["value"])
             for row in rows if row["run"] == "b"] == [
                 ("burst, 3", "", "3.0", "peak", "17.0"),
@@ -112,7 +111,7 @@ def test_parquet_needs_a_file(site):
     (lambda top: (top.mkdir(), (top / "result.json").write_text("{")),
      "not valid JSON"),
     (lambda top: (top.mkdir(), (top / "result.json").write_text("{}")),
-     "result.json: the result's object has no"),
+     "result.json: the result has schema None, not one of 1 to 4"),
     (lambda top: (top.mkdir(), (top / "raw.json").write_text("{}")),
      "cannot read .*result.json"),
 ])

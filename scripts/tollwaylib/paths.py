@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import subprocess
 from pathlib import Path
 
 from .errors import TollwayError
@@ -79,3 +80,16 @@ def files_below(*folders):
     return sorted(path for folder in folders
                   for path in (TOP / folder).rglob("*")
                   if path.is_file() and "__pycache__" not in path.parts)
+
+
+def checkout():
+    """What was run: the commit and whether the tree differs from it."""
+    def git(*words):
+        with contextlib.suppress(OSError):
+            return subprocess.run(
+                ["git", "-C", str(TOP), *words], text=True, check=False,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL).stdout.strip()
+        return ""
+    return {"commit": git("rev-parse", "HEAD") or None,
+            "changed": bool(git("status", "--porcelain"))}

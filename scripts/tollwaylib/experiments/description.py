@@ -4,6 +4,7 @@
 from dataclasses import dataclass, field
 from typing import Callable
 
+from . import quantities
 from .parameters import COMMON, SPECIAL
 
 # Parameters of the HTTP model's users.
@@ -37,7 +38,7 @@ class Experiment:
     sets: one holds where all its names are the congestion control, the queue
     or the scale or model of a run; the last that holds wins. bounds: [(names,
     bounds)], what must hold where all the names are given, see traits(); see
-    results/verdicts.py for the metrics. steady_state: compare with CP05 5.5.
+    quantities.py for the metrics. steady_state: compare with CP05 5.5.
     variants: what is run where neither source nor queue is given, if it is a
     comparison.
 
@@ -158,19 +159,27 @@ def program(name, node, *words, files=None, keep=()):
             "files": files or {}, "keep": list(keep)}
 
 
-def bound(name, metric, operator, value):
-    return {"name": name, "metric": metric, "op": operator, "value": value}
+def bound(name, metric, operator, value, **of):
+    """A bound on a quantity of a run, see quantities.OF_RUNS; of: the link,
+    path or interval that it is of."""
+    return {**_quantity(name, metric, operator, of), "value": value}
 
 
-def against(name, metric, operator, variant):
+def against(name, metric, operator, variant, **of):
     """A bound that is what another variant measured."""
-    return {"name": name, "metric": metric, "op": operator, "than": variant}
+    return {**_quantity(name, metric, operator, of), "than": variant}
+
+
+def _quantity(name, metric, operator, of):
+    quantities.check(metric, of)
+    return {"name": name, "metric": metric, "of": of, "op": operator}
 
 
 def metric(key, kind, title, digits=1, **words):
-    """A metric of cases: its key in results, its kind in results.metrics.KINDS with the
-    words that it takes, and its head in tables."""
-    return {"key": key, "kind": kind, "title": title, "digits": digits,
+    """A metric of cases: its key in results, its kind of quantities.OF_CASES,
+    which has a unit, with the words that it takes, and its head in tables."""
+    return {"key": key, "kind": kind, "title": title,
+            "unit": quantities.OF_CASES[kind], "digits": digits,
             "words": words}
 
 

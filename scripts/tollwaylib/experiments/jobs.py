@@ -213,7 +213,4 @@ def bounds(experiment, cc, aqm, values):
 
 def _is_measured(bound, intervals):
     """Does a run of so many intervals have what a bound is on?"""
-    kind, _, rest = bound["metric"].partition(".")
-    index = rest.partition(".")[0]
-    return not (kind == "intervals" and index.isdigit()
-                and int(index) >= intervals)
+    return bound.get("of", {}).get("interval", 1) <= intervals

@@ -35,7 +35,7 @@ from .traffic import TRAFFIC
 IDLE_S = 0.5
 TICK_NS = 10**6
 # Of what raw.json holds; results/schema.py reads the older ones.
-RAW_SCHEMA = 2
+RAW_SCHEMA = 3
 # The kernel's own values of what flows may have sysctls for.
 USUAL = {"net.ipv4.tcp_recovery": 1, "net.ipv4.tcp_early_retrans": 3}
 

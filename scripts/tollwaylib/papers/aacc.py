@@ -318,11 +318,11 @@ _DEFAULTS = {
     "time_limit": 10.0, "change": "excess", "gate": "gap"}
 _COLUMNS = (
     metric("goodput", "in_time_share", "goodput", 3),
-    metric("loss", "late_part", "late or lost [%]", 1),
-    metric("delay", "delay_units", "mean delay [packet times]", 1),
-    metric("utilization", "utilization", "utilisation [%]", 1, link=LINK),
+    metric("loss", "late_part", "late or lost", 1),
+    metric("delay", "delay_units", "mean delay", 1),
+    metric("utilization", "utilization", "utilisation", 1, link=LINK),
     metric("beta", "beta_mean", "mean beta", 2),
-    metric("queue_max", "queue_max", "greatest queue [pkts]", 0, link=LINK))
+    metric("queue_max", "queue_max", "greatest queue", 0, link=LINK))
 
 
 def _experiment(name, title, reproduces, cases, judged, x_title, **more):
@@ -353,10 +353,10 @@ EXPERIMENTS = (
         "AACC 4.2: Figure 13", _loss_cases, _loss_bounds,
         "offered traffic, of the link's rate",
         metrics=(
-            metric("loss", "loss_at_build_out", "loss [%]", 2, part=LOSS_PART,
+            metric("loss", "loss_at_build_out", "loss", 2, part=LOSS_PART,
                    series=AACC),
             metric("build_out", "build_out_units",
-                   "limit for 5 % [packet times]", 1, part=LOSS_PART),
+                   "limit for 5 %", 1, part=LOSS_PART),
             *_COLUMNS[2:]),
         pictures=(("curves", (panel("loss"), panel("build_out", log=True))),)),
     _experiment(
@@ -365,7 +365,7 @@ EXPERIMENTS = (
         duration_s=MMPP_S, defaults={**_DEFAULTS, "warmup_s": 0.0},
         metrics=(*_COLUMNS,
                  metric("free_below", "free_below",
-                        "beta 1 below 0.8 offered [%]", 1, below=0.8)),
+                        "beta 1 below 0.8 offered", 1, below=0.8)),
         pictures=(("admission", f"{AACC}, {CHANGES[0]}"),
                   ("admission", f"{AACC}, {CHANGES[2]}"),
                   ("admission", FREE))),
@@ -397,13 +397,13 @@ EXPERIMENTS = (
                   "source": "relative", "wtp": 25, "loss_cut": 2,
                   "coupling": 0.5},
         metrics=(
-            metric("goodput", "goodput_share", "goodput [%]", 1, role="tcp",
+            metric("goodput", "goodput_share", "goodput", 1, role="tcp",
                    from_s=20.0),
-            metric("network_ms", "delay_mean_ms", "delay in the network [ms]",
+            metric("network_ms", "delay_mean_ms", "delay in the network",
                    1, link=LINK),
-            metric("srtt_ms", "srtt_ms", "round trip, gate in it [ms]", 1),
+            metric("srtt_ms", "srtt_ms", "round trip, gate in it", 1),
             metric("jain", "jain", "Jain of rates", 3),
-            metric("retransmits", "retransmits", "sent again [pkts]", 0),
+            metric("retransmits", "retransmits", "sent again", 0),
             metric("gate_drops", "gate_drops", "dropped at gates", 0),
             metric("beta", "beta_mean", "mean beta", 2)),
         pictures=(("rates", FREE), ("rates", AACC))),
@@ -411,15 +411,15 @@ EXPERIMENTS = (
         "aacc-change", "A link that has a tenth of its rate for a time",
         "no paper", _change_cases, _change_bounds, None, duration_s=CHANGE_S,
         metrics=(
-            metric("queue_before", "queue_mean", "mean queue before [pkts]", 1,
+            metric("queue_before", "queue_mean", "mean queue before", 1,
                    link=LINK, to_s=SLOW_S[0]),
-            metric("queue_slow", "queue_mean", "in the slow time [pkts]", 1,
+            metric("queue_slow", "queue_mean", "in the slow time", 1,
                    link=LINK, from_s=SLOW_S[0], to_s=SLOW_S[1]),
-            metric("queue_after", "queue_mean", "after it [pkts]", 1,
+            metric("queue_after", "queue_mean", "after it", 1,
                    link=LINK, from_s=SLOW_S[1]),
-            metric("used_slow", "utilization", "slow: of the whole rate [%]",
+            metric("used_slow", "utilization", "slow: of the whole rate",
                    1, link=LINK, from_s=SLOW_S[0], to_s=SLOW_S[1]),
-            metric("used_after", "utilization", "utilisation after 20 s [%]",
+            metric("used_after", "utilization", "utilisation after 20 s",
                    1, link=LINK, from_s=SLOW_S[1] + 20),
             metric("gate_drops", "gate_drops", "dropped at gates", 0)),
         pictures=(("admission", AACC), ("admission", FREE))),

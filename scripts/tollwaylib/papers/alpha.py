@@ -223,13 +223,13 @@ def _connection_metrics():
         words = _window(number)
         found += [
             metric(f"first_{number}", "cycle_first",
-                   f"T{number}: first [pkts]", 0, **words),
+                   f"T{number}: first", 0, **words),
             metric(f"least_{number}", "cycle_least",
-                   f"T{number}: least from 3rd [pkts]", 0, skip=2, **words),
+                   f"T{number}: least from 3rd", 0, skip=2, **words),
             metric(f"most_{number}", "cycle_most",
-                   f"T{number}: most from 3rd [pkts]", 0, skip=2, **words),
+                   f"T{number}: most from 3rd", 0, skip=2, **words),
             metric(f"mean_{number}", "cycle_mean",
-                   f"T{number}: mean from 3rd [pkts]", 0, skip=2, **words),
+                   f"T{number}: mean from 3rd", 0, skip=2, **words),
             metric(f"drops_{number}", "drops_after",
                    f"T{number}: drops from 4th", 0, skip=3, **words)]
     for number in (2, 3):
@@ -237,7 +237,7 @@ def _connection_metrics():
             metric(f"jain_{number}", "jain", f"T{number}: Jain, last half", 4,
                    **_window(number, 0.5)),
             metric(f"shares_{number}", "share_error",
-                   f"T{number}: worst share off by [%]", 1,
+                   f"T{number}: worst share off by", 1,
                    **_window(number, 0.5))]
     for number in (1, 2, 3):
         found += [
@@ -245,7 +245,7 @@ def _connection_metrics():
                    0, role=f"C{number}"),
             metric(f"resent_{number}", "retransmits", f"C{number}: sent again",
                    0, role=f"C{number}"),
-            metric(f"loss_{number}", "loss_part", f"C{number}: loss", 5,
+            metric(f"loss_{number}", "loss_part", f"C{number}: loss", 3,
                    role=f"C{number}")]
     return tuple(found)
 
@@ -401,15 +401,15 @@ EXPERIMENTS = (
                            step=LOSS_STEP),
         metrics=(
             metric("cycles", "cycles", "cycles", 0, link=LINK),
-            metric("largest", "cycle_mean", "largest queue [pkts]", 1,
+            metric("largest", "cycle_mean", "largest queue", 1,
                    link=LINK, skip=2),
-            metric("largest_8", "fluid_largest", "(8) [pkts]", 1, link=LINK),
-            metric("rho", "cycle_drops", "lost in a cycle [pkts]", 1,
+            metric("largest_8", "fluid_largest", "(8)", 1, link=LINK),
+            metric("rho", "cycle_drops", "lost in a cycle", 1,
                    link=LINK, skip=2),
-            metric("rho_16", "fluid_drops", "(16) [pkts]", 1, link=LINK),
-            metric("loss", "loss_part", "lost of all [%]", 3,
+            metric("rho_16", "fluid_drops", "(16)", 1, link=LINK),
+            metric("loss", "loss_part", "lost of all", 3,
                    role="source"),
-            metric("loss_15", "fluid_loss", "(15) [%]", 3, link=LINK)),
+            metric("loss_15", "fluid_loss", "(15)", 3, link=LINK)),
         bounds=((OURS, _loss_bounds),),
         x_title="gain of the paper [packets/ms²]",
         pictures=(("curves", (panel("rho"), panel("rho_16"), panel("loss"),
@@ -426,13 +426,13 @@ EXPERIMENTS = (
             bw_pps=0,
             first_pps=Scale(EXAMPLE_MU).rate(30)),
         metrics=(
-            metric("least", "cycle_least", "least from 8th [pkts]", 0,
+            metric("least", "cycle_least", "least from 8th", 0,
                    link=LINK, skip=7),
-            metric("most", "cycle_most", "most from 8th [pkts]", 0, link=LINK,
+            metric("most", "cycle_most", "most from 8th", 0, link=LINK,
                    skip=7),
-            metric("gain_least", "gain_least", "least gain [pkts/ms²]", 2,
+            metric("gain_least", "gain_least", "least gain", 2,
                    link=LINK, mu=EXAMPLE_MU, from_part=0.5),
-            metric("gain_most", "gain_most", "largest gain [pkts/ms²]", 2,
+            metric("gain_most", "gain_most", "largest gain", 2,
                    link=LINK, mu=EXAMPLE_MU, from_part=0.5),
             metric("phi", "gain_jain", "phi at the end", 3),
             metric("jain", "jain", "Jain of rates, last half", 4,
@@ -462,9 +462,9 @@ EXPERIMENTS = (
             gip=Scale(MU).gain(CONNECTION_GIP),
             first_pps=Scale(MU).rate(FIRST_RATE)),
         metrics=(
-            metric("time_ms", "paper_ms", "time of the paper [ms]", 1,
+            metric("time_ms", "paper_ms", "time of the paper", 1,
                    link=LINK, mu=MU, role="file"),
-            metric("lost_kbytes", "resent_kbytes", "sent again [kB]", 1,
+            metric("lost_kbytes", "resent_kbytes", "sent again", 1,
                    bytes=CELL_BYTES, role="file"),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, _file_bounds),), x_title="size of the file [kB]",
@@ -483,10 +483,10 @@ EXPERIMENTS = (
                   "loss_cut": 2},
         metrics=(
             metric("utilization", "utilization",
-                   "utilisation, last half [%]", 1, link=LINK, from_part=0.5),
-            metric("queue_mean", "queue_mean", "mean queue [pkts]", 0,
+                   "utilisation, last half", 1, link=LINK, from_part=0.5),
+            metric("queue_mean", "queue_mean", "mean queue", 0,
                    link=LINK, from_part=0.5),
-            metric("queue_max", "queue_max", "largest queue [pkts]", 0,
+            metric("queue_max", "queue_max", "largest queue", 0,
                    link=LINK, from_part=0.5),
             metric("drops", "drops", "drops", 0, from_part=0.5),
             metric("jain", "jain", "Jain of rates", 4, from_part=0.5),

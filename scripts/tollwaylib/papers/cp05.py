@@ -71,12 +71,12 @@ _PARKING_LOT_PRESETS = (
 )
 
 
-def _in_intervals(name, field_of, operator, values):
+def _in_intervals(name, metric, operator, values, **of):
     """A bound for each interval that has one; None is no bound."""
     return tuple(
-        _bound(f"{name}, interval {index + 1}", f"intervals.{index}.{field_of}",
-               operator, value)
-        for index, value in enumerate(values) if value is not None)
+        _bound(f"{name}, interval {number}", metric, operator, value,
+               interval=number, **of)
+        for number, value in enumerate(values, 1) if value is not None)
 
 
 # Table 4.4.3 gives whole per cent and packets: half of one is rounding.
@@ -86,36 +86,37 @@ _PARKING_LOT_BOUNDS = (
     # from 2 s on; backlogs of REM (Table 5.2.2).
     ((*_SBRM, "few"), (
         *_in_intervals("utilisation of R3 from 2 s on",
-                       "links.R3.utilization_after_2s", ">=", (0.995,) * 5),
-        *_in_intervals("utilisation of R3", "links.R3.utilization", ">=",
-                       (0.995,) * 5),
-        *_in_intervals("backlog of R3, packets", "links.R3.queue_mean_pkts",
-                       "<=", (21, 51, 33, 43, 27)),
+                       "utilization_after_2s", ">=", (0.995,) * 5,
+                       link="R3"),
+        *_in_intervals("utilisation of R3", "utilization", ">=",
+                       (0.995,) * 5, link="R3"),
+        *_in_intervals("backlog of R3, packets", "queue_mean_pkts",
+                       "<=", (21, 51, 33, 43, 27), link="R3"),
         *_in_intervals("class means against WPF", "max_abs_error", "<=",
                        (None, 0.02, 0.02, 0.02, None)))),
     ((*_CP, "few"), (
-        *_in_intervals("utilisation of R3", "links.R3.utilization", ">=",
-                       _R3_EPF[0]),
-        *_in_intervals("backlog of R3, packets", "links.R3.queue_mean_pkts",
-                       "<=", _R3_EPF[1]),
+        *_in_intervals("utilisation of R3", "utilization", ">=",
+                       _R3_EPF[0], link="R3"),
+        *_in_intervals("backlog of R3, packets", "queue_mean_pkts",
+                       "<=", _R3_EPF[1], link="R3"),
         *_in_intervals("class means against WPF", "max_abs_error", "<=",
                        (None, 0.02, 0.02, 0.02, None)))),
     # CP05 4.4.2: "well above 90 %", and a backlog "even below the target".
     (("cp+price", "many"), (
-        *_in_intervals("utilisation of R3", "links.R3.utilization", ">=",
-                       (0.9,) * 5),
-        *_in_intervals("backlog of R3, packets", "links.R3.queue_mean_pkts",
-                       "<=", (1800,) * 5))),
+        *_in_intervals("utilisation of R3", "utilization", ">=",
+                       (0.9,) * 5, link="R3"),
+        *_in_intervals("backlog of R3, packets", "queue_mean_pkts",
+                       "<=", (1800,) * 5, link="R3"))),
     ((*_SBRM, "few", "young"), tuple(
         _bound(f"s until {path} is within 5 % of its share",
-               f"intervals.0.classes.{index}.near_s", "<=", 4.0)
-        for index, path in enumerate(("S1", "S2")))),
+               "near_s", "<=", 4.0, path=path, interval=1)
+        for path in ("S1", "S2"))),
     # Table 5.2.3, one bit.
     ((*_SBRM, "many"), (
-        *_in_intervals("utilisation of R3", "links.R3.utilization", ">=",
-                       (0.97,) * 5),
-        *_in_intervals("backlog of R3, packets", "links.R3.queue_mean_pkts",
-                       "<=", (405, 1738, 638, 1568, 359)),
+        *_in_intervals("utilisation of R3", "utilization", ">=",
+                       (0.97,) * 5, link="R3"),
+        *_in_intervals("backlog of R3, packets", "queue_mean_pkts",
+                       "<=", (405, 1738, 638, 1568, 359), link="R3"),
         *_in_intervals("Jain's index within a source", "min_jain", ">=",
                        (0.99,) * 5))),
 )
@@ -167,15 +168,15 @@ def _simulation_bounds(title):
     found = ()
     # "The utilization of the link is also well above 90 % for SBRM."
     if "SBRM" in title:
-        found += (_bound("utilisation of R3", "links.R3.utilization", ">=",
-                         0.9),)
+        found += (_bound("utilisation of R3", "utilization", ">=",
+                         0.9, link="R3"),)
     # Where the window follows the price itself, it rests at the fair share; as
     # in the intervals of parking-lot.
     if "direct" in title and "EPF" in title:
-        found += (_bound("class means against WPF", "classes.max_abs_error",
+        found += (_bound("class means against WPF", "max_abs_error",
                          "<=", 0.02),
-                  _bound("utilisation of R3", "links.R3.utilization", ">=",
-                         0.9))
+                  _bound("utilisation of R3", "utilization", ">=",
+                         0.9, link="R3"))
     return found
 
 
@@ -188,7 +189,7 @@ def _two_ways():
         yield Variant(f"reno-{aqm}", "reno", aqm, model="greedy")
         yield Variant(f"rm-{aqm}", "rm", aqm, model="greedy", bounds=tuple(
             _against(f"{what} of {link}, NewReno-ECN's",
-                     f"links.{link}.{metric}", operator, f"reno-{aqm}")
+                     metric, operator, f"reno-{aqm}", link=link)
             for link in ("R1", "R2") for what, metric, operator in (
                 ("utilisation", "utilization", ">="),
                 ("mean backlog, packets,", "queue_mean_pkts", backlog))))
@@ -203,8 +204,8 @@ def _two_ways():
                       bounds=tuple(
                           _against(f"{what}, NewReno-ECN's", metric, "<=",
                                    f"reno-sbrm-{load}") for what, metric in (
-                              ("fast retransmits", "recovery.fast_retransmits"),
-                              ("timeouts", "recovery.timeouts"))))
+                              ("fast retransmits", "fast_retransmits"),
+                              ("timeouts", "timeouts"))))
         yield Variant(f"cubic-sbrm-{load}", "cubic", "sbrm", rest,
                       model="http")
         yield Variant(f"cubic-fq_codel-{load}", "cubic", "fq_codel", rest,
@@ -216,8 +217,8 @@ def _two_ways():
                 f"sbrm-{aqm}-{load}", "sbrm", aqm,
                 {"kappa_young": 0.9, **sbrm, **rest}, model="http",
                 bounds=tuple(
-                    _against(f"{what} of a page, s", f"pages.0.{metric}",
-                             "<=", f"{rival}-{load}")
+                    _against(f"{what} of a page, s", metric, "<=",
+                             f"{rival}-{load}", path="all")
                     for rival in ("reno-sbrm", "cubic-fq_codel")
                     for what, metric in (("median", "median_s"),
                                          ("99th percentile", "p99_s"))
@@ -227,8 +228,8 @@ def _two_ways():
     yield Variant("sbrm-delay-part", "sbrm", "delay",
                   {**SHIPPED, "nodrop": 0, "limit": 10240,
                    "off_s": 6.6}, model="http", bounds=tuple(
-                       _against(f"{what} of a page, s", f"pages.0.{metric}",
-                                "<=", "cubic-fq_codel-part")
+                       _against(f"{what} of a page, s", metric, "<=",
+                                "cubic-fq_codel-part", path="all")
                        for what, metric in (("median", "median_s"),
                                             ("99th percentile", "p99_s"))))
 
@@ -258,34 +259,34 @@ EXPERIMENTS = (
             ("sbrm", "vqm"), ("rem", "rem"), ("sbrm", "sbrm")),
         bounds=(
             (_SBRM, (
-                _bound("class means against WPF", "classes.max_abs_error",
+                _bound("class means against WPF", "max_abs_error",
                        "<=", 0.015),
                 _bound("class means against WPF, mean over seeds",
-                       "classes.max_abs_error_over_seeds", "<=", 0.007),
-                _bound("utilisation of both links", "links.min_utilization",
+                       "max_abs_error_over_seeds", "<=", 0.007),
+                _bound("utilisation of both links", "min_utilization",
                        ">=", 0.995),
                 # b0 + p/gamma at the price of the fair shares, as in the
                 # experiment steady-state.
                 _bound("mean queue against b0 + p/gamma",
-                       "links.max_queue_error", "<=", 0.05),
-                _bound("packets dropped", "links.total_drops", "<=", 0),
-                _bound("spread within a class", "classes.max_spread", "<=",
+                       "max_queue_error", "<=", 0.05),
+                _bound("packets dropped", "total_drops", "<=", 0),
+                _bound("spread within a class", "max_spread", "<=",
                        0.08))),
             (_CP, (
-                _bound("class means against WPF", "classes.max_abs_error",
+                _bound("class means against WPF", "max_abs_error",
                        "<=", 0.015),
-                _bound("utilisation of both links", "links.min_utilization",
+                _bound("utilisation of both links", "min_utilization",
                        ">=", 0.995),
-                _bound("packets dropped", "links.total_drops", "<=", 0))),
+                _bound("packets dropped", "total_drops", "<=", 0))),
             # The price may end above where it began, which is up to 0.6
             # packets of the mean of 60 s.
             *(((pair,), (
                 _bound("mean queue against the law PC3",
-                       "links.max_pc3_error", "<=", 0.1),))
+                       "max_pc3_error", "<=", 0.1),))
               for pair in ("cp+price", "rem+rem-pc3")),
             (_AIMD, (
                 _bound("class means against x = w (1 - m)/m",
-                       "aimd.max_abs_error", "<=", 0.03),)),
+                       "aimd_max_abs_error", "<=", 0.03),)),
             # The virtual queue is served at 0.9 of the rate: what comes beyond
             # is all marked. And each mark of a path counts once, so that with m
             # at either link path III is marked with 2m - m^2 and gets
@@ -294,18 +295,18 @@ EXPERIMENTS = (
             # 5.1.2: "significantly lower").
             (_VQM, (
                 _bound("utilisation of either link, by its virtual queue",
-                       "links.max_utilization", "<=", 0.905),
-                _bound("path III, of its fair share", "classes.share_of_III",
-                       "<=", 0.80))),
+                       "max_utilization", "<=", 0.905),
+                _bound("path III, of its fair share", "path_share",
+                       "<=", 0.80, path="III"))),
             # CP05 5.2.2: REM is "a very good replacement" for the explicit
             # price, and 5.3: several bottlenecks "are not a problem".
             (_REM, (
-                _bound("utilisation of both links", "links.min_utilization",
+                _bound("utilisation of both links", "min_utilization",
                        ">=", 0.9),
-                _bound("path III, of its fair share", "classes.share_of_III",
-                       ">=", 0.9),
+                _bound("path III, of its fair share", "path_share",
+                       ">=", 0.9, path="III"),
                 _bound("path III, of its fair share, at most",
-                       "classes.share_of_III", "<=", 1.1))))),
+                       "path_share", "<=", 1.1, path="III"))))),
     Experiment(
         name="double-bottleneck-dynamics",
         title="Two bottlenecks with a changing number of flows",
@@ -319,20 +320,20 @@ EXPERIMENTS = (
         bounds=(
             *((names, (
                 _bound("utilisation after the first 2 s of each interval",
-                       "intervals.min_utilization_after_2s", ">=", 0.99),
+                       "min_utilization_after_2s", ">=", 0.99),
                 _bound("losses outside of the 2 s after a change",
-                       "intervals.drops_after_2s", "<=", 0),
+                       "total_drops_after_2s", "<=", 0),
                 _bound("s until class means are within 10 % of their shares",
-                       "intervals.max_convergence_s", "<=", 3.0)))
+                       "max_convergence_s", "<=", 3.0)))
               for names in (_SBRM, _CP)),
             # As where the number of flows does not change; with the price
             # itself there is no noise of marks.
             (_CP, (
-                _bound("class means against WPF", "intervals.max_abs_error",
+                _bound("class means against WPF", "max_interval_error",
                        "<=", 0.015),)),
             (_VQM, (
                 _bound("utilisation of either link, by its virtual queue",
-                       "links.max_utilization", "<=", 0.905),)),
+                       "max_utilization", "<=", 0.905),)),
             # Where the load is that of Table 5.2.1 its links are used as there.
             # With more flows REM oscillates (CP05 5.2.2), and windows of less
             # than two segments go up and down by one: of that CP05 has no
@@ -340,8 +341,8 @@ EXPERIMENTS = (
             (_REM, tuple(
                 bound for link in ("core1", "core2") for bound in
                 _in_intervals(f"utilisation of {link}",
-                              f"links.{link}.utilization_after_2s", ">=",
-                              (0.9, None, None, None, 0.9)))))),
+                              "utilization_after_2s", ">=",
+                              (0.9, None, None, None, 0.9), link=link))))),
     Experiment(
         name="parking-lot",
         title="Eight paths over four bottlenecks, few flows or many",
@@ -401,7 +402,7 @@ EXPERIMENTS = (
         bounds=(
             (("sbrm+sbrm",), (
                 _bound("class means against Table 5.5.1",
-                       "steady_state.max_rate_error", "<=", 0.02),
+                       "steady_max_rate_error", "<=", 0.02),
                 _bound("mean queue against Table 5.5.1",
-                       "steady_state.max_queue_error", "<=", 0.05))),)),
+                       "steady_max_queue_error", "<=", 0.05))),)),
 )

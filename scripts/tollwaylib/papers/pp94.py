@@ -103,9 +103,9 @@ def _burst_cases(values):
 
 
 def _per_role(role):
-    return (metric("completion_tu", "completion_units", "completion [TU]", 0,
+    return (metric("completion_tu", "completion_units", "completion", 0,
                    role=role),
-            metric("optimal_tu", "optimal_units", "optimum [TU]", 0,
+            metric("optimal_tu", "optimal_units", "optimum", 0,
                    role=role))
 
 
@@ -215,21 +215,21 @@ EXPERIMENTS = (
         defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
         cc="pp", aqm="fq_rr", cases=_base_cases, shape=_table_3(1),
         metrics=(
-            metric("full_rtt", "full_at", "99 % utilisation after [RTT]", 2,
+            metric("full_rtt", "full_at", "99 % utilisation after", 2,
                    link="R1", units=25, level=0.99),
-            metric("utilization", "utilization", "utilisation from 10 RTT [%]",
+            metric("utilization", "utilization", "utilisation from 10 RTT",
                    2, link="R1", from_rtt=10),
-            metric("queue_min", "queue_min", "least queue from 10 RTT [pkts]",
+            metric("queue_min", "queue_min", "least queue from 10 RTT",
                    0, link="R1", from_rtt=10),
-            metric("queue_mean", "queue_mean", "mean queue [pkts]", 1,
+            metric("queue_mean", "queue_mean", "mean queue", 1,
                    link="R1", from_rtt=10),
-            metric("queue_max", "queue_max", "greatest queue [pkts]", 0,
+            metric("queue_max", "queue_max", "greatest queue", 0,
                    link="R1", from_rtt=10),
             metric("queue_peak", "queue_max",
-                   "greatest queue of the run [pkts]", 0,
+                   "greatest queue of the run", 0,
                    link="R1"),
             metric("estimate_error", "estimate_error",
-                   "error of the estimated queue [pkts]", 2, from_rtt=10),
+                   "error of the estimated queue", 2, from_rtt=10),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, lambda values: [
             case_bound("99 % utilisation after, RTT", "setpoint 20",
@@ -249,15 +249,15 @@ EXPERIMENTS = (
         defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
         cc="pp", aqm="fq_rr", cases=_setpoint_cases, shape=_table_3(4),
         metrics=(
-            metric("utilization", "utilization", "utilisation from 10 RTT [%]",
+            metric("utilization", "utilization", "utilisation from 10 RTT",
                    2, link="R1", from_rtt=10),
             metric("jain", "jain", "Jain of rates", 4, from_rtt=10),
-            metric("queue_each", "class_mean", "mean queue of a source [pkts]",
+            metric("queue_each", "class_mean", "mean queue of a source",
                    1, from_rtt=30),
             metric("queue_jain", "class_jain", "Jain of queues", 3,
                    from_rtt=30),
             metric("losses_each", "losses_each", "losses of a source", 1),
-            metric("retransmits", "retransmits", "sent again [pkts]", 0),
+            metric("retransmits", "retransmits", "sent again", 0),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, lambda values: [
             case_bound("utilisation from 10 RTT on", "4 sources",
@@ -285,11 +285,11 @@ EXPERIMENTS = (
         metrics=(
             metric("jain", "jain", "Jain of rates from 2200 to 4200 TU", 4,
                    from_rtt=22, to_rtt=42),
-            metric("utilization", "utilization", "utilisation, 5-45 RTT [%]",
+            metric("utilization", "utilization", "utilisation, 5-45 RTT",
                    2, link="R1", from_rtt=5, to_rtt=45),
             *_per_role("first"),
-            metric("last_tu", "last_units", "last ends [TU]", 0),
-            metric("retransmits", "retransmits", "sent again [pkts]", 0),
+            metric("last_tu", "last_units", "last ends", 0),
+            metric("retransmits", "retransmits", "sent again", 0),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, lambda values: [
             case_bound("Jain's index once all are there", f"every {apart} RTT",
@@ -305,13 +305,13 @@ EXPERIMENTS = (
         x_title="sources", shape=_table_3(SOURCES),
         metrics=(
             *_per_role("first"),
-            metric("loss_rate", "loss_rate", "lost of 1 [per 1000 TU]", 1,
+            metric("loss_rate", "loss_rate", "lost of 1", 1,
                    role="first"),
             metric("retransmission_rate", "retransmission_rate",
-                   "sent again by 1 [per 1000 TU]", 1, role="first"),
-            metric("needless", "sent_needlessly", "needlessly by 1 [pkts]", 0,
+                   "sent again by 1", 1, role="first"),
+            metric("needless", "sent_needlessly", "needlessly by 1", 0,
                    role="first"),
-            metric("peak", "class_peak", "peak queue of 1 [pkts]", 0,
+            metric("peak", "class_peak", "peak queue of 1", 0,
                    role="first"),
             metric("drops", "drops", "all drops", 0)),
         # "The loss rate and retransmission rate match exactly, which shows
@@ -334,11 +334,11 @@ EXPERIMENTS = (
         cc="pp", aqm="fq_rr", cases=_public_cases,
         x_title="nominal load", shape=_table_3(SOURCES),
         metrics=(
-            metric("retransmits", "retransmits", "sent again [pkts]", 0),
+            metric("retransmits", "retransmits", "sent again", 0),
             metric("goodput", "goodput_sent", "goodput", 3),
             metric("finished", "finished", "sources done", 0),
-            metric("last_s", "last_s", "last ends [s]", 1),
-            metric("queue_mean", "queue_mean", "mean queue [pkts]", 1,
+            metric("last_s", "last_s", "last ends", 1),
+            metric("queue_mean", "queue_mean", "mean queue", 1,
                    link="R1"),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, _public_bounds),),

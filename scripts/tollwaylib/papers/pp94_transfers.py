@@ -165,18 +165,18 @@ def _completions(*roles):
         suffix = "" if len(roles) == 1 else f", {role}"
         found += [
             metric(f"optimal_ms{suffix}", "optimal_ms",
-                   f"optimum{suffix} [ms]", 1, role=role),
+                   f"optimum{suffix}", 1, role=role),
             metric(f"completion_ms{suffix}", "completion_ms",
-                   f"completion{suffix} [ms]", 1, role=role),
+                   f"completion{suffix}", 1, role=role),
             metric(f"slowdown{suffix}", "slowdown",
-                   f"slowdown{suffix} [%]", 1, role=role)]
+                   f"slowdown{suffix}", 1, role=role)]
     return tuple(found)
 
 
 _BENCH_METRICS = (
-    metric("retransmits", "retransmits", "sent again [pkts]", 0),
+    metric("retransmits", "retransmits", "sent again", 0),
     metric("drops", "drops", "drops", 0),
-    metric("queue_max", "queue_max", "longest queue [pkts]", 0))
+    metric("queue_max", "queue_max", "longest queue", 0))
 
 
 def _bench(number, title, table, cases, shape, roles=("primary",),
@@ -245,7 +245,7 @@ EXPERIMENTS = (
            bench_shape(CROSSES + 1), defaults={"repeats": 5},
            x_title="cross traffic, of the link's rate",
            metrics=(metric("variance", "completion_variance",
-                           "variance [ms²]", 1, role="primary"),),
+                           "variance", 1, role="primary"),),
            pictures=(("curve", "slowdown"), ("queue", "load 0.6 #1"))),
     _bench(8, "A tenth of the buffers", 14, _bench_cases(BENCH_RTT_MS / 1000),
            bench_shape(CROSSES + 1),
@@ -261,17 +261,17 @@ EXPERIMENTS = (
         variants=RIVALS, cc="pp", aqm="fq_rr", cases=_video_cases,
         shape=bench_shape(VIDEOS + VIDEO_CROSSES),
         metrics=(
-            metric("rate_mbit", "frame_rate_mbit", "rate of a coder [Mbit/s]",
+            metric("rate_mbit", "frame_rate_mbit", "rate of a coder",
                    2, role="video"),
-            metric("delay_p50_ms", "frame_delay_ms", "frame there after [ms]",
+            metric("delay_p50_ms", "frame_delay_ms", "frame there after",
                    1, role="video", part=0.5),
             metric("delay_p99_ms", "frame_delay_ms",
-                   "99th percentile [ms]", 1, role="video", part=0.99),
-            metric("losses", "loss_part", "packets sent again [%]", 2,
+                   "99th percentile", 1, role="video", part=0.99),
+            metric("losses", "loss_part", "packets sent again", 2,
                    role="video"),
             metric("jain", "jain", "Jain of rates", 3, role="video",
                    from_rtt=20),
-            metric("utilization", "utilization", "utilisation [%]", 1,
+            metric("utilization", "utilization", "utilisation", 1,
                    link="R1", from_rtt=20),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, lambda values: [

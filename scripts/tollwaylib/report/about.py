@@ -6,6 +6,7 @@ from .. import papers
 from ..errors import TollwayError
 from ..experiments import published
 from ..experiments.parameters import COMMON, SPECIAL, deciding
+from ..results.fields import run_of
 
 PAPERS = {
     "CP05": "S. Zimmermann, Congestion Pricing as Scalable, Efficient and "
@@ -82,19 +83,18 @@ def _what(groups):
     else:
         how = (f"{len(pairs)} pairs of a congestion control and a queue, one "
                "pair in each run")
-    if "cases" in groups[0].whole:
-        counts = [len(case["flows"]) for group in groups
-                  for case in group.raw["cases"]]
+    counts = [len(case["flows"]) for group in groups
+              for case in group.raw["cases"]]
+    if run_of(groups[0].whole) is None:
         cases = len({case["name"] for group in groups
                      for case in group.raw["cases"]})
         flows = f"{numbers(counts)} flow{'' if max(counts) == 1 else 's'}"
         if cases == 1:
             return f"{flows} over {network}, with {how}."
         return f"{cases} cases, each of {flows}, over {network}, with {how}."
-    flows = max(len(group.raw["flows"]) for group in groups)
     seconds = numbers([group.whole["parameters"]["duration_s"]
                        for group in groups])
-    return (f"{counted(flows, 'flow')} over {network} for {seconds} seconds, "
+    return (f"{counted(max(counts), 'flow')} over {network} for {seconds} seconds, "
             f"with {how}.")
 
 
@@ -183,8 +183,8 @@ def _plain(value):
 
 def yardsticks(groups):
     """Why a comparison by fair shares does not treat all runs alike."""
-    if any("cases" in group.whole or "pages" in group.whole
-           for group in groups):
+    runs = [run_of(group.whole) for group in groups]
+    if any(run is None or "pages" in run for run in runs):
         return []
     said = []
     equal = {group.whole["parameters"].get("aqm") for group in groups

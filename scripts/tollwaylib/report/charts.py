@@ -4,7 +4,7 @@
 import numpy as np
 
 from ..results.aggregate import aggregate
-from ..results.fields import mean_of
+from ..results.fields import head_of, mean_of, part_of, run_of
 from .plotting import (SHADE, STYLE, THEORY, headroom, histograms,
                        legend_above, plt, reading, save)
 from .tables import combination, path_share
@@ -35,7 +35,7 @@ def _series(whole, key):
     have an x; parts in per cent where the column is)."""
     column = next(column for column in whole["columns"]
                   if column["key"] == key)
-    factor = 100 if column["title"].endswith("[%]") else 1
+    factor = 100 if column["unit"] == "%" else 1
     found = {}
     for point in whole["cases"]:
         if point["x"] is not None:
@@ -109,8 +109,8 @@ def curve(wholes, key, out, look):
         for (name, drawn), axes in zip(panels, grid[:, 0]):
             _lines(axes, drawn, look, "run" if len(wholes) > 1 else "series")
             _limit(axes, drawn)
-            axes.set_title(name or column["title"])
-            axes.set_ylabel(column["title"])
+            axes.set_title(name or head_of(column))
+            axes.set_ylabel(head_of(column))
             legend_above(axes)
         grid[-1, 0].set_xlabel(first["x_title"] or "")
         return save(figure, out)
@@ -134,7 +134,7 @@ def curves(wholes, panels, out, look):
                 found.setdefault(name, []).append((run, points))
         return found
 
-    rows = [(panel, _series(wholes[0], panel["key"])[0]["title"],
+    rows = [(panel, head_of(_series(wholes[0], panel["key"])[0]),
              drawn(panel["key"])) for panel in panels]
     heads = list(rows[0][2])
     if not any(_known(points) for _, _, found in rows
@@ -188,11 +188,12 @@ def rate_allocation(results, out, look):
 
 def _plot_flows(axes, whole, look):
     """Points, class lines and path bands; flows ordered by path."""
-    paths = list(dict.fromkeys(group["path"] for group in whole["classes"]))
-    flows = sorted(whole["flows"], key=lambda flow: (
+    run = run_of(whole)
+    paths = list(dict.fromkeys(group["path"] for group in run["classes"]))
+    flows = sorted(run["flows"], key=lambda flow: (
         paths.index(flow["path"]), flow["id"]))
     expected = {(group["path"], group["wtp"]): group["expected_pps"]
-                for group in whole["classes"]}
+                for group in run["classes"]}
     seeds = len(whole["seeds"])
     label = "flow"
     if seeds > 1:
@@ -268,7 +269,7 @@ def price_laws(results, out, look):
     """
     labels = [result["parameters"]["simulations"] for result in results]
     shares = [100 * path_share(result, "S3") for result in results]
-    links = [result["links"]["R3"] for result in results]
+    links = [part_of(result, "links")["R3"] for result in results]
     panels_of = (
         ("S3 of its fair share [%]", shares, 100),
         ("utilisation of R3 [%]",

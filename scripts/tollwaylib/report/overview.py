@@ -8,11 +8,11 @@ PNG path], or None if there is nothing to show.
 
 import numpy as np
 
-from ..results.fields import mean_of
+from ..results.fields import head_of, mean_of, part_of, run_of
 from .charts import run_names
 from .plotting import (INK, STYLE, THEORY, headroom, legend_above, plt, reading,
                        reading_of_row, save, shade_intervals)
-from .tables import combination
+from .tables import combination, shares_of_paths
 
 # Points of a line over time; a bin has a mean, and from least to most.
 _BINS = 250
@@ -113,9 +113,9 @@ def _throughput(axes, lines, duration_s, look):
 def _fair_shares(axes, raw, whole, look):
     """A dotted line for each path, in each interval if there are several."""
     mss_bits = 8 * raw["flows"][0]["mss_bytes"]
-    steps = whole.get("intervals") or [
+    steps = part_of(whole, "intervals") or [
         {"start_s": 0, "stop_s": raw["parameters"]["duration_s"],
-         "classes": whole["classes"]}]
+         "classes": part_of(whole, "classes")}]
     for path in raw["paths"]:
         for step in steps:
             fair_pps = sum(
@@ -164,8 +164,7 @@ def _delays(axes, queues, links, packet_bytes, look):
 def compared(wholes, out, look):
     """Several results or aggregates of one experiment: a panel for each
     quantity and in it a bar for each run, at each link, path or case."""
-    rows = _rows_of_cases(wholes) if "cases" in wholes[0] \
-        else _rows_of_links(wholes)
+    rows = _rows_of_cases(wholes) + _rows_of_links(wholes)
     if not rows:
         return None
     names = run_names(wholes)
@@ -218,12 +217,12 @@ def _rows_of_cases(wholes):
         return []
     rows = []
     for column in wholes[0]["columns"]:
-        factor = 100 if column["title"].endswith("[%]") else 1
+        factor = 100 if column["unit"] == "%" else 1
         values = [{point["name"]: _times(factor, point["metrics"].get(
             column["key"])) for point in whole["cases"]} for whole in wholes]
         if any(value is not None for found in values
                for value in found.values()):
-            rows.append((column["title"], values, None))
+            rows.append((head_of(column), values, None))
     return rows
 
 
@@ -233,14 +232,19 @@ def _times(factor, value):
 
 
 def _rows_of_links(wholes):
+    """The same of links and paths; nothing where metrics are named."""
+    runs = list(map(run_of, wholes))
+    if None in runs:
+        return []
+
     def of_links(key, factor=1):
         return [{f"link {name}": factor * mean_of(link[key])
-                 for name, link in whole["links"].items()} for whole in wholes]
+                 for name, link in run["links"].items()} for run in runs]
 
     rows = [("utilisation [%]", of_links("utilization", 100), None),
             ("mean queueing delay [ms]", of_links("queue_mean_ms"), None),
             ("drops [packets]", of_links("drops"), None)]
-    if any("pages" in whole or "intervals" in whole for whole in wholes):
+    if any("pages" in run or "intervals" in run for run in runs):
         return rows
     return [("rate, of the fair share [%]", [shares(whole) for whole in wholes],
              (100, "weighted proportionally fair share")), *rows]
@@ -248,15 +252,8 @@ def _rows_of_links(wholes):
 
 def shares(whole):
     """{path: its rate over its weighted proportionally fair share, in %}."""
-    found = {}
-    for group in whole["classes"]:
-        members = sum((flow["path"], flow["wtp"]) ==
-                      (group["path"], group["wtp"]) for flow in whole["flows"])
-        rate, fair = found.get(f"path {group['path']}", (0, 0))
-        found[f"path {group['path']}"] = (
-            rate + members * mean_of(group["rate_pps"]),
-            fair + members * group["expected_pps"])
-    return {path: 100 * rate / fair for path, (rate, fair) in found.items()}
+    return {f"path {path}": 100 * part for path, part in
+            shares_of_paths(whole).items()}
 
 
 # --- published values --------------------------------------------------------

@@ -9,7 +9,7 @@ its index.html leads to them.
 import pathlib
 
 from ..errors import TollwayError
-from ..files import load_json, result_directories, write_text_atomic
+from ..files import result_directories, write_text_atomic
 from ..results import aggregate, analysis, schema
 from ..results.verdicts import compare, verdicts
 from . import about, charts, sections, summary
@@ -123,16 +123,15 @@ def _load(place):
             raise TollwayError(f"the result in {place} is incomplete: "
                                f"it has no {name}")
     raw = schema.load_raw(place)
-    stored = load_json(place / "result.json")
+    stored = schema.load_result(place)
     try:
-        schema.validate(stored)
         result = analysis.analyse(raw)
     except TollwayError as error:
         raise TollwayError(f"{place}: {error}") from error
     if stored["digest"] != result["digest"]:
         raise TollwayError(f"{place} mixes two runs: raw.json and result.json "
                            f"have different digests")
-    return raw if raw["metrics"] else schema.whole_run(raw), result
+    return raw, result
 
 
 def _page_names(experiments):

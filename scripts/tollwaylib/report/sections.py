@@ -2,6 +2,8 @@
 """Sections of a page: what is compared, and one section for the runs of each
 setting, as the templates take them."""
 
+from ..results.fields import run_of
+from ..results.schema import whole_run
 from . import about, charts, figures, overview, tables
 from .figures import CAPTIONS, PICTURES, has_classes
 from .plotting import inline
@@ -61,15 +63,16 @@ def _tables(wholes):
         return tables.variants_tables(rivals)
     if len(wholes) < 2:
         return []
-    if "cases" in wholes[0]:
+    if wholes[0]["columns"]:
         return tables.case_variants_tables(wholes)
     return [tables.comparison_table(wholes)] if _same_links(wholes) else []
 
 
 def _same_links(wholes):
     def shape(whole):
-        return (list(whole["links"]),
-                sorted({group["path"] for group in whole["classes"]}))
+        run = run_of(whole)
+        return (list(run["links"]),
+                sorted({group["path"] for group in run["classes"]}))
 
     return all(shape(whole) == shape(wholes[0]) for whole in wholes)
 
@@ -79,8 +82,6 @@ def _drawn(groups, wholes, base, directory, look):
         wholes, base.with_name(f"{base.name}-compared"), look)
     if paths:
         yield _figure(paths, "The runs compared", directory)
-    if "cases" not in wholes[0]:
-        return
     for kind, what in groups[0].raw["pictures"]:
         if kind in charts.OF_METRICS:
             paths = charts.OF_METRICS[kind](
@@ -99,8 +100,7 @@ def _keys(what):
 
 def _in_words(what, whole):
     """The heads of these metrics without their units, as in tables."""
-    titles = {column["key"]: column["title"].partition(" [")[0]
-              for column in whole["columns"]}
+    titles = {column["key"]: column["title"] for column in whole["columns"]}
     words = about.listed(titles[key] for key in _keys(what).split(", "))
     return words[0].upper() + words[1:]
 
@@ -149,18 +149,19 @@ def _figures(group, directory, name, look):
 
 def _drawn_of(group, base, look):
     """[(paths, caption)] of the figures of a setting."""
-    raw, whole = group.raw, group.whole
+    yield from _case_pictures(group, base, look)
+    whole, run = group.whole, run_of(group.whole)
+    if run is None:
+        return
+    raw = whole_run(group.raw)
     seed = f"Seed {raw['seed']}"
 
     def out(kind):
         return base.with_name(f"{base.name}-{kind}")
 
-    if "cases" in whole:
-        yield from _case_pictures(group, base, look)
-        return
     # Flows that came and went have no one rate to stand beside a share, nor
     # have users of pages.
-    if "intervals" not in whole and "pages" not in whole:
+    if "intervals" not in run and "pages" not in run:
         yield (charts.rate_allocation(group.results, out("rates"), look),
                "Rate of each flow, grouped by path. The lines are the weighted "
                "proportionally fair shares")
@@ -168,7 +169,7 @@ def _drawn_of(group, base, look):
            "Throughput of each path (acknowledged bytes, without headers and "
            "retransmissions), and queueing delay of each link (mean, and range "
            f"in a lighter colour). {seed}")
-    if "pages" not in whole:
+    if "pages" not in run:
         ids = tuple(flow["id"] for flow in raw["flows"])
         chosen = tuple(number for number in (1, 5, 9) if number in ids) \
             or ids[:3]

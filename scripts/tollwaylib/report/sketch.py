@@ -131,8 +131,7 @@ def _rate(bps):
 
 def _link(raw, name, queue, x1, x2, y):
     link = raw["links"][name]
-    changed = any(name in case.get("links", {}) for case in
-                  raw.get("cases", ()))
+    changed = any(name in case.get("links", {}) for case in raw["cases"])
     return {"name": name, "x1": x1, "x2": x2, "y": y, "queue": queue,
             "facts": _facts(link) + ("; cases differ" if changed else "")}
 
@@ -144,9 +143,8 @@ def _facts(link):
 
 def _flows(raw, paths):
     """How many flows there are on paths; of cases, the most at once."""
-    runs = [raw] if raw.get("flows") else raw["cases"]
-    return max(sum(flow["path"] in paths for flow in run["flows"])
-               for run in runs)
+    return max(sum(flow["path"] in paths for flow in case["flows"])
+               for case in raw["cases"])
 
 
 def _lane(raw, group, ends, levels, gap, y, look):

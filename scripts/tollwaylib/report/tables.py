@@ -6,7 +6,7 @@ seeds (results.aggregate) and returns a Table, see rendering.py.
 """
 
 from ..errors import TollwayError
-from ..results.fields import mean_of
+from ..results.fields import head_of, mean_of, part_of, run_of
 from ..results.published import reasons
 from .rendering import Table
 
@@ -78,12 +78,14 @@ def combination(result):
 # --- tables --------------------------------------------------------------
 
 def classes_table(result):
-    """Each class's rate beside its weighted proportionally fair share."""
+    """Each class's rate beside its weighted proportionally fair share; None for
+    users of pages, which are no greedy flows, and where metrics are named."""
+    run = run_of(result)
+    if run is None or "pages" in run:
+        return None
     rows = []
-    for group in result["classes"]:
-        members = sum(flow["path"] == group["path"]
-                      and flow["wtp"] == group["wtp"]
-                      for flow in result["flows"])
+    for group in run["classes"]:
+        members = _members(run, group)
         rows.append([group["path"], _wtp(group), str(members),
                      _number(group["rate_pps"]),
                      _number(group["expected_pps"]), _error(group),
@@ -98,14 +100,24 @@ def classes_table(result):
                *_seeds_note(result)])
 
 
+def _members(run, group):
+    """How many flows a class has."""
+    return sum((flow["path"], flow["wtp"]) == (group["path"], group["wtp"])
+               for flow in run["flows"])
+
+
 def links_table(result):
-    """Utilisation, backlog, marks and drops of each link with a queue."""
+    """Utilisation, backlog, marks and drops of each link with a queue; None
+    where metrics are named."""
+    links = part_of(result, "links")
+    if links is None:
+        return None
     rows = [[name, f"{link['capacity_bps'] / 1e6:g}",
              _percent(link["utilization"], 2),
              _number(link["queue_mean_pkts"]),
              _number(link["queue_p99_pkts"]),
              _count(link["marks"]), _count(link["drops"])]
-            for name, link in result["links"].items()]
+            for name, link in links.items()]
     return Table(
         f"Links: {combination(result)}",
         ["link", "rate [Mbit/s]", "utilisation [%]", "mean backlog [pkts]",
@@ -175,22 +187,27 @@ def bound_cells(bound):
 
 def costliest_path(result):
     """The path whose fair share per wtp is smallest: the most bottlenecks."""
-    return min(result["classes"], key=lambda group:
+    return min(run_of(result)["classes"], key=lambda group:
                group["expected_pps"] / (group["wtp"] or 1.0))["path"]
 
 
 def path_share(result, path):
     """A path's total rate over its weighted proportionally fair total."""
-    measured = fair = 0.0
-    for group in result["classes"]:
-        if group["path"] == path:
-            members = sum(flow["path"] == path and flow["wtp"] == group["wtp"]
-                          for flow in result["flows"])
-            measured += members * mean_of(group["rate_pps"])
-            fair += members * group["expected_pps"]
-    if not fair:
+    found = shares_of_paths(result)
+    if path not in found:
         raise TollwayError(f"the result has no class on path {path}")
-    return measured / fair
+    return found[path]
+
+
+def shares_of_paths(result):
+    """{path: its total rate over its weighted proportionally fair total}."""
+    run, found = run_of(result), {}
+    for group in run["classes"]:
+        members = _members(run, group)
+        rate, fair = found.get(group["path"], (0, 0))
+        found[group["path"]] = (rate + members * mean_of(group["rate_pps"]),
+                                fair + members * group["expected_pps"])
+    return {path: rate / fair for path, (rate, fair) in found.items()}
 
 
 def comparison_table(results):
@@ -202,31 +219,32 @@ def comparison_table(results):
     """
     if not results:
         raise TollwayError("there are no results to compare")
-    links = list(results[0]["links"])
+    runs = list(map(run_of, results))
+    links = list(runs[0]["links"])
     path = costliest_path(results[0])
-    if any(list(result["links"]) != links
+    if any(list(run["links"]) != links
            or result["experiment"] != results[0]["experiment"]
-           or path not in {group["path"] for group in result["classes"]}
-           for result in results):
+           or path not in {group["path"] for group in run["classes"]}
+           for result, run in zip(results, runs)):
         raise TollwayError("only results of one experiment on the same links "
                            "can stand in one table")
     rows = []
-    for result in results:
+    for result, run in zip(results, runs):
         mean = sum(mean_of(link["utilization"])
-                   for link in result["links"].values()) / len(links)
+                   for link in run["links"].values()) / len(links)
         published = [entry for entry in result["published"]
                      if entry["name"].endswith(_MEAN_UTILISATION)]
         rows.append(
             [combination(result)]
-            + [_percent(result["links"][name]["utilization"])
+            + [_percent(run["links"][name]["utilization"])
                for name in links]
             + [_percent(mean),
                _percent(published[0]["value"]) if published else _NONE]
-            + [_number(result["links"][name]["queue_mean_pkts"])
+            + [_number(run["links"][name]["queue_mean_pkts"])
                for name in links]
-            + [_drops(result["links"]),
+            + [_drops(run["links"]),
                _signed_percent(max((group["error"] for group in
-                                    result["classes"]), key=abs)),
+                                    run["classes"]), key=abs)),
                _percent(path_share(result, path))])
     return Table(
         "Congestion controls and AQMs compared",
@@ -244,11 +262,12 @@ def comparison_table(results):
 
 def intervals_table(result):
     """One row per interval of a schedule; None if there is no schedule."""
-    if "intervals" not in result:
+    run = run_of(result)
+    if run is None or "intervals" not in run:
         return None
-    links = list(result["links"])
+    links = list(run["links"])
     rows = []
-    for step in result["intervals"]:
+    for step in run["intervals"]:
         worst = max(step["classes"], key=lambda group: abs(group["error"]))
         rows.append(
             [f"{step['start_s']:g}-{step['stop_s']:g}",
@@ -288,16 +307,17 @@ def variants_table(results):
     rows = []
     for result in results:
         parameters = result["parameters"]
-        rate = sum(mean_of(flow["rate_pps"]) for flow in result["flows"]
+        run = run_of(result)
+        rate = sum(mean_of(flow["rate_pps"]) for flow in run["flows"]
                    if flow["path"] == path)
         rows.append([
             str(parameters.get("simulations", _NONE)), combination(result),
             f"{rate:.0f}", _percent(path_share(result, path)),
             _signed_percent(max((group["error"] for group in
-                                 result["classes"]), key=abs)),
-            _percent(result["links"][link]["utilization"]),
-            _number(result["links"][link]["queue_mean_pkts"]),
-            _drops(result["links"])])
+                                 run["classes"]), key=abs)),
+            _percent(run["links"][link]["utilization"]),
+            _number(run["links"][link]["queue_mean_pkts"]),
+            _drops(run["links"])])
     return Table(
         "Combinations of CP05 Table 5.4.2",
         ["simulation", "congestion control + queue", f"{path} [pkts/s]",
@@ -310,7 +330,7 @@ def _raw_note(results):
     """What marks that are taken for prices as they are cannot say."""
     prices = [group["wtp"] / group["expected_pps"] for result in results
               if result["parameters"]["estimator"] == "raw"
-              for group in result["classes"] if group["wtp"]]
+              for group in part_of(result, "classes") if group["wtp"]]
     if not prices:
         return []
     return ["raw marks and virtual queues can state prices up to 1. The fair "
@@ -325,7 +345,7 @@ def variants_tables(results):
     judged = _judged_table(results)
     if "simulations" in results[0]["parameters"]:
         return [variants_table(results)] + judged
-    if "cases" in results[0]:
+    if results[0]["columns"]:
         return case_variants_tables(results) + [
             table for result in results for table in
             (published_table(result), bounds_table(result)) if table]
@@ -347,27 +367,28 @@ def _judged_table(results):
 def rivals_table(results):
     """Links, recovery and pages of each variant (as CP05 Tables 5.6.1-5.6.3),
     a row each. Arguments as for variants_tables()."""
-    links = list(results[0]["links"])
+    runs = list(map(run_of, results))
+    links = list(runs[0]["links"])
     heads = ["variant", "congestion control + queue", *(f"{name} [%]" for name in links),
              *(f"backlog {name} [pkts]" for name in links),
              *(f"delay {name} [ms]" for name in links),
              "fast retransmits", "timeouts"]
-    has_pages = all("pages" in result for result in results)
+    has_pages = all("pages" in run for run in runs)
     if has_pages:
         heads += ["pages", "unfinished", "median [s]", "99th percentile [s]",
                   "mean [s]", "throughput [kB/s]"]
     rows = []
-    for result in results:
+    for result, run in zip(results, runs):
         row = [result["parameters"]["variant"], combination(result)]
         for key, show in (("utilization", _percent),
                           ("queue_mean_pkts", _number),
                           ("queue_mean_ms", _number)):
-            row += [show(result["links"][name][key]) for name in links]
-        recovery = result.get("recovery", {})
+            row += [show(run["links"][name][key]) for name in links]
+        recovery = run.get("recovery", {})
         row += [_count(recovery.get(key)) for key in
                 ("fast_retransmits", "timeouts")]
         if has_pages:
-            row += _page_cells(result["pages"][0])
+            row += _page_cells(run["pages"][0])
         rows.append(row)
     return Table("Variants compared", heads, rows, left=2,
                  notes=[f"{', '.join(links)}: utilisation; delay: mean backlog "
@@ -391,9 +412,9 @@ def _slowest(groups):
 
 def interval_classes_table(result):
     """Each class's error in each interval; None if there is no schedule."""
-    if "intervals" not in result:
+    steps = part_of(result, "intervals")
+    if steps is None:
         return None
-    steps = result["intervals"]
     keys = list(dict.fromkeys(
         (group["path"], group["wtp"]) for step in steps
         for group in step["classes"]))
@@ -415,10 +436,11 @@ def interval_classes_table(result):
 
 def steady_state_table(result):
     """Each link beside the model of CP05 5.5; None if it is not compared."""
-    if "steady_state" not in result:
+    points = part_of(result, "steady_state")
+    if points is None:
         return None
     rows = []
-    for point in result["steady_state"]:
+    for point in points:
         queue = mean_of(point["queue_pkts"])
         rows.append([
             point["link"], str(point["flows"]), f"{point['wtp_sum']:g}",
@@ -437,9 +459,10 @@ def steady_state_table(result):
 
 def pages_table(result):
     """Page times of the HTTP model; None if there are no pages."""
-    if "pages" not in result:
+    groups = part_of(result, "pages")
+    if groups is None:
         return None
-    rows = [[group["path"], *_page_cells(group)] for group in result["pages"]]
+    rows = [[group["path"], *_page_cells(group)] for group in groups]
     return Table(
         f"Pages: {combination(result)}",
         ["path", "pages", "unfinished", "median [s]", "99th percentile [s]", "mean [s]",
@@ -453,13 +476,14 @@ def pages_table(result):
 
 def recovery_table(result):
     """Retransmissions and timeouts of all hosts; None if not counted."""
-    if "recovery" not in result:
+    counters = part_of(result, "recovery")
+    if counters is None:
         return None
     return Table(
         f"Recovery: {combination(result)}",
         ["counter", "number"],
         [[name.replace("_", " "), _count(value)]
-         for name, value in result["recovery"].items()],
+         for name, value in counters.items()],
         notes=["sums over all senders and the whole run"])
 
 
@@ -470,7 +494,7 @@ _LONG = 30
 
 
 def _metric_cell(point, column):
-    show = _percent if column["title"].endswith("[%]") else _number
+    show = _percent if column["unit"] == "%" else _number
     return show(point["metrics"][column["key"]], column["digits"])
 
 
@@ -481,7 +505,9 @@ def _is_known(result, column):
 
 def cases_tables(result):
     """Each case's metrics: a row each, or where there are very many, a table
-    for each metric."""
+    for each metric; none where the experiment names no metrics."""
+    if not result["columns"]:
+        return []
     columns = [column for column in result["columns"]
                if _is_known(result, column)]
     if len(result["cases"]) > _LONG:
@@ -490,7 +516,7 @@ def cases_tables(result):
              *(_metric_cell(point, column) for column in columns)]
             for point in result["cases"]]
     return [Table(f"Cases: {combination(result)}",
-                  ["case", "runs", *(column["title"] for column in columns)],
+                  ["case", "runs", *map(head_of, columns)],
                   rows, notes=_seeds_note(result))]
 
 
@@ -501,7 +527,7 @@ def _series_table(result, column):
     rows = [[series, *(_metric_cell(points[series, x], column)
                        if (series, x) in points else _NONE for x in at)]
             for series in dict.fromkeys(series for series, _ in points)]
-    return Table(f"{column['title']}: {combination(result)}",
+    return Table(f"{head_of(column)}: {combination(result)}",
                  ["series", *(f"{x:g}" for x in at)], rows,
                  notes=_seeds_note(result))
 
@@ -524,10 +550,10 @@ def case_variants_tables(results):
                 for result, found in zip(results, points)]
         return [Table(f"Variants compared: {names[0]}",
                       ["congestion control + queue",
-                       *(column["title"] for column in columns)], rows,
+                       *map(head_of, columns)], rows,
                       notes=_seeds_note(results[0]))]
     return [Table(
-        column["title"], ["case", *map(combination, results)],
+        head_of(column), ["case", *map(combination, results)],
         [[name, *(_metric_cell(found[name], column) if name in found else _NONE
                   for found in points)] for name in names],
         notes=_seeds_note(results[0])) for column in columns]
@@ -535,12 +561,7 @@ def case_variants_tables(results):
 
 def result_tables(result):
     """All tables of one result or aggregate, those that apply."""
-    if "cases" in result:
-        tables = [*cases_tables(result), published_table(result),
-                  bounds_table(result)]
-        return [table for table in tables if table is not None]
-    # Users of pages are no greedy flows: they have no fair share to compare.
-    tables = [None if "pages" in result else classes_table(result),
+    tables = [*cases_tables(result), classes_table(result),
               links_table(result), steady_state_table(result),
               pages_table(result), recovery_table(result),
               published_table(result), bounds_table(result),

@@ -7,12 +7,12 @@ import statistics
 from scipy import stats
 
 from ..errors import TollwayError
-from .fields import capacities_of, look_up
+from ..experiments.quantities import OVER_SEEDS
+from .fields import look_up, run_of
 from .metrics.shares import longest_of, max_abs_error
 from .published import compare_published
 from .schema import SCHEMA, validate
-from .verdicts import (OVER_SEEDS, judge, judge_case, judge_rival,
-                       margin_of)
+from .verdicts import judge, judge_case, judge_rival, margin_of
 
 
 def _statistics(values):
@@ -43,7 +43,7 @@ def aggregate(results):
     is half the 95 % confidence interval of the mean (Student's t), sd and
     ci95 are None for one seed. A class's `error` is the mean rate's, and
     `error_ci95` its half interval. A bound's `measured` is the worst seed's,
-    but for classes.max_abs_error_over_seeds, which is of the mean rates and
+    but for max_abs_error_over_seeds, which is of the mean rates and
     has no verdict in a single run.
     """
     _check_same(results)
@@ -54,8 +54,10 @@ def aggregate(results):
         "parameters": {key: value for key, value in
                        first["parameters"].items() if key != "seed"},
         "seeds": [result["seed"] for result in results],
-        **{name: _PARTS[name]([result[name] for result in results])
-           for name in first if name in _PARTS},
+        **{name: first[name] for name in
+           ("capacity_bps", "columns", "x_title")},
+        "cases": [_aggregate_case(same) for same in
+                  zip(*(result["cases"] for result in results))],
         "published": [],
         "bounds": [],
         "provenance": first["provenance"],
@@ -77,18 +79,18 @@ def _check_same(results):
     def kind(result):
         parameters = {key: value for key, value in
                       result["parameters"].items() if key != "seed"}
-        return (result["experiment"], parameters, capacities_of(result),
-                [(point["name"], point["runs"])
-                 for point in result.get("cases", ())],
-                [(flow["id"], flow["path"], flow["cc"], flow["wtp"])
-                 for flow in result.get("flows", ())],
-                # A bound of one case may be what another one measured, which
-                # differs from seed to seed.
-                [(bound["name"], bound["metric"], bound["op"],
-                  bound.get("than") or "cases" in result or bound["bound"])
-                 for bound in result["bounds"]],
-                [(step["start_s"], step["stop_s"], step["factor"])
-                 for step in result.get("intervals", ())])
+        return (result["experiment"], parameters, result["capacity_bps"],
+                [(case["name"], case["runs"],
+                  [(flow["id"], flow["path"], flow["cc"], flow["wtp"])
+                   for flow in case.get("flows", ())],
+                  [(step["start_s"], step["stop_s"], step["factor"])
+                   for step in case.get("intervals", ())])
+                 for case in result["cases"]],
+                # A bound on a metric of one case may be what another one
+                # measured, which differs from seed to seed.
+                [(bound["name"], bound["metric"], bound["of"], bound["op"],
+                  bound.get("than") or result["columns"] or bound["bound"])
+                 for bound in result["bounds"]])
 
     seeds = [result["seed"] for result in results]
     if len(set(seeds)) < len(seeds):
@@ -162,10 +164,12 @@ def _aggregate_entries(*described):
     return entries
 
 
-def _aggregate_cases(runs):
-    return [{**same[0], "metrics": {
-        key: _statistics([point["metrics"][key] for point in same])
-        for key in same[0]["metrics"]}} for same in zip(*runs)]
+def _aggregate_case(same):
+    first = same[0]
+    return {**{key: value for key, value in first.items()
+               if key not in _PARTS},
+            **{name: _PARTS[name]([case[name] for case in same])
+               for name in first if name in _PARTS}}
 
 
 def _aggregate_counters(runs):
@@ -173,31 +177,25 @@ def _aggregate_counters(runs):
             for key in runs[0]}
 
 
-def _first(runs):
-    return runs[0]
-
-
-# What becomes of the parts of a result; a result has some of them.
+# What becomes of what was measured of a case, which has some of these.
 _PARTS = {
-    "links": _aggregate_links, "flows": _aggregate_flows,
+    "metrics": _aggregate_counters, "links": _aggregate_links, "flows": _aggregate_flows,
     "classes": _aggregate_classes, "intervals": _aggregate_intervals,
     "steady_state": _aggregate_entries(
         "link", "flows", "wtp_sum", "capacity_pps",
         "expected_mark_probability", "expected_queue_pkts"),
     "pages": _aggregate_entries("path"), "recovery": _aggregate_counters,
-    "cases": _aggregate_cases, "capacity_bps": _first, "columns": _first,
-    "x_title": _first,
 }
 
 
 def _aggregate_bound(same, whole):
     """The worst seed's: one that fails, if one does."""
     if "than" in same[0]:
-        return judge_rival(same[0], look_up(whole, same[0]["metric"],
-                                            list(whole["links"])), None)
+        return judge_rival(same[0], look_up(
+            whole, same[0]["metric"], same[0]["of"]), None)
     if same[0]["metric"] == OVER_SEEDS:
         return judge({**same[0], "value": same[0]["bound"]},
-                     max_abs_error(None, whole))
+                     max_abs_error(None, run_of(whole)))
     if "over_seeds" in same[0]:
         return judge_case(same[0]["over_seeds"], whole)
     return min(same, key=margin_of)

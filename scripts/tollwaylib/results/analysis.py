@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """From one run's raw measurements to its result.
 
-A run is a list of cases. Where its experiment names metrics, the result has
-them for each case; else it has the links, flows and classes of its one case.
+A run is a list of cases, and so is its result. Where the experiment names
+metrics, each case has them; else the only case has links, flows and classes.
 
 Everything here is a pure function of raw.json (and of the published numbers
 in papers/), so results can be made again without running anything. Input that
@@ -59,33 +59,29 @@ def analyse(raw):
         "experiment": entry_of(raw, "experiment", "raw"),
         "parameters": entry_of(raw, "parameters", "raw"),
         "seed": entry_of(raw, "seed", "raw"),
-        **(_cases(raw, cases) if raw.get("metrics") else
-           _whole_run(raw, *cases)),
+        "capacity_bps": {name: link["capacity_bps"]
+                         for name, link in raw["links"].items()},
+        "columns": [{key: spec[key] for key in
+                     ("key", "title", "unit", "digits")}
+                    for spec in raw["metrics"]],
+        "x_title": raw.get("x_title"),
+        "cases": metrics.measure(raw, cases),
         "published": [],
         "bounds": [],
         "provenance": entry_of(raw, "provenance", "raw"),
         "digest": entry_of(raw, "trace_sha256", "raw"),
     }
+    if not raw["metrics"]:
+        (case,), (run,) = result["cases"], cases
+        case.update(_whole_run(raw, run))
     result["published"] = compare_published(result)
     result["bounds"] = judged(raw.get("bounds") or [], cases, result)
     validate(result)
     return result
 
 
-def _cases(raw, cases):
-    """What a result has of cases whose metrics are named."""
-    return {
-        "capacity_bps": {name: link["capacity_bps"]
-                         for name, link in raw["links"].items()},
-        "columns": [{key: spec[key] for key in ("key", "title", "digits")}
-                    for spec in raw["metrics"]],
-        "x_title": raw.get("x_title"),
-        "cases": metrics.measure(raw, cases),
-    }
-
-
 def _whole_run(raw, run):
-    """What a result has of the one case of a run."""
+    """What a result has of the only case of an experiment without metrics."""
     run.need_window()
     flows, rates = measure_flows(run)
     found = {

@@ -20,13 +20,19 @@ def metric_of(result, case, key):
 
 
 def has_case(result, case):
-    return any(point["name"] == case for point in result.get("cases", ()))
+    return any(point["name"] == case for point in result["cases"])
 
 
-def capacities_of(result):
-    """{link: bit/s} of a result or aggregate."""
-    return result.get("capacity_bps") or {
-        name: link["capacity_bps"] for name, link in result["links"].items()}
+def run_of(result):
+    """The case of a result or aggregate of which links, flows and classes were
+    measured: the only one of an experiment that names no metrics. None for an
+    experiment that does."""
+    return next((case for case in result["cases"] if "links" in case), None)
+
+
+def part_of(result, name):
+    """`intervals`, `pages` or another part of run_of(); None if there is none."""
+    return (run_of(result) or {}).get(name)
 
 
 def limit_of(bound, result, mean_of):
@@ -37,20 +43,45 @@ def limit_of(bound, result, mean_of):
     return None if other is None else bound["value"] * other
 
 
+def head_of(column):
+    """The head of a metric of cases in tables: its title and unit."""
+    return f"{column['title']} [{column['unit']}]" if column["unit"] \
+        else column["title"]
+
+
 def mean_of(value):
     """A number, or the mean of an aggregated one."""
     return value["mean"] if isinstance(value, dict) else value
 
 
-def look_up(result, metric, links):
-    """What a published number's metric names: a field, or a mean over links."""
-    if metric == "links.mean_utilization":
-        return statistics.fmean(
-            mean_of(result["links"][name]["utilization"]) for name in links)
-    found = result
+# Parts of a run whose entries are of a path.
+_OF_PATHS = ("classes", "pages")
+
+
+def look_up(result, metric, of, links=None):
+    """A field of a result's run, or a mean over links.
+
+    metric: of quantities.OF_RUNS; of: its link, path or interval. links: all by
+    default. Raises TollwayError where the result has no such field.
+    """
     try:
-        for key in metric.split("."):
-            found = found[int(key) if isinstance(found, list) else key]
-    except (KeyError, IndexError, ValueError, TypeError):
-        raise TollwayError(f"the result has no {metric}") from None
-    return mean_of(found)
+        found = run_of(result)
+        if metric == "mean_utilization":
+            return statistics.fmean(
+                mean_of(found["links"][name]["utilization"])
+                for name in links or found["links"])
+        if "interval" in of:
+            found = found["intervals"][of["interval"] - 1]
+        if "link" in of:
+            found = found["links"][of["link"]]
+        elif "path" in of:
+            (found,) = [entry for part in _OF_PATHS
+                        for entry in found.get(part, ())
+                        if entry["path"] == of["path"] and metric in entry]
+        elif "interval" not in of:
+            found = found["recovery"]
+        return mean_of(found[metric])
+    except (KeyError, IndexError, ValueError, TypeError, AttributeError):
+        raise TollwayError(
+            f"the result has no {metric}" + "".join(
+                f" of {what} {which}" for what, which in of.items())) from None

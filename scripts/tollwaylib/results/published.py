@@ -2,8 +2,9 @@
 """What the papers published, beside what was measured."""
 
 from ..experiments import published
+from ..experiments.quantities import unit_of
 from . import fields
-from .fields import look_up, mean_of
+from .fields import look_up, mean_of, run_of
 from .measurements import EPSILON
 from .verdicts import MISS
 
@@ -32,7 +33,7 @@ def compare_published(result):
     measured = []
     for row, number, links in found:
         if "case" not in number:
-            value = look_up(result, number["metric"], links)
+            value = look_up(result, number["metric"], number["of"], links)
             if value is None:
                 continue
         elif fields.has_case(result, number["case"]):
@@ -62,13 +63,13 @@ def reasons(result, kind):
 
 def _is_network(result, setup):
     """Did the run have the links, flows and schedule that the paper's had?"""
-    capacity = fields.capacities_of(result)
-    edges = [step["start_s"] for step in result.get("intervals", ())]
+    capacity, run = result["capacity_bps"], run_of(result) or {}
+    edges = [step["start_s"] for step in run.get("intervals", ())]
     if edges:
-        edges.append(result["intervals"][-1]["stop_s"])
+        edges.append(run["intervals"][-1]["stop_s"])
     return (all(capacity.get(name) == value
                 for name, value in setup["capacity_bps"].items())
-            and setup.get("flows") in (None, len(result.get("flows", ())))
+            and setup.get("flows") in (None, len(run.get("flows", ())))
             and setup.get("edges_s", edges) == edges
             and all(result["parameters"].get(name) == value
                     for name, value in setup.get("parameters", {}).items()))
@@ -104,6 +105,7 @@ def _compare(row, number, measured, differences):
             verdict = "better" if above > 0 and not row.get("rival") \
                 else "differs"
     return {"name": f"{row['name']}: {number['name']}",
-            "value": number["value"], "unit": number.get("unit", "%"),
+            "value": number["value"], "unit": number.get("unit") or (
+                "%" if "case" in number else unit_of(number["metric"])),
             "paper": row["paper"], "measured": measured, "verdict": verdict,
             "differences": differences}

@@ -7,12 +7,12 @@ import pathlib
 
 from ..errors import TollwayError
 from ..files import load_json
+from . import older
 
-SCHEMA = 3
-# Of raw.json, which guest/run.py writes; upgraded() reads those before it.
-RAW_SCHEMA = 2
-# What schema 1 of raw.json had beside the rest, of a run without a list of cases.
-OF_CASE = ("flows", "queues", "network")
+# Of result.json, and of raw.json, which guest/run.py writes; older.py reads
+# those before them.
+SCHEMA = 4
+RAW_SCHEMA = 3
 # More than this means that the link is not shaped as described.
 LARGEST_UTILIZATION = 1.02
 # What the report of tollway-traffic calls them.
@@ -26,39 +26,41 @@ def load_raw(directory):
 
     Raises TollwayError if it is missing, damaged or of an unknown schema.
     """
-    raw = load_json(pathlib.Path(directory) / "raw.json")
+    return _load(pathlib.Path(directory) / "raw.json", upgraded)
+
+
+def load_result(directory):
+    """The result in a directory's result.json, of the schema of now and checked.
+
+    Raises TollwayError as load_raw() does, and if a field is wrong.
+    """
+    def checked(result):
+        result = upgraded_result(result)
+        validate(result)
+        return result
+
+    return _load(pathlib.Path(directory) / "result.json", checked)
+
+
+def _load(path, read):
+    content = load_json(path)
     try:
-        return upgraded(raw)
+        return read(content)
     except TollwayError as error:
-        raise TollwayError(f"{directory}/raw.json: {error}") from error
+        raise TollwayError(f"{path}: {error}") from error
 
 
 def upgraded(raw):
     """A raw result of this or an older schema, as one of RAW_SCHEMA.
 
-    In schema 1 a run without a list of cases had its flows and queues in their
-    place. Raises TollwayError if the schema is unknown.
+    Raises TollwayError if the schema is unknown.
     """
-    found = raw.get("schema") if isinstance(raw, dict) else None
-    if found == RAW_SCHEMA:
-        return raw
-    if found != 1:
-        raise TollwayError(f"the raw result has schema {found!r}, not "
-                           f"{RAW_SCHEMA} or 1")
-    if "cases" in raw:
-        return {**raw, "schema": RAW_SCHEMA}
-    whole = {key: value for key, value in raw.items()
-             if key not in OF_CASE}
-    case = {key: raw[key] for key in OF_CASE if key in raw}
-    flows = raw.get("flows") or [{}]
-    return {**whole, "schema": RAW_SCHEMA,
-            "mss_bytes": flows[0].get("mss_bytes"),
-            "metrics": [], "pictures": [],
-            "cases": [{"name": "run", "point": "run", "x": None,
-                       "series": None, "rtt_s": None, "values": {},
-                       "wires": {},
-                       "duration_s": raw.get("parameters", {}).get(
-                           "duration_s"), **case}]}
+    return older.upgraded(raw, "raw result", RAW_SCHEMA, older.RAW)
+
+
+def upgraded_result(result):
+    """The same of a result, as one of SCHEMA."""
+    return older.upgraded(result, "result", SCHEMA, older.RESULT)
 
 
 def whole_run(raw):

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from ..errors import TollwayError
-from ..files import load_json, result_directories, write_text_atomic
-from .schema import validate
+from ..files import result_directories, write_text_atomic
+from .schema import load_result
 
 FORMATS = ("csv", "parquet")
 # One row for each number that was measured.
@@ -37,15 +37,15 @@ def rows(result, run):
         found.extend({**whose, **words, "metric": metric, "value": value}
                      for metric, value in numbers.items() if value is not None)
 
-    for name, link in result.get("links", {}).items():
-        add(link, kind="link", name=name)
-    for field, (kind, key, words) in _LISTS.items():
-        for entry in result.get(field, ()):
-            add({metric: value for metric, value in entry.items()
-                 if metric not in (key, *words)},
-                kind=kind, name=str(entry[key]),
-                **{word: entry[word] for word in words})
-    for case in result.get("cases", ()):
+    for case in result["cases"]:
+        for name, link in case.get("links", {}).items():
+            add(link, kind="link", name=name)
+        for field, (kind, key, words) in _LISTS.items():
+            for entry in case.get(field, ()):
+                add({metric: value for metric, value in entry.items()
+                     if metric not in (key, *words)},
+                    kind=kind, name=str(entry[key]),
+                    **{word: entry[word] for word in words})
         add(case["metrics"], kind="case", name=case["name"],
             series=case["series"], x=case["x"])
     return found
@@ -61,13 +61,7 @@ def table(directory):
         raise TollwayError(f"{directory} is not a directory with results")
     found = []
     for place in result_directories(directory):
-        path = place / "result.json"
-        result = load_json(path)
-        try:
-            validate(result)
-        except TollwayError as error:
-            raise TollwayError(f"{path}: {error}") from error
-        found += rows(result, str(place.relative_to(directory)))
+        found += rows(load_result(place), str(place.relative_to(directory)))
     if not found:
         raise TollwayError(f"{directory} holds no results: no result.json was "
                            "found below it")

@@ -6,8 +6,9 @@ import math
 import numpy as np
 
 from ..errors import TollwayError
+from ..experiments.quantities import OVER_SEEDS, check, unit_of
 from . import fields
-from .fields import look_up, mean_of
+from .fields import look_up, mean_of, run_of
 from .measurements import entry_of, number_of
 from .metrics.queues import (max_pc3_error, max_queue_mean, max_utilization,
                              min_utilization, total_drops,
@@ -68,7 +69,9 @@ def judge_case(bound, result):
     if limit is None:
         # What another case never reached is no match for what was reached.
         limit = 0.0 if measured is None else measured
-    verdict = judge({**bound, "value": limit}, measured)
+    unit = next((column["unit"] for column in result["columns"]
+                 if column["key"] == bound["metric"]), None)
+    verdict = judge({**bound, "of": {}, "unit": unit, "value": limit}, measured)
     if "case" in bound:
         verdict["name"] = f"{bound['case']}: {bound['name']}"
     if bound.get("over_seeds"):
@@ -78,56 +81,24 @@ def judge_case(bound, result):
     return verdict
 
 
-# What an experiment may set bounds on. Each takes the run and its result and
-# returns a number, or None for "never happened", which fails every bound.
-# Utilisation and queue bounds look at bottleneck links only.
+# How quantities are measured that are no field of a result. Each takes the run
+# (CaseData), its result (the case that has links, flows and classes) and what
+# it is of, and returns a number, or None for "never happened", which fails every
+# bound. Units and meanings are in experiments/quantities.py.
 METRICS = {
-    # largest |error| of a class, relative
-    "classes.max_abs_error": max_abs_error,
-    # largest (max - min)/mean within a class
-    "classes.max_spread": max_spread,
-    # smallest utilisation, 0 to 1
-    "links.min_utilization": min_utilization,
-    # greatest utilisation, 0 to 1
-    "links.max_utilization": max_utilization,
-    # largest mean backlog, packets
-    "links.max_queue_mean_pkts": max_queue_mean,
-    # largest |error| of a mean backlog against b0 + p/gamma, relative
-    "links.max_queue_error": max_queue_error,
-    # the same against what the law PC3 comes to with the link's utilisation
-    "links.max_pc3_error": max_pc3_error,
-    # rate of path III over its fair one, of the double bottleneck
-    "classes.share_of_III": path_share("III"),
-    # packets dropped on all links after the warm-up
-    "links.total_drops": total_drops,
-    # packets dropped on all links, warm-up included
-    "links.total_drops_whole_run": total_drops_whole_run,
-    # smallest utilisation from 2 s after each change, 0 to 1
-    "intervals.min_utilization_after_2s": min_utilization_after_2s,
-    # packets dropped later than 2 s after a change
-    "intervals.drops_after_2s": drops_after_2s,
-    # largest |error| of a class from 2 s after each change, relative
-    "intervals.max_abs_error": max_interval_error,
-    # longest convergence_s, the start of the run included, s
-    "intervals.max_convergence_s": max_convergence_s,
-    # largest |error| of a class against w (1 - m)/m, relative; m from its
-    # flows' delivered_ce/delivered, or if those are zero from its links'
-    # marks/packets; None when nothing was marked
-    "aimd.max_abs_error": aimd_max_abs_error,
-    # largest |error| of a class, of links compared with the steady state
-    "steady_state.max_rate_error": max_rate_error,
-    # largest |error| of a mean backlog against the steady state, relative
-    "steady_state.max_queue_error": max_steady_queue_error,
+    "max_abs_error": max_abs_error, "max_spread": max_spread,
+    "min_utilization": min_utilization, "max_utilization": max_utilization,
+    "max_queue_mean_pkts": max_queue_mean, "max_queue_error": max_queue_error,
+    "max_pc3_error": max_pc3_error, "path_share": path_share,
+    "total_drops": total_drops, "total_drops_whole_run": total_drops_whole_run,
+    "min_utilization_after_2s": min_utilization_after_2s,
+    "total_drops_after_2s": drops_after_2s,
+    "max_interval_error": max_interval_error,
+    "max_convergence_s": max_convergence_s,
+    "aimd_max_abs_error": aimd_max_abs_error,
+    "steady_max_rate_error": max_rate_error,
+    "steady_max_queue_error": max_steady_queue_error,
 }
-
-# Judged by aggregate() alone, on the class means over all seeds.
-OVER_SEEDS = "classes.max_abs_error_over_seeds"
-
-
-def _is_metric(value):
-    """The name of a metric, or of a field of one interval or link."""
-    return value in (OVER_SEEDS, *METRICS) or (
-        isinstance(value, str) and value.startswith(("intervals.", "links.")))
 
 
 def judged(bounds, cases, result):
@@ -140,52 +111,50 @@ def judged(bounds, cases, result):
 
 
 def _judge_one(bound, cases, result):
-    if not cases_of(bound):
-        return judge(bound, _measure_bound(bound, cases[0], result))
-    return judge_case(bound, result)
+    if cases_of(bound):
+        return judge_case(bound, result)
+    return judge({**bound, "unit": unit_of(entry_of(bound, "metric", "bounds"))},
+                 _measure_bound(bound, cases[0], result))
 
 
 def _measure_bound(bound, run, result):
-    metric = entry_of(bound, "metric", "bounds")
-    if "than" in bound:
-        return look_up(result, metric, run.bottlenecks)
+    metric, of = (entry_of(bound, key, "bounds") for key in ("metric", "of"))
+    check(metric, of)
     if metric == OVER_SEEDS:
         return OVER_SEEDS
-    if metric in METRICS:
-        return METRICS[metric](run, result)
-    if _is_metric(metric):
-        return look_up(result, metric, run.bottlenecks)
-    raise TollwayError(f"there is no metric {metric!r}; there are fields of "
-                       f"an interval or a link and {', '.join(METRICS)}")
+    # Some are of the whole run or of an interval, which has them as a field.
+    if metric in METRICS and "interval" not in of:
+        return METRICS[metric](run, run_of(result), **of)
+    return look_up(result, metric, of, run.bottlenecks)
 
 
 def judge(bound, measured):
     if "than" in bound:
         return judge_rival(bound, measured, None)
     value = number_of(bound, "value", "bounds")
-    name, op = (entry_of(bound, key, "bounds") for key in ("name", "op"))
+    entry = {key: entry_of(bound, key, "bounds") for key in
+             ("name", "metric", "of", "unit")}
+    op = entry_of(bound, "op", "bounds")
     if measured is OVER_SEEDS:
-        return {"name": name, "metric": OVER_SEEDS,
-                "measured": None, "op": op, "bound": value,
+        return {**entry, "measured": None, "op": op, "bound": value,
                 "verdict": "needs seeds"}
     if op not in ("<=", ">="):
         raise TollwayError(f"a bound's op is <= or >=, not {op!r}")
     holds = measured is not None and (
         measured <= value if op == "<=" else measured >= value)
-    return {"name": name, "metric": bound["metric"],
-            "measured": measured, "op": op, "bound": value,
+    return {**entry, "measured": measured, "op": op, "bound": value,
             "verdict": "holds" if holds else "fails"}
 
 
 def judge_rival(bound, measured, rival):
     """A bound against what a rival measured; rival: its result, or None."""
     entry = {**{key: entry_of(bound, key, "bounds") for key in
-                ("name", "metric")}, "measured": measured,
+                ("name", "metric", "of", "unit")}, "measured": measured,
              **{key: entry_of(bound, key, "bounds") for key in ("op", "than")},
              "bound": None, "verdict": "needs runs"}
     if rival is None:
         return entry
-    value = look_up(rival, bound["metric"], list(rival["links"]))
+    value = look_up(rival, bound["metric"], bound["of"])
     # What a rival never reached is no match for what was reached.
     entry["bound"] = value
     if None in (measured, value):

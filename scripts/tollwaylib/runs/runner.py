@@ -8,24 +8,20 @@ the ones before it have left. In kernels of their own they would give other
 numbers than those published.
 """
 
-import concurrent.futures
 import contextlib
 import errno
 import fcntl
 import json
 import os
-import queue
 import shutil
-import subprocess
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import files, programs
+from .. import files, jobqueue, programs
 from ..errors import RefusedError, TollwayError
 from ..experiments import jobs as experiments
-from ..paths import TOP
+from ..paths import checkout
 from ..progress import Progress
 from ..results import analysis, schema
 
@@ -172,43 +168,14 @@ def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
 
 def _run_all(place, waiting, jobs, provenance, progress, done):
     """Run tasks, and put each result into `done` as it comes."""
-    cores = sorted(os.sched_getaffinity(0))
-    jobs = max(1, min(jobs, len(waiting), len(cores)))
-    idle = queue.SimpleQueue()
-    for core in cores[:jobs]:
-        idle.put(core)
+    cores = jobqueue.cores()[:max(1, min(jobs, len(waiting)))]
     progress.jobs(len(waiting))
-    # Set in the thread of what failed, before it could take the next task.
-    failed = threading.Event()
 
-    def one(task):
-        if failed.is_set():
-            return
-        core = idle.get()
-        try:
-            with progress.job(task.name) as line:
-                done[task.folder] = run_task(place, task, core, provenance,
-                                             line)
-        except BaseException:
-            failed.set()
-            raise
-        finally:
-            idle.put(core)
+    def one(task, core):
+        with progress.job(task.name) as line:
+            done[task.folder] = run_task(place, task, core, provenance, line)
 
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        futures = []
-        try:
-            futures += [pool.submit(one, task) for task in waiting]
-            ended, _ = concurrent.futures.wait(
-                futures, return_when=concurrent.futures.FIRST_EXCEPTION)
-            for future in futures:
-                if future in ended:
-                    future.result()
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            place.stop()
-            raise
+    jobqueue.run(waiting, cores, one, place.stop)
 
 
 def run_task(place, task, core, provenance, line):
@@ -255,11 +222,7 @@ def kept(task, provenance):
     if not all((folder / name).is_file() for name in
                ("job.json", "raw.json", "result.json")):
         return None
-    result = files.load_json(folder / "result.json")
-    try:
-        schema.validate(result)
-    except TollwayError as error:
-        raise TollwayError(f"{folder / 'result.json'}: {error}") from error
+    result = schema.load_result(folder)
     made = {"job": _compared(files.load_json(folder / "job.json")),
             **{key: result["provenance"].get(key) for key in provenance}}
     # As it is after a way through a file of JSON.
@@ -299,16 +262,3 @@ def difference(made, asked, where=""):
 def _short(value):
     text = json.dumps(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def checkout():
-    """What was run: the commit and whether the tree differs from it."""
-    def git(*words):
-        with contextlib.suppress(OSError):
-            return subprocess.run(
-                ["git", "-C", str(TOP), *words], text=True, check=False,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL).stdout.strip()
-        return ""
-    return {"commit": git("rev-parse", "HEAD") or None,
-            "changed": bool(git("status", "--porcelain"))}

@@ -361,14 +361,12 @@ def max_queue_error(run, result):
                for name in run.bottlenecks)
 
 
-def path_share(path):
-    """A metric: a path's rate over its weighted proportionally fair one."""
-    def measure(_run, result):
-        rates, shares = zip(*(
-            (mean_of(group["rate_pps"]), group["expected_pps"])
-            for group in result["classes"] if group["path"] == path))
-        return sum(rates) / sum(shares)
-    return measure
+def path_share(_run, result, path):
+    """A path's rate over its weighted proportionally fair one."""
+    rates, shares = zip(*(
+        (mean_of(group["rate_pps"]), group["expected_pps"])
+        for group in result["classes"] if group["path"] == path))
+    return sum(rates) / sum(shares)
 
 
 def longest_of(times):

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Jobs from one queue, some at a time, each on a core of its own."""
+
+import concurrent.futures
+import os
+import queue
+import threading
+
+
+def cores():
+    """The cores that this process may use, as a list."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def run(jobs, on_cores, run_one, stop):
+    """Call run_one(job, core) for all jobs, in their order, each in a thread.
+
+    on_cores: the core of each of the jobs that run at a time. The first error,
+    or an interrupt of the caller, ends all: jobs that have not begun are left
+    out, stop() has to end those that run, and the error is raised.
+    """
+    idle = queue.SimpleQueue()
+    for core in on_cores:
+        idle.put(core)
+    # Set in the thread of what failed, before it could take the next job.
+    failed = threading.Event()
+
+    def one(job):
+        if failed.is_set():
+            return
+        core = idle.get()
+        try:
+            run_one(job, core)
+        except BaseException:
+            failed.set()
+            raise
+        finally:
+            idle.put(core)
+
+    with concurrent.futures.ThreadPoolExecutor(len(on_cores)) as pool:
+        futures = []
+        try:
+            futures += [pool.submit(one, job) for job in jobs]
+            ended, _ = concurrent.futures.wait(
+                futures, return_when=concurrent.futures.FIRST_EXCEPTION)
+            for future in futures:
+                if future in ended:
+                    future.result()
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            stop()
+            raise
