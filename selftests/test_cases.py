@@ -125,10 +125,10 @@ def test_rows_of_table_3_are_100_packets(row, mbit, rtt_ms):
     assert "limit 10000 " in case_of(made, "N = 10, unlimited")["aqm"]
 
 
-def test_168_runs_of_mk94():
+def test_182_runs_of_mk94():
     made = job("pp-overload")
-    assert len(made["cases"]) == 168
-    assert len({case["name"] for case in made["cases"]}) == 168
+    assert len(made["cases"]) == 182
+    assert len({case["name"] for case in made["cases"]}) == 182
     for case in made["cases"]:
         mixed = [flow["cc"] for flow in case["flows"]]
         assert (mixed.count("pp"), mixed.count("ppx")) in (
@@ -140,7 +140,7 @@ def test_168_runs_of_mk94():
                                                             rel=1e-4)
         assert "source=closed" in case["flows"][0]["words"]
     assert {case["values"]["buffer"] for case in made["cases"]} \
-        == {101, 51, 25}
+        == {101, 51, 25, 20}
     assert {case["values"]["overflow"] for case in made["cases"]} \
         == {"drop-last", "drop-longest"}
 
