@@ -2,13 +2,14 @@
 """Behaviour of the qdisc sbrm, packet by packet."""
 
 import math
+import random
 import socket
 import struct
 
 import guest_base
 from bench import (CE, ECT0, ECT1, HOLD_BPS, NOT_ECT, Bench, Model, deviation,
                    ip_sum, ipv4, ipv6, other, probability, super_packet)
-from guest_base import chi_square_limit, near, note, run
+from guest_base import SETTINGS, chi_square_limit, near, note, run
 from rtnl import (BYTES, DITHER, ECN, GAMMA_AUTO, GAMMA_ONE, NODROP,
                   PRICE_DROP, SPLIT_GSO, Refused, options)
 
@@ -103,17 +104,20 @@ def check_dither_by_flow():
 
 
 def check_dither_of_many_flows():
-    """Each of 400 flows has its own marks, to within two; of 5000 some collide."""
+    """Each of 400 flows has its own marks; of 5000 some collide."""
     # Two flows with one account would take turns for long, with m of a half.
     gamma, each, flows = 0.0693, 40, 400
     bench = Bench()
     bench.htb(FAST_BPS, 1000, options(limit=1000, target=0, gamma=gamma,
                                       flags=DEFAULTS))
 
+    # In any order: a hash may spread what is in a row.
+    ports = random.Random(SETTINGS["seed"]).sample(range(1024, 65536), 5000)
+
     def flows_of(count):
         def make(number, size, tos):
             frame = bytearray(ipv4(number, size, tos))
-            frame[34:36] = struct.pack(">H", 1024 + number % count)
+            frame[34:36] = struct.pack(">H", ports[number % count])
             return bytes(frame)
         return make
 
@@ -125,7 +129,7 @@ def check_dither_of_many_flows():
     for index, (_, hit) in enumerate(model.draws[before:]):
         marks[(first + index) % flows] += hit
     due = each * probability(gamma, 0, 10)
-    uneven = [mark for mark in marks if abs(mark - due) > 2]
+    uneven = [mark for mark in marks if abs(mark - due) > 1.5]
     note(f"{min(marks)} to {max(marks)} marks for each flow, {due:.1f} are due")
     assert not uneven, uneven
     assert not bench.stats().x.collisions
