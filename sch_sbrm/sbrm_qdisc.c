@@ -48,6 +48,7 @@
 #include <linux/hash.h>
 #include <linux/indirect_call_wrapper.h>
 #include <linux/ip.h>
+#include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -63,23 +64,13 @@
 
 #include "compat.h"
 #include "pkt_sbrm.h"
+#include "sbrm_accounts.h"
 #include "sbrm_classic.h"
 #include "sbrm_feedback.h"
 #include "sbrm_laws.h"
 #include "sbrm_options.h"
 #include "tollway_fixp.h"
 #include "tollway_random.h"
-
-/*
- * Flows are told apart by hash, for dithering: 64 KB for each queue. Two of n flows
- * have one hash with the probability n^2 / 2^15, 4 % for 36 of them; the two have
- * up to 7 % less than others then, as marks at random cost more than even ones.
- */
-#define SBRM_FLOWS_LOG		14
-#define SBRM_FLOWS		BIT(SBRM_FLOWS_LOG)
-
-/* Marks that are owed are in 2^-29, see sbrm_draw(). */
-#define SBRM_OWED_SHIFT		29
 
 /* One dequeue drops at most this many packets for their price. */
 #define SBRM_DROP_RUN		64
@@ -103,8 +94,7 @@
  * @classic: what packets pay that cannot carry a mark
  * @random: for draws; seeded for each queue
  * @key: for the hash of flows
- * @owed: marks that the flows of each of SBRM_FLOWS hashes are owed, in 2^-29:
- *	between -1 and 2
+ * @accounts: what flows are owed, see sbrm_accounts.c
  * @stats: counters as dumped; prices and probabilities are filled in there
  */
 struct sbrm_sched_data {
@@ -121,7 +111,7 @@ struct sbrm_sched_data {
 	struct sbrm_classic	classic;
 	u64			random;
 	u64			key;
-	s32			*owed;
+	struct sbrm_account	*accounts;
 	struct tc_sbrm_xstats	stats;
 };
 
@@ -229,10 +219,9 @@ struct sbrm_flow_head {
 };
 
 /*
- * Number of the flow of a packet, below SBRM_FLOWS. Where nobody has worked out
- * its hash yet, as for what a router forwards, addresses and ports do: to
- * dissect it costs more than all the rest. Whatever has none of these, such as
- * a fragment or a tunnel, is dissected.
+ * Hash of the flow of a packet. Where nobody has worked it out yet, as for what a
+ * router forwards, addresses and ports do: to dissect it costs more than all the
+ * rest. Whatever has none of these, such as a fragment or a tunnel, is dissected.
  */
 static u32 sbrm_flow(const struct sbrm_sched_data *q, struct sk_buff *skb)
 {
@@ -254,10 +243,10 @@ static u32 sbrm_flow(const struct sbrm_sched_data *q, struct sk_buff *skb)
 	hash = (u64)(__force u32)head->ip.saddr << 32 |
 	       (__force u32)head->ip.daddr;
 	hash = (hash ^ q->key) * GOLDEN_RATIO_64 ^ (__force u32)head->ports;
-	return hash_64(hash, SBRM_FLOWS_LOG);
+	return hash_64(hash, 32);
 
 dissect:
-	return reciprocal_scale(skb_get_hash(skb), SBRM_FLOWS);
+	return skb_get_hash(skb);
 }
 
 /**
@@ -288,7 +277,8 @@ static bool sbrm_draw(struct sbrm_sched_data *q, struct sk_buff *skb, u32 prob)
 	 * From -1 .. 1 before to 2 at most. In 2^-29 that is 2^30: the largest power
 	 * that fits a signed word. 3 is 32 less 29.
 	 */
-	owed = &q->owed[sbrm_flow(q, skb)];
+	owed = sbrm_account(q->accounts, sbrm_flow(q, skb), jiffies,
+			    &q->stats.collisions);
 	*owed += prob >> (32 - SBRM_OWED_SHIFT);
 	if (*owed <= (s32)(random >> (32 - SBRM_OWED_SHIFT)))
 		return false;
@@ -746,8 +736,8 @@ static int sbrm_init(struct Qdisc *sch, struct nlattr *opt,
 	sbrm_classic_reset(&q->classic);
 
 	/* Where this fails, the core calls sbrm_reset() and sbrm_destroy(). */
-	q->owed = kvcalloc(SBRM_FLOWS, sizeof(*q->owed), GFP_KERNEL);
-	if (!q->owed)
+	q->accounts = sbrm_accounts_alloc(&q->random);
+	if (!q->accounts)
 		return -ENOMEM;
 
 	return opt ? sbrm_change(sch, opt, extack) : 0;
@@ -757,7 +747,7 @@ static void sbrm_destroy(struct Qdisc *sch)
 {
 	struct sbrm_sched_data *q = qdisc_priv(sch);
 
-	kvfree(q->owed);
+	kvfree(q->accounts);
 }
 
 static int sbrm_dump(struct Qdisc *sch, struct sk_buff *skb)
@@ -815,6 +805,7 @@ static int sbrm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.spared		= READ_ONCE(q->stats.spared),
 		.overload_drops	= READ_ONCE(q->stats.overload_drops),
 		.overload	= READ_ONCE(q->classic.overload),
+		.collisions	= READ_ONCE(q->stats.collisions),
 	};
 
 	sbrm_state_read(&state, &q->state, law);

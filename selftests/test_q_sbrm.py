@@ -406,10 +406,11 @@ def test_incomplete_or_newer_options(tc):
 
 def xstats(packets=4, backlog_sum=50, marks=3, price_drops=2, full_drops=1, price=2**31,
            backlog_max=40, prob=2**30, carried=0, uncarried=0, saturated=0, rate=0, virtual=0,
-           coupled=(0, 0, 0, 0, 0, 0), service=0, idle=0, cycles=(0, 0, 0)):
+           coupled=(0, 0, 0, 0, 0, 0), service=0, idle=0, cycles=(0, 0, 0),
+           collisions=0):
     return struct.pack("=6Q2I9Q2IQ2I2Q2I", packets, backlog_sum, marks, price_drops, full_drops, price,
                        backlog_max, prob, carried, uncarried, saturated, rate, virtual,
-                       *coupled, service, idle, 0, *cycles, 0)
+                       *coupled, service, idle, 0, *cycles, collisions)
 
 
 def statistics(tc, stats):
@@ -465,6 +466,12 @@ def test_statistics_of_packets_without_ecn(tc):
     shown = tc.json(dump(options(), xstats(coupled=(1, 2, 3, 2**63 + 1, 2**32 - 1, 3))), "-s")
     assert (shown["overload_drops"], shown["coupled_prob"], shown["overload"]) == (
         2**63 + 1, 1.0, "all")
+
+
+def test_statistics_of_accounts(tc):
+    assert statistics(tc, xstats(collisions=2**31 + 1))[2:] == [" collisions 2147483649"]
+    assert tc.json(dump(options(), xstats(collisions=7)), "-s")["collisions"] == 7
+    assert tc.json(dump(options(), xstats()), "-s")["collisions"] == 0
 
 
 def test_statistics_json(tc):

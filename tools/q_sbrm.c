@@ -795,6 +795,16 @@ static void print_xstats_of_law(const struct tc_sbrm_xstats *st)
 	print_cycles(st);
 }
 
+/* Flows that took each other's accounts of marks, once some have. */
+static void print_collisions(const struct tc_sbrm_xstats *st)
+{
+	enum output_type type = st->collisions ? PRINT_ANY : PRINT_JSON;
+
+	if (st->collisions)
+		print_nl();
+	print_uint(type, "collisions", " collisions %u", st->collisions);
+}
+
 /* Statistics that an older kernel does not send are 0. */
 static int sbrm_print_xstats(const struct qdisc_util *qu, FILE *f,
 			     struct rtattr *xstats)
@@ -833,6 +843,7 @@ static int sbrm_print_xstats(const struct qdisc_util *qu, FILE *f,
 	print_coupled(&st);
 	print_carried(&st);
 	print_xstats_of_law(&st);
+	print_collisions(&st);
 	return 0;
 }
 

@@ -278,7 +278,8 @@ enum sbrm_feedback {
  * @cycles: alpha: cycles that have ended, each as CN went
  * @beyond: alpha: cycles with BCN, and one that is under way
  * @cycle_max: alpha: largest backlog of the last cycle that ended
- * @pad: 0
+ * @collisions: flows that took the account of marks of another one which had a
+ *	packet less than about a second before; wraps
  */
 struct tc_sbrm_xstats {
 	__u64	packets;
@@ -306,7 +307,7 @@ struct tc_sbrm_xstats {
 	__u64	cycles;
 	__u64	beyond;
 	__u32	cycle_max;
-	__u32	pad;
+	__u32	collisions;
 };
 
 #endif /* _UAPI_PKT_SBRM_H */

@@ -36,6 +36,9 @@ DELAY_CASES = {"delay_rate_test", "delay_price_test", "delay_rise_test",
 ALPHA_CASES = {"alpha_example_test", "alpha_gain_range_test",
                "alpha_rise_test", "alpha_fall_test", "alpha_units_test"}
 
+ACCOUNTS_CASES = {"accounts_first_test", "accounts_set_test",
+                  "accounts_oldest_test", "accounts_crowd_test"}
+
 STATES_CASES = {"cc_zero_test", "cc_leftover_test", "cc_after_init_test"}
 
 
@@ -76,6 +79,11 @@ def check_alpha():
 def check_delay():
     """The price law delay of sch_sbrm, on any link and on any input."""
     run_module("delay_kunit", DELAY_CASES)
+
+
+def check_accounts():
+    """Accounts of marks: flows of one set, and more than it has room for."""
+    run_module("accounts_kunit", ACCOUNTS_CASES)
 
 
 def check_states():

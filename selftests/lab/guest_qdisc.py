@@ -2,13 +2,14 @@
 """Behaviour of the qdisc sbrm, packet by packet."""
 
 import math
+import random
 import socket
 import struct
 
 import guest_base
 from bench import (CE, ECT0, ECT1, HOLD_BPS, NOT_ECT, Bench, Model, deviation,
                    ip_sum, ipv4, ipv6, other, probability, super_packet)
-from guest_base import chi_square_limit, near, note, run
+from guest_base import SETTINGS, chi_square_limit, near, note, run
 from rtnl import (BYTES, DITHER, ECN, GAMMA_AUTO, GAMMA_ONE, NODROP,
                   PRICE_DROP, SPLIT_GSO, Refused, options)
 
@@ -90,17 +91,55 @@ def check_dither_by_flow():
     for index, (backlog, hit) in enumerate(draws):
         assert backlog == 10
         hits[(first + index) % flows].append(hit)
-    # Two flows may share an account by hash: then both together are even.
     uneven = [sum(one) for one in hits if abs(sum(one) - len(one) * m) > 2]
     note(f"marks of each flow {[sum(one) for one in hits]}, "
          f"{200 * m:.1f} are due")
-    assert len(uneven) <= 2, uneven
+    assert not uneven, uneven
     places = [index for index, hit in enumerate(hits[0]) if hit]
     gaps = {after - before for before, after in zip(places, places[1:])}
     assert len(gaps) > 2, f"the gaps are always {gaps}"
     both = sum(one * two for one, two in zip(hits[1], hits[2]))
     due = sum(hits[1]) * sum(hits[2]) / 200
     assert abs(both - due) < 4.5 * math.sqrt(due), (both, due)
+
+
+def check_dither_of_many_flows():
+    """Each of 400 flows has its own marks; of 5000 some collide."""
+    # Two flows with one account would take turns for long, with m of a half.
+    gamma, each, flows = 0.0693, 40, 400
+    bench = Bench()
+    bench.htb(FAST_BPS, 1000, options(limit=1000, target=0, gamma=gamma,
+                                      flags=DEFAULTS))
+
+    # In any order: a hash may spread what is in a row.
+    ports = random.Random(SETTINGS["seed"]).sample(range(1024, 65536), 5000)
+
+    def flows_of(count):
+        def make(number, size, tos):
+            frame = bytearray(ipv4(number, size, tos))
+            frame[34:36] = struct.pack(">H", ports[number % count])
+            return bytes(frame)
+        return make
+
+    model = Model(bench)
+    model.run(20, 10, make=flows_of(flows))
+    first, before = model.left, len(model.draws)
+    model.run(each * flows, 10, make=flows_of(flows))
+    marks = [0] * flows
+    for index, (_, hit) in enumerate(model.draws[before:]):
+        marks[(first + index) % flows] += hit
+    due = each * probability(gamma, 0, 10)
+    uneven = [mark for mark in marks if abs(mark - due) > 1.5]
+    note(f"{min(marks)} to {max(marks)} marks for each flow, {due:.1f} are due")
+    assert not uneven, uneven
+    assert not bench.stats().x.collisions
+
+    # More than there are accounts, within a second.
+    bench.htb_rate(160 * 10**6, 1000)
+    model.run(2 * 5000, 10, make=flows_of(5000))
+    found = bench.stats().x.collisions
+    note(f"5000 flows: {found} collisions")
+    assert found > 1000
 
 
 def check_dither_without_ports():

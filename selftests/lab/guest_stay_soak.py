@@ -40,8 +40,8 @@ WORTH = {0: 20, 1: 40}
 TCP_REPAIR, TCP_REPAIR_QUEUE, TCP_QUEUE_SEQ, SEND_QUEUE = 19, 20, 21, 2
 # As the double bottleneck of CP05 has it for the means of its classes.
 SBRM_BOUND, SBRM_MEAN_BOUND = 0.015, 0.007
-# Accounts of sch_sbrm from which flows get their marks, by hash.
-ACCOUNTS = 1024
+# As many hashes tell the flows of sch_sbrm apart; two with one share their marks.
+ACCOUNTS = 1 << 26
 # pp measures its share; what is left is the packet that the window cuts.
 PP_BOUND = 0.005
 

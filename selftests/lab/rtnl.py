@@ -36,7 +36,7 @@ Xstats = namedtuple("Xstats", "packets backlog_sum marks price_drops "
                     "full_drops price backlog_max prob carried uncarried "
                     "saturated input virtual_backlog coupled_drops "
                     "coupled_marks spared overload_drops coupled_prob overload "
-                    "service_rate idle bits cycles beyond cycle_max pad")
+                    "service_rate idle bits cycles beyond cycle_max collisions")
 XSTATS = struct.Struct("=6Q2I9Q2IQ2I2Q2I")
 # {attribute: (format, units of 1)} of the options that some laws have.
 OF_LAWS = {"phi": (PHI, "=Q", PHI_ONE), "alpha": (ALPHA, "=I", ALPHA_ONE),
