@@ -98,10 +98,13 @@ static s64 sbrm_forgotten(struct sbrm *ca, s64 short_of)
 	 * Twice kappa times a full proof of 256 marks, 2^9 kappa: segments in Q32.
 	 * kappa is below 10.0: 2^3.4 2^9 2^32 is below 2^46.
 	 */
-	u64 climb = (u64)sbrm_kappa(ca) << (FIXP_SHIFT - SBRM_KAPPA_SHIFT + 9);
+	u64 climb;
 
 	/* A relative one doubles in few marks, whatever its size. */
-	if (ca->cwnd <= climb || ca->source == SBRM_SOURCE_RELATIVE)
+	if (ca->source == SBRM_SOURCE_RELATIVE)
+		return short_of;
+	climb = (u64)sbrm_kappa(ca) << (FIXP_SHIFT - SBRM_KAPPA_SHIFT + 9);
+	if (ca->cwnd <= climb)
 		return short_of;
 	return fixp_mul_div(short_of, climb, ca->cwnd);
 }

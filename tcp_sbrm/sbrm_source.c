@@ -302,12 +302,17 @@ static s64 sbrm_rm(const struct sock *sk, struct sbrm *ca,
 s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
 		     const struct sbrm_ack *ack, s64 price)
 {
-	u32 kappa = sbrm_kappa(ca);
+	u32 kappa;
 
 	/* Not only when it is asked for: sequence numbers wrap. */
 	if (ca->cut && !before(tcp_sk(sk)->snd_una, ca->round_end))
 		ca->cut = 0;
 
+	/* It has no kappa. */
+	if (likely(sbrm_is_relative(ca)) && !(ca->carrier && ack->ece))
+		return sbrm_relative_step(sk, ca, ack, price);
+
+	kappa = sbrm_kappa(ca);
 	if (sbrm_is_rm(ca))
 		return sbrm_rm(sk, ca, ack, kappa);
 	if (ca->carrier && ack->ece)
@@ -318,8 +323,6 @@ s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
 		return sbrm_aimd(sk, ca, ack, kappa);
 	case SBRM_SOURCE_VEGAS:
 		return sbrm_vegas(sk, ca, ack, price);
-	case SBRM_SOURCE_RELATIVE:
-		return sbrm_relative_step(sk, ca, ack, price);
 	default:
 		return sbrm_direct(sk, ca, ack, price, kappa);
 	}
