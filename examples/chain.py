@@ -1,8 +1,8 @@
 """Six links in a row, as in the configuration GFC-2 of the ATM Forum.
 
-GFC-2 (Generic Fairness Configuration 2) asks for shares of flows that cross one
-link or several, with different rates and round trips. The rates and delays here
-are smaller than there.
+GFC-2 (Generic Fairness Configuration 2) tests the shares of flows that cross one
+link or several links, with different rates and round trips. The rates and delays
+here are smaller than in GFC-2.
 """
 
 title = "A chain of six links, as GFC-2"

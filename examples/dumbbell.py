@@ -2,8 +2,8 @@
 
 title = "Three congestion controls over one link"
 
-# A link has a rate, a delay (one way) and a queue. Without "queue" it is that of
-# the field queue, or of --aqm.
+# A link has a rate, a delay in its direction, and a queue. Without "queue" it has
+# the queue under test: that of the field queue, or of --aqm.
 links = {
     "core": {"from": "left", "to": "right", "rate": "50Mbit", "delay": "10ms"},
 }
@@ -12,7 +12,7 @@ links = {
 paths = {name: {"links": ["core"], "rtt": "40ms"}
          for name in ("cubic", "bbr", "sbrm")}
 
-# Two flows of each. They are named after their path.
+# Two flows on each path. Metrics name them by their path.
 flows = [{"path": name, "cc": name, "count": 2} for name in paths]
 
 queue = "fq_codel"
@@ -29,12 +29,12 @@ metrics = [
     ("goodput_mbit", "sbrm"),
 ]
 
-# What must hold: the exit status of tollway run is 1 where one does not.
+# Conditions: if one does not hold, the exit status of tollway run is 1.
 bounds = [
     ("utilization", "core", ">=", 0.9),
 ]
 
-# Without --cc and --aqm, each of these is run, and they are compared.
+# Without --cc and --aqm each variant is run, and they are compared.
 variants = {
     "fq_codel": {"queue": "fq_codel"},
     "pfifo": {"queue": "pfifo limit 300"},

@@ -2,8 +2,8 @@
 
 title = "A video call beside a backup"
 
-# The two ways between the same routers are one line; each has its own rate.
-# "queue" here is what the provider has; the uplink has the queue under test.
+# Two links between the same routers are the two directions of one line. The
+# downlink has the queue of the provider, the uplink has the queue under test.
 links = {
     "uplink": {"from": "home", "to": "provider", "rate": "10Mbit",
                "delay": "8ms"},
@@ -20,7 +20,7 @@ paths = {
 flows = [
     # The camera sends 2 Mbit/s in packets of 1000 bytes, at a constant rate.
     {"path": "call", "udp": "2Mbit", "packet": 1000},
-    # The backup comes after 5 s and wants all that there is.
+    # The backup starts after 5 s and always has data.
     {"path": "up", "name": "backup", "start": "5s"},
     {"path": "down", "name": "download", "bytes": "5MB", "start": "2s"},
 ]

@@ -282,7 +282,7 @@ static inline void tollway_carrier_register(struct work_struct *work)
 					TOLLWAY_CARRIER_HOOKS);
 
 	if (err) {
-		pr_warn_ratelimited("no netfilter hooks for the field: error %d\n",
+		pr_warn_ratelimited("the netfilter hooks cannot be registered: error %d\n",
 				    err);
 		/* The next connection tries again. */
 		WRITE_ONCE(carrier->wanted, 0);

@@ -540,7 +540,7 @@ static int fq_rr_class_change(struct Qdisc *sch, u32 classid, u32 parentid,
 		return -ENOENT;
 	}
 	if (!tca[TCA_OPTIONS]) {
-		NL_SET_ERR_MSG(extack, "a class has a weight, and there is none");
+		NL_SET_ERR_MSG(extack, "weight is missing, the only option of a class");
 		return -EINVAL;
 	}
 	err = nla_parse_nested(tb, TCA_FQ_RR_MAX, tca[TCA_OPTIONS],
@@ -548,7 +548,7 @@ static int fq_rr_class_change(struct Qdisc *sch, u32 classid, u32 parentid,
 	if (err)
 		return err;
 	if (!tb[TCA_FQ_RR_CLASS_WEIGHT]) {
-		NL_SET_ERR_MSG(extack, "a class has a weight, and there is none");
+		NL_SET_ERR_MSG(extack, "weight is missing, the only option of a class");
 		return -EINVAL;
 	}
 

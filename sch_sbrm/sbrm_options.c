@@ -271,7 +271,7 @@ static int sbrm_parse_classic(struct sbrm_params *new, struct nlattr **tb,
 
 	if (!(new->flags & SBRM_F_ECN) && new->flags & SBRM_F_NODROP) {
 		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SBRM_FLAGS],
-				    "nodrop needs ecn: without it nothing would be priced");
+				    "nodrop needs ecn: without it the price would have no effect");
 		return -EINVAL;
 	}
 	if (new->flags & SBRM_F_NODROP && new->flags & SBRM_F_PRICE_DROP) {
@@ -338,7 +338,7 @@ static int sbrm_parse_alpha(struct sbrm_params *new, struct nlattr **tb,
 	if (new->low >= new->high || new->high >= new->goal ||
 	    new->goal >= new->limit) {
 		NL_SET_ERR_MSG(extack,
-			       "low must be below high, that below goal, and that below limit");
+			       "low must be below high, high below goal, and goal below limit");
 		return -EINVAL;
 	}
 	return 0;
@@ -423,7 +423,7 @@ int sbrm_params_parse(struct sbrm_params *params, struct nlattr *opt,
 		new.delay = nla_get_u32(tb[TCA_SBRM_DELAY]);
 	if (sbrm_laws[new.law].required & BIT(TCA_SBRM_RATE) && !new.rate) {
 		NL_SET_ERR_MSG(extack,
-			       "mark rem-pc1, rem-pc3 and vqm need rate, that of the link");
+			       "mark rem-pc1, rem-pc3 and vqm need rate, the rate of the link");
 		return -EINVAL;
 	}
 

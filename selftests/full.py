@@ -277,9 +277,11 @@ def main():
     parser = argparse.ArgumentParser(
         description="Run every test with its long form, on both kernels.")
     parser.add_argument("--jobs", type=int, default=1, metavar="N",
-                        help="files of tests at a time (default: 1)")
+                        help="files of tests that run at the same time "
+                        "(default: 1)")
     parser.add_argument("--resume", action="store_true",
-                        help="keep the outcomes of this commit that are there")
+                        help="run only the files that have no result of this "
+                        "commit")
     options, words = parser.parse_known_args()
     jobs, commit, started = jobs_of(words), state(), time.monotonic()
     if options.resume and not commit:

@@ -88,11 +88,12 @@ def main():
     parser = argparse.ArgumentParser(
         description="Run tests, with their results in KTAP.")
     parser.add_argument("names", nargs="*", metavar="NAME",
-                        help="such as stay_storm, userns, tcp")
+                        help="name of a test, such as stay_storm, userns or "
+                        "tcp (default: all that begin with stay_)")
     parser.add_argument("--full", action="store_true",
-                        help="the long forms as well")
+                        help="also run the extended forms")
     parser.add_argument("--debug", action="store_true",
-                        help="on the lab's debug kernel")
+                        help="use the debug kernel of the lab")
     options = parser.parse_args()
     if options.debug:
         os.environ["TOLLWAY_LAB_FLAVOUR"] = "debug"

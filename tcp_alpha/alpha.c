@@ -310,7 +310,7 @@ static void alpha_watch_echo(const struct sock *sk, struct alpha *ca)
 		return;
 	ca->absent = 1;
 	alpha_count(sock_net(sk), ALPHA_COUNT_ABSENT);
-	pr_info_once("a peer does not echo the identification field: connections to such peers go by ECN\n");
+	pr_info_once("a peer does not echo the identification field: connections to such peers use ECN marks only\n");
 }
 
 /*

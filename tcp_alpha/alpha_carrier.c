@@ -67,7 +67,7 @@ static void alpha_field_keep(const struct sock *sk, struct alpha *ca, u16 field)
 	if (!alpha_is_sane(field)) {
 		ca->rcv_bad = 1;
 		alpha_count(sock_net(sk), ALPHA_COUNT_REWRITTEN);
-		pr_info_once("something on a path rewrites the IP identification: no bits from there\n");
+		pr_info_once("the IP identification is rewritten on a path: such connections get no bits\n");
 		return;
 	}
 	ca->rcv_any = 1;

@@ -99,7 +99,7 @@ static void sbrm_field_keep(const struct sock *sk, struct sbrm *ca, u16 value)
 		ca->rcv_bad = 1;
 		ca->field.echo = 0;
 		sbrm_count(sock_net(sk), SBRM_COUNT_REWRITTEN);
-		pr_info_once("something on a path rewrites the IP identification: no prices from there\n");
+		pr_info_once("the IP identification is rewritten on a path: such connections get no prices\n");
 		return;
 	}
 	ca->field.echo = min_t(u32, (u32)value + 1, U16_MAX);

@@ -44,7 +44,7 @@ void sbrm_echo_begin(struct sock *sk, struct sbrm *ca)
 
 	if (!tollway_carrier_has_field(sk)) {
 		sbrm_echo_without_field(sk, ca, SBRM_COUNT_NO_IPV4);
-		pr_info_once("IPv6 has no field for prices: cp over IPv6 is TCP/RM\n");
+		pr_info_once("IPv6 has no field for prices: cp over IPv6 uses TCP/RM\n");
 	} else if (compat_tcp_is_signed(tcp_sk(sk))) {
 		sbrm_echo_without_field(sk, ca, SBRM_COUNT_SIGNED);
 		pr_info_once("signed segments (MD5, AO) cannot return prices: such connections use TCP/RM\n");
@@ -82,7 +82,7 @@ bool sbrm_echo_settle(const struct sock *sk, struct sbrm *ca)
 	if (marks) {
 		ca->echo = SBRM_ECHO_NONE;
 		sbrm_count(sock_net(sk), SBRM_COUNT_NO_ECN);
-		pr_info_once("ECN was not negotiated with a peer: such connections use TCP/RM on losses alone\n");
+		pr_info_once("ECN was not negotiated with a peer: such connections use TCP/RM and respond to losses only\n");
 	}
 	return false;
 }
