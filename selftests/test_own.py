@@ -72,9 +72,9 @@ def test_a_file_becomes_a_job(tmp_path):
     network = topologies.topology(kind)(aqm=made["aqm"], **keywords)
     assert network.links_described == {
         "core": {"capacity_bps": 20 * 10**6, "delay_ms": 10.0,
-                 "bottleneck": True},
+                 "bottleneck": True, "routers": ["a", "b"]},
         "home": {"capacity_bps": 5 * 10**6, "delay_ms": 5.0,
-                 "bottleneck": True}}
+                 "bottleneck": True, "routers": ["b", "a"]}}
     # There and back: 10 and 5 ms, and what is left of 40 ms at the hosts.
     assert {name: (path["source"], path["sink"], path["links"], path["rtt_ms"])
             for name, path in network.paths.items()} == {

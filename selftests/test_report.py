@@ -679,6 +679,29 @@ def test_sketch_of_both_ways_and_of_parts():
                       Look(), "")["nodes"]) == 4
 
 
+def test_sketch_names_the_routers_of_the_result():
+    """Two links in a row, which no path tells."""
+    made = network({"1": ["A"], "2": ["B"]}, A=1e6, B=1e6)
+    made["links"]["A"]["routers"] = ["west", "middle"]
+    made["links"]["B"]["routers"] = ["middle", "east"]
+    drawing = sketch(made, Look(), "")
+    assert [node["name"] for node in drawing["nodes"]] == [
+        "west", "middle", "east"]
+    first, second = drawing["links"]
+    assert first["x2"] == second["x1"] and first["y"] == second["y"]
+    # A result that names some of them is drawn like one that names none.
+    del made["links"]["B"]["routers"]
+    assert len(sketch(made, Look(), "")["nodes"]) == 4
+
+
+def test_the_title_is_that_of_the_file():
+    assert about.title({"experiment": "mine", "title": "One link."}) == "One link"
+    # Raw results of older programs have none.
+    assert about.title({"experiment": "mine"}) == "mine"
+    assert about.title({"experiment": "parking-lot"}) == \
+        "Eight paths over four bottlenecks, few flows or many"
+
+
 def test_sketch_groups_many_paths():
     drawing = sketch(network({str(number): ["A"] for number in range(24)},
                              A=1e6), Look(), "")

@@ -388,6 +388,20 @@ def test_every_published_value_names_a_quantity():
     assert count > 100
 
 
+def test_metrics_of_older_cases_have_their_unit_apart():
+    """Of raw.json of schemas 1 and 2, and where it named none."""
+    for version in (1, 2):
+        made = {"schema": version, "cases": [{"flows": []}]}
+        found = schema.upgraded({**made, "pictures": [["curve", "a"]], "metrics": [
+            {"key": "a", "title": "of a [pkts]"}, {"key": "b", "title": "b"}]})
+        assert found["metrics"] == [
+            {"key": "a", "title": "of a", "unit": "pkts"},
+            {"key": "b", "title": "b", "unit": None}]
+        assert found["pictures"] == [["curve", "a"]]
+        found = schema.upgraded(made)
+        assert found["metrics"] == found["pictures"] == []
+
+
 @pytest.mark.parametrize("old, metric, of", [
     ("classes.max_abs_error", "max_abs_error", {}),
     ("classes.share_of_III", "path_share", {"path": "III"}),

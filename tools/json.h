@@ -185,4 +185,16 @@ static inline void json_seconds(struct json *json, const char *key, int64_t ns)
 		magnitude % (uint64_t)NSEC_PER_SEC);
 }
 
+/* A list of the same field of each element of an array, in their order. */
+#define JSON_COLUMN(to, name, array, rows, field) do {			\
+	struct json *column_to = (to);					\
+	size_t column_rows = (rows), column_row;			\
+									\
+	json_begin(column_to, name, '[');				\
+	for (column_row = 0; column_row < column_rows; column_row++)	\
+		json_integer(column_to, NULL,				\
+			     (array)[column_row].field);		\
+	json_end(column_to, ']');					\
+} while (0)
+
 #endif

@@ -541,14 +541,9 @@ static void sampler_run(struct sampler *sampler)
 
 #define REPORT_COLUMN(to, from, name) do {				\
 	const struct device *column_of = (from);			\
-	struct json *column_to = (to);					\
-	size_t row;							\
 									\
-	json_begin(column_to, #name, '[');				\
-	for (row = 0; row < column_of->count; row++)			\
-		json_integer(column_to, NULL,				\
-			     column_of->samples[row].statistics.name);	\
-	json_end(column_to, ']');					\
+	JSON_COLUMN(to, #name, column_of->samples, column_of->count,	\
+		    statistics.name);					\
 } while (0)
 
 static void report_numbers(struct json *json, const char *name,

@@ -9,14 +9,9 @@ static int64_t since_epoch(const struct sender *sender, int64_t at_ns)
 
 #define REPORT_COLUMN(to, from, name) do {				\
 	const struct flow *column_of = (from);				\
-	struct json *column_to = (to);					\
-	size_t row;							\
 									\
-	json_begin(column_to, #name, '[');				\
-	for (row = 0; row < column_of->sample_count; row++)		\
-		json_integer(column_to, NULL,				\
-			     column_of->samples[row].name);		\
-	json_end(column_to, ']');					\
+	JSON_COLUMN(to, #name, column_of->samples,			\
+		    column_of->sample_count, name);			\
 } while (0)
 
 static void report_samples(struct json *json, const struct sender *sender,
@@ -51,15 +46,10 @@ static void report_samples(struct json *json, const struct sender *sender,
 }
 
 #define REPORT_FRAMES(to, from, name) do {				\
-	const struct flow *frames_of = (from);				\
-	struct json *frames_to = (to);					\
-	size_t row;							\
+	const struct flow *column_of = (from);				\
 									\
-	json_begin(frames_to, #name, '[');				\
-	for (row = 0; row < frames_of->frame_count; row++)		\
-		json_integer(frames_to, NULL,				\
-			     frames_of->frames[row].name);		\
-	json_end(frames_to, ']');					\
+	JSON_COLUMN(to, #name, column_of->frames, column_of->frame_count,\
+		    name);						\
 } while (0)
 
 static void report_frames(struct json *json, const struct sender *sender,
@@ -78,16 +68,11 @@ static void report_frames(struct json *json, const struct sender *sender,
 	json_end(json, '}');
 }
 
-#define REPORT_PAGES(to, from, name) do {					\
-	const struct flow *pages_of = (from);				\
-	struct json *pages_to = (to);					\
-	size_t row;							\
+#define REPORT_PAGES(to, from, name) do {				\
+	const struct flow *column_of = (from);				\
 									\
-	json_begin(pages_to, #name, '[');				\
-	for (row = 0; row < pages_of->page_count; row++)		\
-		json_integer(pages_to, NULL,				\
-			     pages_of->pages[row].name);		\
-	json_end(pages_to, ']');					\
+	JSON_COLUMN(to, #name, column_of->pages, column_of->page_count,\
+		    name);						\
 } while (0)
 
 static void report_pages(struct json *json, const struct sender *sender,

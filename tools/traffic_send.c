@@ -97,7 +97,7 @@ static struct timer timer_pop(struct sender *sender)
 
 /* Flows: what both protocols need. */
 
-void flow_finish(struct sender *sender, struct flow *flow)
+void flow_close(struct sender *sender, struct flow *flow)
 {
 	if (flow->fd >= 0) {
 		if (flow->polled)
@@ -107,6 +107,11 @@ void flow_finish(struct sender *sender, struct flow *flow)
 	}
 	flow->fd = -1;
 	flow->polled = false;
+}
+
+void flow_finish(struct sender *sender, struct flow *flow)
+{
+	flow_close(sender, flow);
 	flow->state = FLOW_DONE;
 	flow->on = false;
 	flow->stopped_ns = sender_now(sender);

@@ -146,6 +146,7 @@ struct sender {
 int64_t sender_now(struct sender *sender);
 void timer_push(struct sender *sender, int64_t at_ns, enum timer_kind kind,
 		struct flow *flow);
+void flow_close(struct sender *sender, struct flow *flow);
 void flow_finish(struct sender *sender, struct flow *flow);
 void flow_note_error(struct sender *sender, struct flow *flow, const char *what,
 		     int error);

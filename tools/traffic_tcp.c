@@ -139,12 +139,7 @@ static void tcp_end_connection(struct sender *sender, struct flow *flow)
 	sum->sndbuf_limited_us += last->sndbuf_limited_us;
 	*last = (struct totals){ 0 };
 	flow->written = 0;
-	if (flow->polled)
-		loop_close(&sender->loop, flow->fd);
-	else
-		close(flow->fd);
-	flow->fd = -1;
-	flow->polled = false;
+	flow_close(sender, flow);
 }
 
 void tcp_abort(struct sender *sender, struct flow *flow)

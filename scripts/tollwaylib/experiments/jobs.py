@@ -48,7 +48,7 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
     # cases it does so only where the control has to have that.
     echoed = cc in ECHOED or not experiment.cases and cc not in PRICED
     return {
-        "experiment": experiment.name,
+        "experiment": experiment.name, "title": experiment.title,
         "topology": [experiment.topology, _network(experiment, values)],
         "aqm": _words(experiment, aqm, values),
         "parameters": dict(values, cc=cc, aqm=known_aqm(aqm),

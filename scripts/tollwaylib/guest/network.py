@@ -97,13 +97,15 @@ class PathTopo(Topo):
             links[back] = (second, home, back_bps or rate_bps,
                            delay_ms if back_ms is None else back_ms)
         ways = []
+        ends = {name: [first, second], back: [second, first]}
         for link, (node, device, bps, ms) in links.items():
             ways.append({"rate_bps": bps, "delay_ms": ms,
                          "aqm": self.queues.get(link, self.aqm),
                          "packet_bytes": self.packet_bytes})
             self.priced[link] = (node, device)
             self.links_described[link] = {
-                "capacity_bps": bps, "delay_ms": ms, "bottleneck": True}
+                "capacity_bps": bps, "delay_ms": ms, "bottleneck": True,
+                "routers": ends[link]}
         if not back:
             del ways[0]["delay_ms"]
             ways.append({"delay_ms": 2 * delay_ms})

@@ -198,8 +198,8 @@ class Run(Calibration):
             "mss_bytes": self.mss_bytes(), "cases": cases,
             "sinks": received, "calibration": calibration,
             **{key: self.job[key] for key in
-               ("schedule", "steady_state", "metrics", "x_title", "pictures",
-                "bounds")},
+               ("title", "schedule", "steady_state", "metrics", "x_title",
+                "pictures", "bounds")},
             "provenance": {
                 "qdiscs": {node.name: shell(
                     node, "tc -d qdisc show").splitlines()

@@ -213,6 +213,10 @@ class Declared(PathTopo):
                 **{key: link[word] for link in back for key, word in (
                     ("back", "name"), ("back_bps", "rate_bps"),
                     ("back_ms", "delay_ms"))})
+        # As the file calls them.
+        for link in links:
+            self.links_described[link["name"]]["routers"] = [link["from"],
+                                                             link["to"]]
         by_name = {link["name"]: link for link in links}
         for number, path in enumerate(paths, 1):
             first, last = (by_name[path["links"][index]][end]

@@ -153,8 +153,9 @@ def raw_of(job, flows, setting, progress):
         # The links of a model are exact.
         "calibration": {link: {"ok": True, "rate_bps": network.links_described[
             link]["capacity_bps"]} for link in network.priced},
-        **{key: job[key] for key in ("schedule", "steady_state", "metrics",
-                                     "x_title", "pictures", "bounds")},
+        **{key: job[key] for key in
+           ("title", "schedule", "steady_state", "metrics", "x_title",
+            "pictures", "bounds")},
         "provenance": {"qdiscs": {}, "sysctls": {}}}
     raw["trace_sha256"] = hashlib.sha256(json.dumps(
         [raw[key] for key in ("seed", "cases")]).encode()).hexdigest()

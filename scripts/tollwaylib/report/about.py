@@ -52,10 +52,11 @@ def numbers(values):
 
 # --- what was run and why ----------------------------------------------------
 
-def title(name):
-    """An experiment's title; its name where we have none."""
-    experiment = known(name)
-    return experiment.title.rstrip(".") if experiment else name
+def title(raw):
+    """The title of a raw result's experiment; its name where it has none."""
+    experiment = known(raw["experiment"])
+    found = raw.get("title") or (experiment.title if experiment else "")
+    return found.rstrip(".") or raw["experiment"]
 
 
 def sentences(groups):

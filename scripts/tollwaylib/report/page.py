@@ -157,7 +157,7 @@ def _page(groups, directory, above=None):
     drawing = sketch(groups[0].raw, look, f"queue {queues.pop()}"
                      if len(queues) == 1 else "queue: differs by run")
     names = dict(zip(map(id, groups), charts.run_names(wholes)))
-    title = about.title(name)
+    title = about.title(groups[0].raw)
     return render_page(
         title=title if title == name else f"{title} ({name})", above=above,
         lead=about.sentences(groups), headline=summary.headline(wholes),
@@ -177,7 +177,7 @@ def _index(experiments, names):
     for name, groups in experiments.items():
         mine = [group.whole for group in groups]
         entries.append({
-            "name": name, "title": about.title(name), "page": names[name],
+            "name": name, "title": about.title(groups[0].raw), "page": names[name],
             "runs": sum(len(group.results) for group in groups),
             "judged": sum(len(verdicts(whole)) for whole in mine),
             "missed": len(summary.missed(mine))})

@@ -2,10 +2,10 @@
 """A sketch of the network of a run, from the links and paths in its raw
 result: routers, links with their rate and delay, queues, and paths.
 
-The raw result does not name the routers. Where a path has one link after
-another, the end of the first is the beginning of the second; and a host is
-where its paths begin and end. So the ends of links that are one router are
-found.
+A raw result of an older program does not name the routers. Where a path has one
+link after another, the end of the first is the beginning of the second; and a
+host is where its paths begin and end. So the ends of links that are one router
+are found.
 """
 
 from .about import counted, listed, numbers
@@ -56,7 +56,8 @@ def sketch(raw, look, queue):
             part += 1
             nodes.append({"x": _MARGIN + gap * levels[router], "y": y,
                           "height": _ROW if back else 0,
-                          "name": f"router {part}"})
+                          "name": router if isinstance(router, str)
+                          else f"router {part}"})
         y += 46 + _ROW * bool(back)
         for group in groups:
             if group["links"][0] in names and len(lanes) < _MOST_LANES:
@@ -70,9 +71,11 @@ def sketch(raw, look, queue):
 
 def _routers(raw):
     """{link: (its first router, its last)}, routers as any hashable."""
-    sets = _Sets()
     used = list(dict.fromkeys(link for path in raw["paths"].values()
                               for link in path["links"]))
+    if all("routers" in raw["links"][link] for link in used):
+        return {link: tuple(raw["links"][link]["routers"]) for link in used}
+    sets = _Sets()
     for path in raw["paths"].values():
         for before, after in zip(path["links"], path["links"][1:]):
             sets.join((before, "end"), (after, "begin"))

@@ -160,14 +160,14 @@ def _column(column):
 def _raw_in_words(raw):
     """Of schema 2 of raw.json: bounds named ways through the result, and titles
     of metrics had the unit."""
-    bounds = raw.get("bounds") or []
-    if not raw["metrics"]:
+    bounds, metrics = raw.get("bounds") or [], raw.get("metrics") or []
+    if not metrics:
         paths = [path for path, _ in dict.fromkeys(
             (flow.get("path"), flow.get("wtp")) for case in raw["cases"]
             for flow in case["flows"])]
         bounds = [_in_words(bound, paths) for bound in bounds]
-    return {**raw, "bounds": bounds,
-            "metrics": [_column(spec) for spec in raw["metrics"]]}
+    return {"pictures": [], **raw, "bounds": bounds,
+            "metrics": [_column(spec) for spec in metrics]}
 
 
 def _in_words_of_now(result):

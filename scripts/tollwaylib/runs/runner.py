@@ -26,7 +26,8 @@ from ..progress import Progress
 from ..results import analysis, schema
 
 # Of a job: what does not change its numbers, and what places add to it.
-_NOT_COMPARED = {"verbose", "out_dir", "bin_dir", "disposable", "real_time"}
+_NOT_COMPARED = {"title", "verbose", "out_dir", "bin_dir", "disposable",
+                 "real_time"}
 
 
 @dataclass(frozen=True)
