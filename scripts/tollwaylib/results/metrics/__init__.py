@@ -71,6 +71,7 @@ KINDS = {
     "queue_min": of_backlog(np.min),
     "queue_mean": of_backlog(np.mean),
     "queue_max": of_backlog(np.max),
+    "queue_swing": of_backlog(np.ptp),
     # the same in ms of the link's rate
     "delay_mean_ms": of_delay(np.mean),
     "delay_p99_ms": of_delay(lambda values: np.percentile(values, 99)),
