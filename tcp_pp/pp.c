@@ -166,7 +166,8 @@ static void pp_law_epoch(struct sock *sk, struct pp *ca, bool app_limited)
 	pp_control(sk, ca,
 		   pp_law_discrete(ca->setpoint, ca->epoch_queue,
 				   pp_outstanding(sk), ca->epoch_rate ?: rate,
-				   rate, (u64)ca->rtt_us * NSEC_PER_USEC),
+				   rate, (u64)ca->rtt_us * NSEC_PER_USEC,
+				   READ_ONCE(ca->net->pole)),
 		   app_limited);
 }
 

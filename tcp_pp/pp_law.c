@@ -63,29 +63,33 @@ u64 pp_law_continuous(u32 setpoint, u32 queue, u32 delay_us, u64 service)
 }
 
 /**
- * pp_law_discrete() - PP94 (9), with the pole at 0.9 (4.2.1)
+ * pp_law_discrete() - PP94 (9), with a pole (4.2.1)
  * @setpoint: B, Q8
  * @queue: n_hat at the beginning of the epoch that ends now, Q8
  * @outstanding: S now, Q8
  * @rate_before: 1 / s_hat at the beginning of the epoch, packets/s in Q16
  * @rate: 1 / s_hat now, packets/s in Q16
  * @rtt_ns: round-trip time of the epoch, ns
+ * @pole: thousandths, up to 1000
  *
- * The pole scales all of the rate, not its change alone: in equilibrium n_hat
- * is below B by a ninth of what is in the pipe, and where that is more than B
- * the flow does not fill its share.
+ * PP94's analysis takes S for a given signal, and has a queue that swings for ever
+ * with a pole of 1. But @queue and @outstanding are what was served in the epoch and
+ * what waits now, so that one epoch later n_hat is pole B - (1 - pole) R / s_hat. The
+ * pole scales all of the rate, not its change alone: where that is below 0 the flow
+ * does not fill its share.
  *
  * Return: rate for the next epoch, packets/s in Q16; 0 if it would be negative.
  */
 u64 pp_law_discrete(u32 setpoint, u32 queue, u32 outstanding, u64 rate_before,
-		    u64 rate, u64 rtt_ns)
+		    u64 rate, u64 rtt_ns, u32 pole)
 {
 	u64 up = rate_before + rate + pp_rate(setpoint, rtt_ns);
 	u64 down = pp_rate((u64)queue + outstanding, rtt_ns);
 
 	if (up <= down)
 		return 0;
-	return min_t(u64, div_u64((up - down) * 9, 10), PP_RATE_MAX);
+	/* Up to 3 * 2^46 by 2^10. */
+	return min_t(u64, div_u64((up - down) * pole, PP_MILLE), PP_RATE_MAX);
 }
 
 /**

@@ -33,6 +33,9 @@
 /* Weights and errors are Q16. */
 #define PP_ONE			65536U
 
+/* Parts whose decimal numbers are to be exact: 0.9 and 0.75 are their defaults. */
+#define PP_MILLE		1000U
+
 /* Round-trip times end at 16 s. */
 #define PP_RTT_MAX_US		16777216U
 
@@ -51,7 +54,7 @@ enum pp_estimator {
 /**
  * enum pp_law - how the rate follows the estimates
  * @PP_LAW_CONTINUOUS: at each sample, PP94 (14)
- * @PP_LAW_DISCRETE: once in a round trip, PP94 (9) with the pole of 4.2.1
+ * @PP_LAW_DISCRETE: once in a round trip, PP94 (9) with a pole (4.2.1)
  */
 enum pp_law {
 	PP_LAW_CONTINUOUS,
@@ -279,7 +282,7 @@ void pp_estimate_sample(struct pp_estimate *est, const struct pp_gains *gains,
 /* pp_law.c */
 u64 pp_law_continuous(u32 setpoint, u32 queue, u32 delay_us, u64 service);
 u64 pp_law_discrete(u32 setpoint, u32 queue, u32 outstanding, u64 rate_before,
-		    u64 rate, u64 rtt_ns);
+		    u64 rate, u64 rtt_ns, u32 pole);
 u64 pp_law_rate(u32 packets, u32 delay_us);
 u32 pp_law_stop(u32 setpoint, u32 queue, u32 delay_us, u32 rtt_us, u64 service);
 

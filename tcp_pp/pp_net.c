@@ -68,8 +68,13 @@ static const struct pp_net pp_defaults = {
 		.fixed	= PP_ONE / 8,
 		.kalman	= PP_ONE / 64,
 	},
+	.pole		= PP_MILLE * 9 / 10,
 	.setpoint	= 10,
 	.setpoint_max	= 100,
+	/* PP94 Table 2. */
+	.setpoint_step	= 2 * PP_PACKET,
+	.setpoint_every	= 2,
+	.setpoint_cut	= PP_MILLE * 3 / 4,
 	.train		= 2,
 };
 
@@ -84,9 +89,18 @@ static const struct ctl_table pp_table[] = {
 	TOLLWAY_SETTING_FRACTION("kalman_ratio", PP_OFFSET(gains.kalman),
 				 16, 128 * 1000000, PP_ONE),
 	TOLLWAY_SETTING_CHOICE("law", PP_OFFSET(law), pp_laws),
+	TOLLWAY_SETTING_FRACTION("pole", PP_OFFSET(pole),
+				 10000, 1000000, PP_MILLE),
 	TOLLWAY_SETTING_NUMBER("setpoint", PP_OFFSET(setpoint), 0, 9999),
 	TOLLWAY_SETTING_NUMBER("setpoint_max", PP_OFFSET(setpoint_max),
 			       2, 9999),
+	/* The least step is a 256th of a packet. */
+	TOLLWAY_SETTING_FRACTION("setpoint_step", PP_OFFSET(setpoint_step),
+				 3907, 64 * 1000000, PP_PACKET),
+	TOLLWAY_SETTING_NUMBER("setpoint_every", PP_OFFSET(setpoint_every),
+			       1, 4),
+	TOLLWAY_SETTING_FRACTION("setpoint_cut", PP_OFFSET(setpoint_cut),
+				 10000, 990000, PP_MILLE),
 	TOLLWAY_SETTING_NUMBER("train", PP_OFFSET(train), 2, 64),
 	TOLLWAY_SETTING_NUMBER("initial", PP_OFFSET(initial), 0, 1024),
 	TOLLWAY_SETTING_NUMBER("window", PP_OFFSET(window), 0, 1048576),

@@ -12,8 +12,12 @@
  * struct pp_net - settings of a network namespace, net.ipv4.tcp_pp.*
  * @gains: estimator and what it needs
  * @law: an &enum pp_law
+ * @pole: of the discrete law, thousandths
  * @setpoint: B, packets; 0: probed
  * @setpoint_max: largest setpoint that probing tries, packets
+ * @setpoint_step: what is tried more, Q8
+ * @setpoint_every: after so many round trips, up to 4
+ * @setpoint_cut: what is left of a setpoint that was too much, thousandths
  * @train: segments that leave back to back, 2 and up
  * @initial: segments sent before anything is known; 0: the initial window
  * @window: segments that may be outstanding; 0: as many as the law needs
@@ -23,8 +27,12 @@
 struct pp_net {
 	struct pp_gains	gains;
 	u32		law;
+	u32		pole;
 	u32		setpoint;
 	u32		setpoint_max;
+	u32		setpoint_step;
+	u32		setpoint_every;
+	u32		setpoint_cut;
 	u32		train;
 	u32		initial;
 	u32		window;

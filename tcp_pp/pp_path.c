@@ -351,14 +351,16 @@ static enum pp_verdict pp_path_verdict_longer(const struct sock *sk,
 
 /*
  * Does less arrive than s_hat promises, and more could be sent, though nothing waits?
- * The rise would have ended that. In a FIFO that others fill it cannot, where R was
+ * The rise would have ended that, but for that of the discrete law, which takes a step
+ * in a round trip and with a low pole never fills the path. In a FIFO that others fill it cannot, where R was
  * measured with their packets in it. A setpoint that is hardly more than nothing does
  * not tell: below CoDel many flows have that, and find shares that change all the time.
  */
 static bool pp_path_is_less(const struct sock *sk, const struct pp *ca,
 			    u64 busy_us, u32 took_us)
 {
-	return ca->empty && ca->was_empty && busy_us < took_us - took_us / 8 &&
+	return !pp_is_discrete(ca) && ca->empty && ca->was_empty &&
+	       busy_us < took_us - took_us / 8 &&
 	       ca->setpoint > PP_QUEUE_LOW + PP_PACKET && tcp_send_head(sk) &&
 	       tcp_sk(sk)->chrono_type == TCP_CHRONO_BUSY &&
 	       sk->sk_pacing_rate < READ_ONCE(sk->sk_max_pacing_rate) &&

@@ -12,8 +12,8 @@
 
 /* PP94 Table 2. */
 #define PP_SETPOINT_MIN		(2 * PP_PACKET)
-#define PP_SETPOINT_STEP	(2 * PP_PACKET)
-#define PP_SETPOINT_ROUNDS	2
+/* A queue that is nearer to the setpoint has reached it. */
+#define PP_SETPOINT_NEAR	(2 * PP_PACKET)
 /* After so many it is not tried more rarely. */
 #define PP_SETPOINT_TRIES	7
 /* Part of what a round trip holds: fewer losses than that may be by chance. */
@@ -34,16 +34,17 @@ static bool pp_setpoint_is_due(const struct pp *ca, bool fixed)
  * pp_setpoint() - a round trip is over: is it time to try a larger setpoint?
  * @ca: connection
  *
- * Probing, PP94 section 7 with the numbers of Table 2. A setpoint that the queue
+ * Probing, PP94 section 7, by default with the numbers of Table 2. A setpoint that the queue
  * has not reached was not probed. Where a larger one was too much before, it is
- * tried the more rarely the more often that was so: on average after 2 * 4^tries
- * round trips, or 2 * 8^tries. A setpoint that is given is the most that is tried, and
+ * tried the more rarely the more often that was so: on average after 4^tries times
+ * as many round trips, or 8^tries. A setpoint that is given is the most that is tried, and
  * what was too much is forgotten as soon as it is reached. In a shared queue it stands.
  */
 void pp_setpoint(struct pp *ca)
 {
 	u32 fixed = READ_ONCE(ca->net->setpoint) << PP_PACKET_SHIFT;
 	u32 most = fixed ?: READ_ONCE(ca->net->setpoint_max) << PP_PACKET_SHIFT;
+	u32 rounds = ca->rounds + 1;
 
 	if (ca->shared)
 		return;
@@ -51,12 +52,15 @@ void pp_setpoint(struct pp *ca)
 		ca->setpoint = fixed;
 		return;
 	}
-	if (++ca->rounds < PP_SETPOINT_ROUNDS)
+	/* At most 3 are kept. */
+	if (rounds < READ_ONCE(ca->net->setpoint_every)) {
+		ca->rounds = rounds;
 		return;
+	}
 	ca->rounds = 0;
-	if (ca->queue + PP_SETPOINT_STEP >= ca->setpoint &&
+	if (ca->queue + PP_SETPOINT_NEAR >= ca->setpoint &&
 	    pp_setpoint_is_due(ca, fixed)) {
-		ca->setpoint += PP_SETPOINT_STEP;
+		ca->setpoint += READ_ONCE(ca->net->setpoint_step);
 		ca->raised = 1;
 	}
 	if (ca->setpoint >= most) {
@@ -72,10 +76,13 @@ void pp_setpoint(struct pp *ca)
  */
 void pp_setpoint_cut(struct pp *ca)
 {
+	u32 cut = PP_MILLE - READ_ONCE(ca->net->setpoint_cut);
+
 	if (ca->shared)
 		return;
 	ca->rounds = 0;
-	ca->setpoint = max(ca->setpoint - ca->setpoint / 4,
+	cut = div_u64((u64)ca->setpoint * cut, PP_MILLE);
+	ca->setpoint = max(ca->setpoint - cut,
 			   min(ca->setpoint, PP_SETPOINT_MIN));
 	/* The first time, or since the last. */
 	if ((ca->raised || !ca->tries) && ca->tries < PP_SETPOINT_TRIES)

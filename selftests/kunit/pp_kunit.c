@@ -122,7 +122,7 @@ static void pp_law_test(struct kunit *test)
 					   due->service);
 		u64 rate = pp_law_continuous(due->setpoint, due->queue,
 					     due->delay_us, due->service);
-		u64 before = due->rate - due->rate / 10;
+		u64 before = due->rate - due->rate / 10, whole;
 		/* Sums cancel: the error is that of what is summed. */
 		u64 scale = max3(due->rate, due->continuous, due->discrete);
 		u64 away;
@@ -142,7 +142,14 @@ static void pp_law_test(struct kunit *test)
 
 		rate = pp_law_discrete(due->setpoint, due->queue,
 				       due->outstanding, before, due->rate,
-				       due->rtt_ns);
+				       due->rtt_ns, PP_MILLE * 9 / 10);
+		whole = pp_law_discrete(due->setpoint, due->queue,
+					due->outstanding, before, due->rate,
+					due->rtt_ns, PP_MILLE);
+		if (whole < PP_RATE_MAX)
+			KUNIT_EXPECT_EQ_MSG(test, rate,
+					    div_u64(whole * 9, 10),
+					    "row %zu", i);
 		scale = max(scale, pp_rate(due->queue + due->outstanding,
 					   due->rtt_ns));
 		away = abs((s64)(rate - min_t(u64, due->discrete, PP_RATE_MAX)));

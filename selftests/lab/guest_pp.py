@@ -135,6 +135,38 @@ def check_discrete():
     assert min(late) > 0
 
 
+def check_poles():
+    """PP94 4.2.1: the queue comes to rest at pole B - (1 - pole) R/s, with any pole;
+    where that is less than nothing, a part of the link is not used."""
+    pipe = 0.1 * 10**7 / 8 / PACKET
+    for pole in (1, 0.9, 0.5):
+        path = fair_path(20, rtt_ms=100)
+        path.s.sysctl(SYSCTL + "law", "discrete")
+        path.s.sysctl(SYSCTL + "pole", pole)
+        flow = path.connect("pp")
+        pump([flow], 3)
+        # Whatever may swing is set swinging.
+        for rate_bps, seconds in ((5 * 10**6, 0.2), (10**7, 3)):
+            set_rate(path, rate_bps)
+            pump([flow], seconds)
+        before = info(flow).data_segs_out
+        seen = look(path, flow, 2)
+        queues = [queue for _, queue, *_ in seen]
+        used = (info(flow).data_segs_out - before) * PACKET * 8 / 2 / 10**7
+        mean = sum(queues) / len(queues)
+        note(f"pole {pole}: mean queue {mean:.1f}, {min(queues)} to "
+             f"{max(queues)}, used {used:.3f}, {counters(path.s)}")
+        # What it does not send is not taken for what others do.
+        assert counters(path.s)["shared_queue"] == 0
+        due = pole * 20 - (1 - pole) * pipe
+        assert abs(mean - max(due, 0)) < 2
+        assert max(queues) - min(queues) <= 6
+        # x = pole (B / pipe - x + 2), if nothing waits.
+        assert abs(used - (1 if due > 0 else
+                           pole * (20 / pipe + 2) / (1 + pole))) < 0.05
+        guest_base.cleanup()
+
+
 def check_bucket():
     """A full token bucket lets pairs pass as one: no great harm."""
     path = fair_path(20, bucket=True)
@@ -686,6 +718,29 @@ def check_probing():
     assert all(pp_info(one).setpoint <= 12 for one in flows)
 
 
+def check_probing_steps():
+    """Steps of a setpoint that is probed, when they come, and what a loss leaves."""
+    # In 2 s there are at most 50 round trips, and the queue has to follow.
+    for step, every, least, most in ((4, 1, 25, 100),
+                                     (0.5, 4, 6, 5 + 0.5 * 50 / 4)):
+        path = fair_path(0)
+        path.s.sysctl(SYSCTL + "setpoint_step", step)
+        path.s.sysctl(SYSCTL + "setpoint_every", every)
+        path.s.sysctl(SYSCTL + "setpoint_cut", 0.5)
+        flow = path.connect("pp")
+        pump([flow], 2)
+        before = pp_info(flow).setpoint
+        # One burst of losses in a round trip.
+        path.black_hole(True)
+        pump([flow], 0.003)
+        path.black_hole(False)
+        after = min(pp.setpoint for *_, pp, _ in look(path, flow, 0.2))
+        note(f"{step} after {every}: {before:.2f}, and {after:.2f} after a loss")
+        assert least <= before <= most and (before - 5) % step == 0
+        assert near(after, before / 2, 0.02)
+        guest_base.cleanup()
+
+
 def check_trains():
     """Trains of eight segments: the same estimate, a coarser queue."""
     path = fair_path(20)
@@ -728,13 +783,18 @@ def check_sysctls():
             "gain": ("0.5", "1", "0.125"), "kalman_ratio": ("128", "0.015625"),
             "setpoint": ("0", "9999", "10"), "setpoint_max": ("2", "9999"),
             "train": ("64", "2"), "initial": ("1024", "0"),
-            "window": ("1048576", "0")}
+            "window": ("1048576", "0"), "pole": ("1", "0.5", "0.01", "0.9"),
+            "setpoint_step": ("64", "0.5", "2"),
+            "setpoint_every": ("4", "1", "2"),
+            "setpoint_cut": ("0.5", "0.75")}
     bad = {"estimator": ("fuzz", "", "fuzzyfuzzyfuzzyfuzzy"),
            "law": ("9", "cont"),
            "gain": ("0", "1.1", "-1", "x"), "kalman_ratio": ("0", "129"),
            "setpoint": ("10000", "-1", "x"), "setpoint_max": ("1", "10000"),
            "train": ("1", "65"), "initial": ("1025", "-1"),
-           "window": ("1048577", "-1")}
+           "window": ("1048577", "-1"), "pole": ("0", "1.01"),
+           "setpoint_step": ("0.003", "65"), "setpoint_every": ("0", "5"),
+           "setpoint_cut": ("0", "1")}
     for name, values in good.items():
         for value in values:
             path.s.sysctl(SYSCTL + name, value)

@@ -21,6 +21,18 @@ PACKET_PAIR_RESERVED = {
     "window": (0, 0, 1048576, "packets of pp outstanding at most; 0: no limit"),
     "reserve": (0, 0, 1048576, "packets of fq_rr that each flow owns"),
 }
+# Of experiments with the pole of the discrete law (PP94 4.2.1), and with the steps of a
+# setpoint that is probed (PP94 7).
+PACKET_PAIR_POLE = {
+    "pole": (0.9, 0.01, 1.0, "of pp's discrete law"),
+}
+PACKET_PAIR_PROBING = {
+    "setpoint_step": (2.0, 0.003907, 64.0, "packets that pp tries more"),
+    "setpoint_every": (2, 1, 4, "round trips after which it does"),
+    "setpoint_cut": (0.75, 0.01, 0.99, "of a setpoint, what a loss leaves"),
+}
+# Parameters that are settings of the same name, where an experiment has them.
+_SETTINGS = ("window", *PACKET_PAIR_POLE, *PACKET_PAIR_PROBING)
 
 
 def packet_pair_sysctls(values):
@@ -30,9 +42,8 @@ def packet_pair_sysctls(values):
              f"{base}.estimator": values["pp_estimator"],
              f"{base}.law": values["law"],
              f"{base}.initial": values["initial"]}
-    if "window" in values:
-        found[f"{base}.window"] = values["window"]
-    return found
+    return {**found, **{f"{base}.{name}": values[name]
+                        for name in _SETTINGS if name in values}}
 
 
 def reserved_words(values):

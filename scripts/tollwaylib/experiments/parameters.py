@@ -7,6 +7,7 @@ from ..components import AQMS, known_aqm
 from ..components.alpha import SECOND_ORDER, SECOND_ORDER_PARAMETERS
 from ..components.linux import OTHER_QUEUES
 from ..components.pp import (PACKET_PAIR, PACKET_PAIR_PARAMETERS,
+                             PACKET_PAIR_POLE, PACKET_PAIR_PROBING,
                              PACKET_PAIR_RESERVED)
 from ..components.sbrm import PRICED, SBRM_QUEUE, SBRM_SOURCES
 from ..errors import TollwayError
@@ -50,7 +51,7 @@ SPECIAL = {
     "round_trips": (200.0, 1.0, 1e6, "length of a case in round trips"),
     "rtt_ms": (20.0, 0.1, 10000.0, "ms, round trip of the network before "
                "cases change it"),
-    **PACKET_PAIR_RESERVED,
+    **PACKET_PAIR_RESERVED, **PACKET_PAIR_POLE, **PACKET_PAIR_PROBING,
 }
 CHOICES = {"source": ("direct", "aimd", "vegas", "relative"),
            "estimator": ("log", "raw", "history", "four-bit", "explicit"),
@@ -151,7 +152,8 @@ def deciding(cc, aqm, values):
     names |= {"time_limit", "change", "gate"} & set(values)
     if cc in PACKET_PAIR:
         names |= {"setpoint", "pp_estimator", "law", "initial"}
-        names |= {"window", "reserve"} & set(values)
+        names |= {*PACKET_PAIR_RESERVED, *PACKET_PAIR_POLE,
+                  *PACKET_PAIR_PROBING} & set(values)
         if values["initial"]:
             names.remove("initcwnd")
     if cc in SECOND_ORDER:

@@ -125,7 +125,9 @@ OF_CASES = {
     "queue_min": "pkts",
     "queue_mean": "pkts",
     "queue_max": "pkts",
-    # the same in ms of the link's rate
+    # the largest less the smallest
+    "queue_swing": "pkts",
+    # in ms of the link's rate
     "delay_mean_ms": "ms",
     "delay_p99_ms": "ms",
     "delay_max_ms": "ms",

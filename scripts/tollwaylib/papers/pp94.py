@@ -10,6 +10,7 @@ from ..experiments.description import (Case, Experiment, Variant, case_bound,
 from ..experiments.workload import (LOADS, OURS, PIPE_PKTS, RIVALS, SOURCES,
                                     TABLE_3, flow_of, one_link, rtt_ms_of)
 from ..theory import fluid
+from ..theory.pairs import rest
 
 # --- PP94 9.1 and 9.2 ------------------------------------------------------
 
@@ -63,19 +64,27 @@ def _setpoint_cases(values):
                  classes=True, **_often(values, 5))]
 
 
-def _arrival_cases(values):
+def _arrival_case(settings, apart, name, **words):
     """Source 1 sends 1500 packets, nine others 500, the first of them 500 time
     units later and then one every R round trips."""
-    unit_s, _ = _units(values)
-    cases = []
-    for apart in (0.5, 2):
-        flows = [flow_of(1, 0.0, 1500, "first")] + [
-            flow_of(number, (500 + (number - 2) * apart * PIPE_PKTS) * unit_s,
-                  500, "later") for number in range(2, SOURCES + 1)]
-        cases.append(Case(
-            f"every {apart:g} RTT", one_link(flows, values),
-            12000 * unit_s, x=apart, classes=True, **_often(values, 5)))
-    return cases
+    unit_s, _ = _units(settings)
+    flows = [flow_of(1, 0.0, 1500, "first")] + [
+        flow_of(number, (500 + (number - 2) * apart * PIPE_PKTS) * unit_s,
+                500, "later") for number in range(2, SOURCES + 1)]
+    return Case(name, one_link(flows, settings), 12000 * unit_s, x=apart,
+                classes=True, **_often(settings, 5), **words)
+
+
+def _arrival_cases(values):
+    return [_arrival_case(values, apart, f"every {apart:g} RTT")
+            for apart in (0.5, 2)]
+
+
+def _estimator_cases(values):
+    """PP94 4.4 and 4.5 side by side: fuzzy, of fixed weight, and Kalman's."""
+    return [_arrival_case(values, apart, f"{estimator}, every {apart:g} RTT",
+                          values={"pp_estimator": estimator}, series=estimator)
+            for estimator in ("fuzzy", "fixed", "kalman") for apart in (0.5, 2)]
 
 
 # Table 4's times fit 2000 packets of source 1 and 500 of each other, all of
@@ -107,6 +116,70 @@ def _per_role(role):
                    role=role),
             metric("optimal_tu", "optimal_units", "optimum", 0,
                    role=role))
+
+
+# --- PP94 4.2.1 and 7 ------------------------------------------------------
+
+POLES = (1.0, 0.9, 0.5)
+LAW_SETPOINT = 20
+# What would swing has to be set swinging: for two round trips the link has half of
+# its rate. What a pair and the samples of the queue may differ by, packets.
+UPSET_RTTS, UPSET_PART, LAW_SWING_PKTS = (20, 22), 0.5, 6
+
+
+def _law_cases(values):
+    _, rtt_s = _units(values)
+    laws = [(f"pole {pole:g}", {"law": "discrete", "pole": pole})
+            for pole in POLES] + [("continuous", {"law": "continuous"})]
+    link_bps = values["rate_mbit"] * 1e6
+    rates = tuple((when * rtt_s, part * link_bps) for when, part in
+                  zip(UPSET_RTTS, (UPSET_PART, 1)))
+    # The rise after the upset takes some twenty epochs.
+    return [Case(name, (flow_of(1, 0.0),), 80 * rtt_s, classes=True,
+                 values={"pole": values["pole"], **law}, rates=rates,
+                 **_often(values)) for name, law in laws]
+
+
+def _law_bounds(_values):
+    """Where each law comes to rest, and that it does: see theory/pairs.py for why a
+    pole of 1 does not make the queue swing, as PP94 4.2.1 has it."""
+    queue = {pole: rest(pole, LAW_SETPOINT, PIPE_PKTS) for pole in POLES}
+    near = [("pole 1", "queue_mean", queue[1.0][0], 2),
+            ("pole 0.9", "queue_mean", queue[0.9][0], 2),
+            ("pole 0.5", "utilization", queue[0.5][1], 0.05),
+            ("continuous", "queue_mean", LAW_SETPOINT, 2)]
+    return [
+        *(case_bound("swing from 60 RTT on, packets", case, "swing", "<=",
+                     LAW_SWING_PKTS)
+          for case in (*(f"pole {pole:g}" for pole in POLES), "continuous")),
+        *(case_bound(f"{key}, {word}", case, key, operator,
+                     round(value + sign * slack, 3))
+          for case, key, value, slack in near
+          for word, operator, sign in (("at least", ">=", -1),
+                                       ("at most", "<=", 1)))]
+
+
+# PP94 9.1 (Table 2 and what it is compared with), and the text of section 7.
+PROBING = {"2 every 2 RTT": (2.0, 2, 0.75), "1 every 2 RTT": (1.0, 2, 0.75),
+           "0.1 every 4 RTT": (0.1, 4, 0.6)}
+
+
+def _probing_cases(values):
+    _, rtt_s = _units(values)
+    flows = tuple(flow_of(number, 0.0) for number in range(1, 5))
+    return [Case(name, flows, 80 * rtt_s, classes=True,
+                 values=dict(zip(("setpoint_step", "setpoint_every",
+                                  "setpoint_cut"), steps)),
+                 **_often(values, 5)) for name, steps in PROBING.items()]
+
+
+def _probing_bounds(_values):
+    fast, slow, slowest = PROBING
+    return [case_bound("losses, of those with 2 every 2 RTT", case,
+                       "losses_each", "<=", 1.0, of_case=fast)
+            for case in (slow, slowest)] + [
+        case_bound("utilisation from 10 RTT on", case, "utilization", ">=",
+                   0.99) for case in PROBING]
 
 
 # --- PP94 9.3 --------------------------------------------------------------
@@ -276,6 +349,48 @@ EXPERIMENTS = (
                        "<=", 6)]),),
         pictures=(("class_queues", "4 sources"), ("sequence", "4 sources"))),
     Experiment(
+        name="pp-law", title="The poles of the discrete law",
+        reproduces="PP94 4.2.1",
+        topology="Confluence", duration_s=10.0,
+        defaults={**_ROW_DEFAULTS, "setpoint": LAW_SETPOINT, "pole": 0.9},
+        presets=_row_presets(), cc="pp", aqm="fq_rr", cases=_law_cases,
+        shape=_table_3(1),
+        metrics=(
+            metric("upset", "queue_swing", "swing, 20-30 RTT [pkts]", 0,
+                   link="R1", from_rtt=20, to_rtt=30),
+            metric("swing", "queue_swing", "swing from 60 RTT [pkts]", 0,
+                   link="R1", from_rtt=60),
+            metric("queue_mean", "queue_mean", "mean queue from 60 RTT [pkts]",
+                   1, link="R1", from_rtt=60),
+            metric("utilization", "utilization", "utilisation from 60 RTT [%]",
+                   2, link="R1", from_rtt=60),
+            metric("drops", "drops", "drops", 0)),
+        bounds=((OURS, _law_bounds),),
+        pictures=(("queue", "pole 1"), ("queue", "pole 0.9"),
+                  ("queue", "pole 0.5"), ("queue", "continuous"))),
+    Experiment(
+        name="pp-probing", title="Steps of a setpoint that is probed",
+        reproduces="PP94 7 and 9.1",
+        topology="Confluence", duration_s=10.0,
+        defaults={**_ROW_DEFAULTS, "setpoint_step": 2.0, "setpoint_every": 2,
+                  "setpoint_cut": 0.75},
+        presets=_row_presets(), cc="pp", aqm="fq_rr", cases=_probing_cases,
+        shape=_table_3(4),
+        metrics=(
+            metric("losses_each", "losses_each", "losses of a source", 2),
+            metric("utilization", "utilization", "utilisation from 10 RTT [%]",
+                   2, link="R1", from_rtt=10),
+            metric("queue_each", "class_mean", "mean queue of a source [pkts]",
+                   1, from_rtt=30),
+            metric("queue_jain", "class_jain", "Jain of queues", 3,
+                   from_rtt=30),
+            metric("jain", "jain", "Jain of rates", 4, from_rtt=10),
+            metric("retransmits", "retransmits", "sent again [pkts]", 0)),
+        bounds=((OURS, _probing_bounds),),
+        pictures=(("class_queues", "2 every 2 RTT"),
+                  ("class_queues", "1 every 2 RTT"),
+                  ("class_queues", "0.1 every 4 RTT"))),
+    Experiment(
         name="pp-arrivals", title="Sources that come one after another",
         reproduces="PP94 9.2: Figures 17 and 18",
         topology="Confluence", duration_s=10.0,
@@ -296,6 +411,32 @@ EXPERIMENTS = (
                        "jain", ">=", 0.99) for apart in ("0.5", "2")]),),
         pictures=(("rates", "every 0.5 RTT"), ("rates", "every 2 RTT"),
                   ("class_queues", "every 0.5 RTT"))),
+    Experiment(
+        name="pp-estimators", title="Three estimators of the service time",
+        reproduces="PP94 4.4 and 4.5, with the sources of 9.2",
+        topology="Confluence", duration_s=10.0,
+        defaults=_ROW_DEFAULTS, presets=_row_presets(), cc="pp", aqm="fq_rr",
+        cases=_estimator_cases, x_title="round trips between arrivals",
+        shape=_table_3(SOURCES),
+        metrics=(
+            *_per_role("first"),
+            metric("peak", "class_peak", "peak queue of 1 [pkts]", 0,
+                   role="first"),
+            metric("jain", "jain", "Jain of rates from 2200 to 4200 TU", 4,
+                   from_rtt=22, to_rtt=42),
+            metric("utilization", "utilization", "utilisation, 5-45 RTT [%]",
+                   2, link="R1", from_rtt=5, to_rtt=45),
+            metric("retransmits", "retransmits", "sent again [pkts]", 0)),
+        bounds=((OURS, lambda values: [
+            case_bound("Jain's index once all are there",
+                       f"fuzzy, every {apart} RTT", "jain", ">=", 0.99)
+            for apart in ("0.5", "2")] + [
+            # PP94 4.5: it follows a step, where the others are slow.
+            case_bound(f"peak queue of 1, of that with {other}",
+                       f"fuzzy, every {apart} RTT", "peak", "<=", 1.0,
+                       of_case=f"{other}, every {apart} RTT")
+            for other in ("fixed", "kalman") for apart in ("0.5", "2")]),),
+        pictures=(("curve", "peak"), ("curve", "completion_tu"))),
     Experiment(
         name="pp-burst", title="N - 1 sources start at once",
         reproduces="PP94 9.2: Tables 4 and 5, Figures 19-21",

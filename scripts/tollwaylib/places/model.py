@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """A model as a place to run at: sources and queues as fluids, and no kernel.
 
-The course of the fluids (theory/simulation.py) is written as the raw
-measurements of a run, so that all that is made of them is the same. What a
+The course of the fluids (theory/simulation.py; theory/pairs.py for packet pair,
+see pairs.py here) is written as the raw measurements of a run, so that all that is made of them is the same. What a
 fluid cannot tell is absent: retransmissions, and whatever follows from packets
 and from chance.
 """
@@ -17,7 +17,9 @@ import time
 import numpy as np
 
 from ..errors import RefusedError, TollwayError
+from ..experiments.workload import TCP_HEADER_BYTES
 from ..theory import pricing, simulation
+from . import pairs
 
 # Real time allowed for one run: far above any.
 WALL_S = 3600
@@ -43,7 +45,7 @@ class ModelPlace:
 
     def run(self, job, folder, core, on_line):
         """Run a job; raw.json is in `folder` afterwards. core goes unused."""
-        flows, setting = flows_of(job), setting_of(job)
+        flows = flows_of(job)
         (folder / "job.json").write_text(json.dumps(job))
         deadline = time.monotonic() + WALL_S
 
@@ -59,7 +61,10 @@ class ModelPlace:
 
         duration_s = job["parameters"]["duration_s"]
         progress.next_s = 0.0
-        raw = raw_of(job, flows, setting, progress)
+        network = _network(job)
+        raw = raw_of(job, network, _pair_cases(
+            job, network, self.stopped.is_set) if pairs.modelled(job) else
+            [_case(job, network, flows, setting_of(job), progress)])
         (folder / "raw.json").write_text(json.dumps(raw))
 
     def stop(self):
@@ -77,6 +82,11 @@ class ModelPlace:
 def flows_of(job):
     """The flows of a job, as a list; RefusedError if they are not modelled."""
     parameters = job["parameters"]
+    if job.get("trace") or job.get("traffic", "tollway") != "tollway":
+        raise RefusedError("--on model: there are no packets for --trace and "
+                           "--traffic")
+    if pairs.modelled(job):
+        return [flow for case in pairs.cases_of(job) for flow in case["flows"]]
     if job["metrics"]:
         raise _refused(f"{job['experiment']}, which has a list of cases")
     if parameters.get("model") == "http":
@@ -89,9 +99,6 @@ def flows_of(job):
                            f"{' and '.join(known)}")
     if parameters["kappa_window"]:
         raise _refused("kappa_window")
-    if job.get("trace") or job.get("traffic", "tollway") != "tollway":
-        raise RefusedError("--on model: there are no packets for --trace and "
-                           "--traffic")
     (case,) = job["cases"]
     phases = random.Random(job["seed"])
     return [dict(flow, start_s=flow["start_s"] + phases.uniform(
@@ -115,13 +122,28 @@ def setting_of(job):
         first_window=values["initcwnd"], slow_start=bool(values["slow_start"]))
 
 
-def raw_of(job, flows, setting, progress):
-    """The content of raw.json."""
+def _network(job):
+    """Links and paths of a job."""
     # Mininet, which describes topologies for the others, too, is slow to import.
-    from ..guest.run import RAW_SCHEMA
     from ..guest.topologies import topology
     name, keywords = job["topology"]
-    network = topology(name)(aqm=job["aqm"], **keywords)
+    return topology(name)(aqm=job["aqm"], **keywords)
+
+
+def _mss_bytes(job, network):
+    """Data of a packet; cases of packet pair have no timestamps."""
+    return network.mtu - (TCP_HEADER_BYTES if pairs.modelled(job)
+                          else HEADERS_BYTES)
+
+
+def _pair_cases(job, network, stopped):
+    phases = random.Random(job["seed"])
+    return [pairs.raw_case(job, case, network, _mss_bytes(job, network),
+                           phases, stopped) for case in pairs.cases_of(job)]
+
+
+def _case(job, network, flows, setting, progress):
+    """The one case of sources that pay."""
     parameters = job["parameters"]
     duration_s, packet_bytes = (parameters[key] for key in
                                 ("duration_s", "packet_bytes"))
@@ -134,9 +156,9 @@ def raw_of(job, flows, setting, progress):
           network.paths[flow["path"]]["rtt_ms"] / 1000) for flow in flows],
         setting, duration_s, parameters["flow_sample_ms"] / 1000 or 0.1,
         interval_us / 1e6, progress)
-    mss_bytes = network.mtu - HEADERS_BYTES
+    mss_bytes = _mss_bytes(job, network)
     (case,) = job["cases"]
-    case = {**{key: case[key] for key in
+    return {**{key: case[key] for key in
                ("name", "point", "x", "series", "rtt_s", "values",
                 "duration_s", "wires", "aqm")},
             "flows": [_flow(flow, course, duration_s, mss_bytes)
@@ -144,12 +166,19 @@ def raw_of(job, flows, setting, progress):
             "queues": {link: _queue(course, packet_bytes,
                                     parameters["warmup_s"], interval_us)
                        for link, course in links.items()}}
+
+
+def raw_of(job, network, cases):
+    """The content of raw.json."""
+    from ..guest.run import RAW_SCHEMA
+    parameters = job["parameters"]
     raw = {
         "schema": RAW_SCHEMA, "experiment": job["experiment"],
         # So that it is never put together with what was measured.
         "parameters": dict(parameters, place="model"),
         "seed": job["seed"], "links": network.links_described,
-        "paths": network.paths, "mss_bytes": mss_bytes, "cases": [case],
+        "paths": network.paths, "mss_bytes": _mss_bytes(job, network),
+        "cases": cases,
         # The links of a model are exact.
         "calibration": {link: {"ok": True, "rate_bps": network.links_described[
             link]["capacity_bps"]} for link in network.priced},

@@ -58,6 +58,7 @@ KINDS = {
     "queue_min": of_backlog(np.min),
     "queue_mean": of_backlog(np.mean),
     "queue_max": of_backlog(np.max),
+    "queue_swing": of_backlog(np.ptp),
     "delay_mean_ms": of_delay(np.mean),
     "delay_p99_ms": of_delay(lambda values: np.percentile(values, 99)),
     "delay_max_ms": of_delay(np.max),
