@@ -12,6 +12,7 @@ import random
 import socket
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -20,7 +21,7 @@ TOLLWAY = HERE.parent / "scripts/tollway"
 ADMIT = HERE.parent / "tools/tollway-admit"
 sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE.parent / "tools")]
 
-from admit import htb, law, passing, wire  # noqa: E402
+from admit import daemon, htb, law, passing, wire  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 
 # A unit of time in ns; any would do.
@@ -387,6 +388,33 @@ def test_class_ids_are_those_of_tc():
             htb.class_id(word)
 
 
+# --- the turns of the daemon ---------------------------------------------------
+
+def test_each_sample_is_at_a_random_time_of_its_interval(monkeypatch):
+    now, turns, steps = [0], [], []
+
+    def wait(*words):
+        now[0] += max(1, round(words[-1] * 1e9))
+        return [], [], []
+
+    def end():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(daemon.select, "select", wait)
+    path = types.SimpleNamespace(
+        options=types.SimpleNamespace(interval_ns=10**6, quota_ns=10**7),
+        clock_ns=lambda: now[0], udp=None, turn=lambda: turns.append(now[0]),
+        step=lambda: steps.append(now[0]), check=end)
+    with pytest.raises(KeyboardInterrupt):
+        daemon.serve(path, None)
+    assert [when // 10**6 for when in turns] == list(range(len(turns)))
+    assert len(turns) >= 999
+    # Tenths of the interval, with 100 samples each: sigma is 9.5.
+    tenths = [when % 10**6 // 10**5 for when in turns]
+    assert all(50 < tenths.count(tenth) < 150 for tenth in range(10))
+    assert all(when % 10**7 < 100 for when in steps) and len(steps) >= 99
+
+
 # --- the command line ----------------------------------------------------------
 
 def said(*words):
@@ -417,6 +445,7 @@ RUN = ["run", "--peer", "127.0.0.1", "--device", "lo", "--class", "1:10",
     (["--quota", "0ms"], "more than 0"),
     (["--low", "3ms", "--high", "2ms"], "--low must not be above --high"),
     (["--lost", "50ms"], "--lost must not"),
+    (["--lost", "150ms", "--interval", "80ms"], "two of --interval"),
     (["--up", "0"], "from 1e-06 to 1"),
     (["--down", "nan"], "from 1e-06 to 1"),
     (["--safe", "0"], "from 0.001 to 1"),

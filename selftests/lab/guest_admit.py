@@ -392,10 +392,11 @@ def check_data_are_samples():
     gained, seen = _more(borders, name, seconds)
     note(f"with data: {gained}, delay {seen['delay_ms']} ms")
     assert seen["samples"] == "data"
-    assert gained["sent"] <= turns / 4
+    # Two in each quota of ten turns, and one of its own at a turn to which no data
+    # came since the last: with Poisson arrivals these are a tenth of the turns.
+    assert gained["sent"] <= turns / 3
     assert gained["data_reports"] >= 0.95 * gained["data_sent"] > turns / 2
-    # One of its own where a sample was just sent, and no data came since.
-    assert gained["reports"] <= 1.1 * gained["data_reports"]
+    assert gained["reports"] - gained["data_reports"] <= gained["sent"] / 2
     # That direction has none.
     gained, _ = _more(borders, far, seconds)
     assert near(gained["sent"], turns, 0.02) and not gained["data_sent"]

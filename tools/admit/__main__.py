@@ -244,8 +244,10 @@ def run(options):
     options.high_ns = options.high_ns or options.low_ns
     if options.low_ns and options.low_ns > options.high_ns:
         raise TollwayError("--low must not be above --high")
-    if options.lost_ns < options.quota_ns:
-        raise TollwayError("--lost must not be shorter than --quota")
+    # Two samples may be nearly two intervals apart.
+    if options.lost_ns < max(options.quota_ns, 2 * options.interval_ns):
+        raise TollwayError("--lost must not be shorter than --quota, nor than "
+                           "two of --interval")
     options.key = read_key(options.key_file)
     where = options.socket
     if where is None:

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import secrets
 import select
 import signal
 import socket
@@ -522,9 +523,14 @@ def serve(path, status):
     options = path.options
     # Absolute times: a late turn delays no later one.
     now_ns = path.clock_ns()
-    due = {"sample": now_ns, "quota": now_ns, "check": now_ns + CHECK_NS}
+    begins = {"sample": now_ns, "quota": now_ns, "check": now_ns + CHECK_NS}
+    due = dict(begins)
     every = {"sample": options.interval_ns, "quota": options.quota_ns,
              "check": CHECK_NS}
+    # Each sample is at a random time of its interval. With a fixed period a border
+    # whose samples come just behind those of another one always sees a longer
+    # queue than that: its beta stays at 0, and the other one's rises to 1.
+    later_ns = {"sample": options.interval_ns}
     action = {"sample": path.turn, "quota": path.step, "check": path.check}
     readable = [path.udp] + ([status.socket] if status else [])
     while True:
@@ -540,5 +546,7 @@ def serve(path, status):
                 action[name]()
                 # After a stop of this process: once, and not for each missed
                 # turn.
-                missed = (now_ns - when_ns) // every[name]
-                due[name] = when_ns + (missed + 1) * every[name]
+                missed = (now_ns - begins[name]) // every[name]
+                begins[name] += (missed + 1) * every[name]
+                due[name] = begins[name] + secrets.randbelow(
+                    later_ns.get(name, 1))

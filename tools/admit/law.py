@@ -17,6 +17,7 @@ Differences from the paper, and why:
   theta in each sampling interval for ever, and the published figures do not come
   out. "excess" compares the mean delay with the smallest delay of the recent past,
   "interval" with the mean delay of the last quota interval.
+- Samples are at a random time of each interval (daemon.py), not at a fixed period.
 - "excess" takes the smallest delay of a window. Clocks that differ in rate by
   50 ppm change the virtual delay by 1 ms in 20 s, so that a smallest delay of all
   time would not do.
