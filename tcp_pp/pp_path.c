@@ -352,9 +352,10 @@ static enum pp_verdict pp_path_verdict_longer(const struct sock *sk,
 /*
  * Does less arrive than s_hat promises, and more could be sent, though nothing waits?
  * The rise would have ended that, but for that of the discrete law, which takes a step
- * in a round trip and with a low pole never fills the path. In a FIFO that others fill it cannot, where R was
- * measured with their packets in it. A setpoint that is hardly more than nothing does
- * not tell: below CoDel many flows have that, and find shares that change all the time.
+ * in a round trip and with a low pole never fills the path. In a FIFO that others fill
+ * it cannot, where R was measured with their packets in it. A setpoint that is hardly
+ * more than nothing does not tell: below CoDel many flows have that, and find shares
+ * that change all the time.
  */
 static bool pp_path_is_less(const struct sock *sk, const struct pp *ca,
 			    u64 busy_us, u32 took_us)

@@ -62,7 +62,8 @@ WORDS = {
         "longest": ("packets", "bytes"),
         "classify": ("flow", "priority", "mark"),
         "weigh": ("priority", "mark"), "weights": ("1", "1,2,4,1024"),
-        "perturb": ("0", "1", "3600"), "split-gso": (),
+        "perturb": ("0", "1", "3600"), "reserve": ("0", "1", "50"),
+        "split-gso": (),
         "no-split-gso": ()}}
 
 
