@@ -193,7 +193,7 @@ def test_experiments_that_the_lab_sees_as_one(name):
         assert case["programs"]
         # Names, and what is made of the results, on the host.
         own = {"name", "point", "x", "series"}
-        after = {"experiment", "cases", "virtual_s", "metrics", "x_title",
+        after = {"experiment", "title", "cases", "virtual_s", "metrics", "x_title",
                  "pictures", "bounds", "queues"}
         return [{key: value for key, value in each.items() if key not in left}
                 for each, left in ((made, after), (case, own))]

@@ -37,7 +37,7 @@ def tc(tmp_path_factory):
 def test_help_names_every_word(tc):
     done = tc.add("help")
     assert done.returncode != 0 and not tc.request.exists()
-    for word in ("mark LAW", "delay | sbrm | rem-pc1 | rem-pc2 | rem-pc3 |\n          vqm | alpha; without it delay",
+    for word in ("mark LAW", "delay | sbrm | rem-pc1 | rem-pc2 | rem-pc3 |\n          vqm | alpha (delay; sbrm if a target",
                  "feedback mark | price | four-bit | two-bit", "high N", "low N", "goal N", "phi NUMBER", "alpha NUMBER", "rate RATE",
                  "avpkt BYTES", "interval TIME", "delta NUMBER", "scale NUMBER",
                  "limit N", "target N|TIME", "gamma auto|NUMBER", "packets | bytes",
