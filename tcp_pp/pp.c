@@ -475,7 +475,8 @@ static u32 pp_state(const struct sock *sk, const struct pp *ca)
 	       (ca->shared ? PP_STATE_SHARED : 0) |
 	       (pp_is_bunched(ca) ? PP_STATE_BUNCHED : 0) |
 	       (pp_is_window(ca) ? PP_STATE_WINDOW : 0) |
-	       (pp_is_cut_off(sk, ca) ? PP_STATE_CUT_OFF : 0);
+	       (pp_is_cut_off(sk, pp_net(sock_net(sk))) ?
+		PP_STATE_CUT_OFF : 0);
 }
 
 /*

@@ -222,14 +222,15 @@ static inline u32 pp_outstanding(const struct sock *sk)
 /*
  * Is there room for less than a train in the window of the sysctl? PP94 10.3:
  * beside the rate, a limit to what may be outstanding. What is known to be lost
- * is outstanding no more, PP94 section 6.
+ * is outstanding no more, PP94 section 6. The settings are an argument as get_info()
+ * has no lock: the area, and the pointer in it, may change their owner meanwhile.
  */
-static inline bool pp_is_cut_off(const struct sock *sk, const struct pp *ca)
+static inline bool pp_is_cut_off(const struct sock *sk, const struct pp_net *net)
 {
-	u32 window = READ_ONCE(ca->net->window);
+	u32 window = READ_ONCE(net->window);
 
 	return unlikely(window) && tcp_packets_in_flight(tcp_sk(sk)) +
-				   READ_ONCE(ca->net->train) > window;
+				   READ_ONCE(net->train) > window;
 }
 
 /* Is the law in force that of PP94 (9), once in a round trip? */

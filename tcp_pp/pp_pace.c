@@ -127,7 +127,7 @@ void pp_pace_cut_off(struct sock *sk, const struct pp *ca)
 
 	if (likely(!window))
 		return;
-	if (flight && pp_is_cut_off(sk, ca))
+	if (flight && pp_is_cut_off(sk, ca->net))
 		window = min(window, flight);
 	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), window));
 }

@@ -189,10 +189,34 @@ static void cc_after_init_test(struct kunit *test)
 	}
 }
 
+/*
+ * get_info() has no lock: ss asks while another processor changes the control, so
+ * what was ours a moment ago may be another one's. No pointer in it may be followed.
+ */
+static void cc_unlocked_info_test(struct kunit *test)
+{
+	struct inet_connection_sock *icsk;
+	struct socket *sock;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cc_names); i++) {
+		sock = cc_socket(test, cc_names[i]);
+		icsk = inet_csk(sock->sk);
+		memset(icsk->icsk_ca_priv, 0xa5, sizeof(icsk->icsk_ca_priv));
+		icsk->icsk_ca_initialized = 1;
+		cc_info(icsk->icsk_ca_ops, sock->sk);
+		memset(icsk->icsk_ca_priv, 0, sizeof(icsk->icsk_ca_priv));
+		icsk->icsk_ca_initialized = 0;
+		release_sock(sock->sk);
+		sock_release(sock);
+	}
+}
+
 static struct kunit_case cc_states_cases[] = {
 	KUNIT_CASE(cc_zero_test),
 	KUNIT_CASE(cc_leftover_test),
 	KUNIT_CASE(cc_after_init_test),
+	KUNIT_CASE(cc_unlocked_info_test),
 	{}
 };
 

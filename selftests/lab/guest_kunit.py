@@ -39,7 +39,8 @@ ALPHA_CASES = {"alpha_example_test", "alpha_gain_range_test",
 ACCOUNTS_CASES = {"accounts_first_test", "accounts_set_test",
                   "accounts_oldest_test", "accounts_crowd_test"}
 
-STATES_CASES = {"cc_zero_test", "cc_leftover_test", "cc_after_init_test"}
+STATES_CASES = {"cc_zero_test", "cc_leftover_test", "cc_after_init_test",
+                "cc_unlocked_info_test"}
 
 
 def run_module(name, cases):
