@@ -200,14 +200,18 @@ def check_short_pauses():
              f"short ones, {', '.join(f'{one:.3f}' for one in long)} after long")
         assert min(short) >= 0.98 * never
         if SETTINGS["shipped"]:
-            settle(flow)
-            time.sleep(20)
-            new = path.connect()
-            first = used(path, new)
-            note(f"{first:.3f} in the first half second of a new one")
-            abort([new])
+            # How the first marks fall is chance: three of them.
+            first = []
+            for _ in range(3):
+                settle(flow)
+                time.sleep(20)
+                new = path.connect()
+                first.append(used(path, new))
+                abort([new])
+            note(f"{', '.join(f'{one:.3f}' for one in first)} in the first half "
+                 "second of new ones")
             # The packets of a half second, and those of the handshake.
-            allowed = 0.9 * first / never
+            allowed = 0.9 * min(first) / never
         assert min(long) >= allowed * never
         abort([flow])
         guest_base.cleanup()
