@@ -92,9 +92,6 @@
  */
 #define SBRM_ACKED_MAX	BIT(20)
 
-/* ACKs wait for no longer than this, us, see sbrm_may_wait(). */
-#define SBRM_WAIT_US	5000U
-
 /* The window before a loss is in Q8: 2^24 segments less one fit 32 bits. */
 #define SBRM_PRIOR_SHIFT	8
 
@@ -287,8 +284,7 @@ static noinline void sbrm_take_ack(struct sock *sk,
  *
  * With the source relative an ACK without a mark says no more than that time has
  * passed, by which the window grows: that may be told later. So only one in a quarter
- * of a round trip is looked at, and all that bring a mark or a loss. Not a quarter of
- * a long one: at 200 ms the link swings then, and is used to 80 %.
+ * of a round trip is looked at, and all that bring a mark or a loss.
  *
  * Return: true if so.
  */
@@ -298,8 +294,7 @@ static bool sbrm_may_wait(const struct sock *sk, const struct sbrm *ca,
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	return tp->delivered_ce == ca->delivered_ce && !rs->losses &&
-	       (u32)tp->tcp_mstamp - ca->acked_us <
-	       min(ca->rtt_us / 4, SBRM_WAIT_US) &&
+	       (u32)tp->tcp_mstamp - ca->acked_us < ca->rtt_us / 4 &&
 	       !ca->slow_start && ca->source == SBRM_SOURCE_RELATIVE &&
 	       ca->estimator == SBRM_ESTIMATOR_LOG &&
 	       (ca->echo == SBRM_ECHO_PACKET ||
