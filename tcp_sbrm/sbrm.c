@@ -167,8 +167,7 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 		if (!cwnd && tcp_in_slow_start(tp)) {
 			if (tcp_is_cwnd_limited(sk))
 				sbrm_cwnd_set(sk, ca, ca->cwnd +
-					((u64)(ack->acked - ack->before) <<
-					 FIXP_SHIFT));
+					((u64)ack->acked << FIXP_SHIFT));
 			return;
 		}
 		if (cwnd)
@@ -223,15 +222,17 @@ static void sbrm_settle(struct sock *sk, struct sbrm *ca)
 		sbrm_forgo_ecn(sk);
 }
 
-/* Take what an ACK brings, and those before it that waited. */
-static noinline void sbrm_take_ack(struct sock *sk,
-				   const struct rate_sample *rs)
+static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
+			      const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct sbrm *ca = inet_csk_ca(sk);
 	struct sbrm_ack news;
 	s64 price;
 
+	/* The ACK of the SYN comes before init(). */
+	if (!sbrm_is_ready(sk))
+		return;
 	if (unlikely(ca->unsettled))
 		sbrm_settle(sk, ca);
 
@@ -248,8 +249,7 @@ static noinline void sbrm_take_ack(struct sock *sk,
 	 * packet delivers no segment. Without AccECN both counters go up together.
 	 */
 	news.acked = min_t(u32, news.acked, SBRM_ACKED_MAX);
-	news.before = news.acked - clamp_t(u32, rs->acked_sacked, 1, news.acked);
-	news.marked = min(news.marked, news.acked - news.before);
+	news.marked = min(news.marked, news.acked);
 	news.lost = min_t(u32, rs->losses, SBRM_ACKED_MAX);
 	news.ece = news.marked;
 	news.app_limited = rs->is_app_limited;
@@ -274,40 +274,6 @@ static noinline void sbrm_take_ack(struct sock *sk,
 	else
 		sbrm_update(sk, ca, &news, price);
 	sbrm_pace(sk, ca);
-}
-
-/**
- * sbrm_may_wait() - may what an ACK brings wait for a later one?
- * @sk: socket
- * @ca: its private area
- * @rs: what the stack knows of the ACK
- *
- * With the source relative an ACK without a mark says no more than that time has
- * passed, by which the window grows: that may be told later. So only one in a quarter
- * of a round trip is looked at, and all that bring a mark or a loss.
- *
- * Return: true if so.
- */
-static bool sbrm_may_wait(const struct sock *sk, const struct sbrm *ca,
-			  const struct rate_sample *rs)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-
-	return tp->delivered_ce == ca->delivered_ce && !rs->losses &&
-	       (u32)tp->tcp_mstamp - ca->acked_us < ca->rtt_us / 4 &&
-	       !ca->slow_start && ca->source == SBRM_SOURCE_RELATIVE &&
-	       ca->estimator == SBRM_ESTIMATOR_LOG &&
-	       (ca->echo == SBRM_ECHO_PACKET ||
-		ca->echo == SBRM_ECHO_ACCECN) &&
-	       inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery;
-}
-
-static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
-			      const struct rate_sample *rs)
-{
-	/* The ACK of the SYN comes before init(). */
-	if (sbrm_is_ready(sk) && !sbrm_may_wait(sk, inet_csk_ca(sk), rs))
-		sbrm_take_ack(sk, rs);
 }
 
 /*

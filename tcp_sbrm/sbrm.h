@@ -203,18 +203,15 @@ struct sbrm {
 /**
  * struct sbrm_ack - what one ACK brings
  * @acked: segments newly delivered, 1 .. 2^20
- * @before: of those, unmarked ones of ACKs before this one, below @acked: they may
- *	have come before the flow fell silent, see sbrm_may_wait()
  * @marked: of those, marked
  * @lost: segments found to be lost, at most 2^20
  * @ece: the ACK says that a mark was seen
  * @app_limited: the window was not used
- * @last_us: low word of the time of the last ACK that did not wait
+ * @last_us: low word of the time of the ACK before
  * @now_us: that of this one
  */
 struct sbrm_ack {
 	u32	acked;
-	u32	before;
 	u32	marked;
 	u32	lost;
 	bool	ece;

@@ -158,10 +158,7 @@ static void sbrm_mark_update(struct sbrm *ca, const struct sbrm_ack *ack)
 		   READ_ONCE(ca->net->history_gain);
 
 	gain = sbrm_plain_gain(ca, ack->acked, gain);
-	if (ack->before)
-		ca->mark = sbrm_average(ca->mark, ack->before, 0, gain);
-	ca->mark = sbrm_average(ca->mark, ack->acked - ack->before, ack->marked,
-				gain);
+	ca->mark = sbrm_average(ca->mark, ack->acked, ack->marked, gain);
 }
 
 /**

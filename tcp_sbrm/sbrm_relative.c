@@ -127,7 +127,7 @@ static u64 relative_price(const struct sbrm *ca, const struct sbrm_ack *ack,
 		return price * ack->acked;
 	if (!ack->marked)
 		return 0;
-	share = relative_share(ca->mark, ack->acked - ack->before);
+	share = relative_share(ca->mark, ack->acked);
 	/* g(m) is below 12, with m of at most 1 - 2^-16. */
 	return ack->marked * fixp_mul_div(fixp_ln_lost(share), FIXP_ONE, share);
 }
