@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from tollwaylib.guest import smoke
+from tollwaylib.guest import smoke, smoke_bench
 
 RATE_BPS = 1e6
 SHOWN = "ESTAB 0 0 10.0.0.1:1 10.0.0.2:5201 pp wscale:6,7 bbr:(bw:1Mbps)"
@@ -21,6 +21,7 @@ class Machine:
         self.slow = slow
         for name in ("run", "qdiscs", "two_hosts", "traffic", "time"):
             monkeypatch.setattr(smoke, name, getattr(self, name))
+        monkeypatch.setattr(smoke_bench, "time", self.time)
 
     @property
     def time(self):
