@@ -38,11 +38,12 @@
 
 /**
  * sbrm_accounts_alloc() - make the accounts of a queue
- * @random: generator of the queue
+ * @random: seed of what the first users begin with; not the generator of the
+ *	queue, whose draws shall not depend on how many accounts there are
  *
  * Return: %SBRM_SETS sets that nobody has used yet, for kvfree(); or NULL.
  */
-struct sbrm_account *sbrm_accounts_alloc(u64 *random)
+struct sbrm_account *sbrm_accounts_alloc(u64 random)
 {
 	struct sbrm_account *accounts;
 	u32 i;
@@ -53,7 +54,7 @@ struct sbrm_account *sbrm_accounts_alloc(u64 *random)
 		return NULL;
 
 	for (i = 0; i < SBRM_SETS * SBRM_WAYS; i++)
-		accounts[i].owed = -(s32)(tollway_random_u32(random) >>
+		accounts[i].owed = -(s32)(tollway_random_u32(&random) >>
 					  (32 - SBRM_OWED_SHIFT));
 	return accounts;
 }

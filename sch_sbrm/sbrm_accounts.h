@@ -34,7 +34,7 @@ struct sbrm_account {
 	s32	owed;
 };
 
-struct sbrm_account *sbrm_accounts_alloc(u64 *random);
+struct sbrm_account *sbrm_accounts_alloc(u64 random);
 s32 *sbrm_account_find(struct sbrm_account *set, u16 flow, unsigned long now,
 		       u32 *collisions);
 

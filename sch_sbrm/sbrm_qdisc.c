@@ -736,7 +736,7 @@ static int sbrm_init(struct Qdisc *sch, struct nlattr *opt,
 	sbrm_classic_reset(&q->classic);
 
 	/* Where this fails, the core calls sbrm_reset() and sbrm_destroy(). */
-	q->accounts = sbrm_accounts_alloc(&q->random);
+	q->accounts = sbrm_accounts_alloc(q->key);
 	if (!q->accounts)
 		return -ENOMEM;
 

@@ -15,10 +15,8 @@ static u32 hash_of(u32 set, u16 flow)
 
 static struct sbrm_account *new_accounts(struct kunit *test)
 {
-	struct sbrm_account *accounts;
-	u64 random = 1;
+	struct sbrm_account *accounts = sbrm_accounts_alloc(1);
 
-	accounts = sbrm_accounts_alloc(&random);
 	KUNIT_ASSERT_NOT_NULL(test, accounts);
 	return accounts;
 }

@@ -178,8 +178,9 @@ def check_goal_of_3():
     assert found[-1][2] == found[3][2]
 
 
-def check_goal_of_8():
-    """The same with eight."""
+def check_many_goals():
+    """The same with eight. It fails in some sequences of checks: eight flows that
+    started out of step make cycles of 290 and of 340 packets by turns, and one of 365."""
     comes_to_goal(controlled(8, 9))
 
 
