@@ -186,7 +186,7 @@ def after_pauses(path, flow, pauses):
 def check_short_pauses():
     """A pause shorter than the retransmission timeout costs nothing; after a
     long one the flow is where it was after a slow start. With the law delay, which
-    begins with a high price, that is where a new flow is."""
+    begins with a high price, that is where new flows are on average."""
     for rate_bps, rtt_ms, allowed in ((10**7, 20, 0.9), (10**8, 5, 0.95),
                                       (10**8, 20, 0.8)):
         path = priced("sbrm", rate_bps=rate_bps, rtt_ms=rtt_ms)
@@ -210,9 +210,11 @@ def check_short_pauses():
                 abort([new])
             note(f"{', '.join(f'{one:.3f}' for one in first)} in the first half "
                  "second of new ones")
-            # The packets of a half second, and those of the handshake.
-            allowed = 0.9 * min(first) / never
-        assert min(long) >= allowed * never
+            # The packets of a half second, and those of the handshake. One value is
+            # chance in both: 0.2 to 0.5 of the link.
+            assert sum(long) >= 0.9 * sum(first)
+        else:
+            assert min(long) >= allowed * never
         abort([flow])
         guest_base.cleanup()
 
