@@ -14,7 +14,9 @@
  * come and go. For the same reason the first users of accounts begin with something
  * between -1 and 0, as after a mark that came at any time. If all began with 0, a
  * flow would have its first mark after (1.6 / m)^0.5 packets in the mean: with m of
- * 1 % that is 13, where even marks ask for 50.
+ * 1 % that is 13, where even marks ask for 50. But it is too far back: by
+ * 0.1 marks with m of 1 %, 0.3 with 10 % and 0.5 with 60 % (simulated), which a flow
+ * that is new has less than it should.
  *
  * Where more than four flows of one set are active they take each other's accounts
  * away. Their marks come as independent draws then. Each such change of hands is
