@@ -24,7 +24,7 @@
 
 /**
  * struct sbrm_account - what one flow is owed
- * @flow: whose it is, %SBRM_FLOW_BITS of the hash; 0 also while nobody has it
+ * @flow: whose it is, %SBRM_FLOW_BITS of the hash, not 0; 0 while nobody had it
  * @left: when it last was the first of its set, see sbrm_account_find()
  * @owed: marks, in 2^-29: between -1 and 2
  */
@@ -35,29 +35,32 @@ struct sbrm_account {
 };
 
 struct sbrm_account *sbrm_accounts_alloc(u64 random);
-s32 *sbrm_account_find(struct sbrm_account *set, u16 flow, unsigned long now,
-		       u32 *collisions);
+s32 *sbrm_account_find(struct sbrm_account *set, u16 flow, u32 prob,
+		       unsigned long now, u32 *collisions);
 
 /**
  * sbrm_account() - what a flow is owed
  * @accounts: %SBRM_SETS sets
  * @hash: of the flow
+ * @prob: m of the packet, Q32, not 0
  * @now: jiffies
  * @collisions: counts flows that take an account which another still needs
  *
  * Return: its account.
  */
 static inline s32 *sbrm_account(struct sbrm_account *accounts, u32 hash,
-				unsigned long now, u32 *collisions)
+				u32 prob, unsigned long now, u32 *collisions)
 {
 	struct sbrm_account *set = accounts +
 				   (hash >> (32 - SBRM_SETS_LOG)) * SBRM_WAYS;
 	u16 flow = hash >> (32 - SBRM_SETS_LOG - SBRM_FLOW_BITS);
 
+	/* 0 and 1 are one flow, as 0 is nobody's. */
+	flow += !flow;
 	/* The one that was used last is the first. */
 	if (likely(set->flow == flow))
 		return &set->owed;
-	return sbrm_account_find(set, flow, now, collisions);
+	return sbrm_account_find(set, flow, prob, now, collisions);
 }
 
 #endif /* _SBRM_ACCOUNTS_H */

@@ -277,7 +277,7 @@ static bool sbrm_draw(struct sbrm_sched_data *q, struct sk_buff *skb, u32 prob)
 	 * From -1 .. 1 before to 2 at most. In 2^-29 that is 2^30: the largest power
 	 * that fits a signed word. 3 is 32 less 29.
 	 */
-	owed = sbrm_account(q->accounts, sbrm_flow(q, skb), jiffies,
+	owed = sbrm_account(q->accounts, sbrm_flow(q, skb), prob, jiffies,
 			    &q->stats.collisions);
 	*owed += prob >> (32 - SBRM_OWED_SHIFT);
 	if (*owed <= (s32)(random >> (32 - SBRM_OWED_SHIFT)))
