@@ -128,7 +128,7 @@ static u64 sbrm_start_end(const struct sock *sk, struct sbrm *ca,
 			  const struct sbrm_ack *ack, s64 price)
 {
 	if (sbrm_is_relative(ca))
-		return sbrm_relative_start_end(sk, ca, ack, price);
+		return sbrm_relative_start_end(sk, ca, ack);
 	if (!ack->ece && !(ca->carrier && sbrm_balance(sk, ca, price) < 0))
 		return 0;
 	sbrm_loss_priced(ca);
@@ -255,15 +255,22 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	news.app_limited = rs->is_app_limited;
 	news.last_us = ca->acked_us;
 	news.now_us = tp->tcp_mstamp;
+	news.time_us = min(news.now_us - news.last_us, SBRM_TIME_MAX_US);
+	news.random = sbrm_random_u32();
 	ca->acked_us = news.now_us;
 
 	sbrm_rtt_update(ca, tp, rs->rtt_us);
 	sbrm_echo_watch(sk, ca, &news);
 	price = sbrm_estimate(ca, &news);
+	news.due = sbrm_due(sk, ca, news.time_us);
+	/* Below 2^36 times 2^20. */
+	news.paid = sbrm_by_marks(ca) ? sbrm_relative_paid(ca, &news) :
+		    (s64)ca->price * news.acked <<
+		    (FIXP_SHIFT - SBRM_PRICE_SHIFT);
 	ca->seen = 0;
 
 	/* Losses that were spared, and turn out to be congestion. */
-	if (unlikely(sbrm_loss_update(sk, ca, &news)) && ca->spared &&
+	if (unlikely(sbrm_loss_update(ca, &news)) && ca->spared &&
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)
 		sbrm_cut_for_loss(sk, ca);
 
@@ -273,7 +280,7 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 		sbrm_cwnd_set(sk, ca, ca->cwnd);
 	else
 		sbrm_update(sk, ca, &news, price);
-	sbrm_pace(sk, ca);
+	sbrm_pace(sk, ca, news.random >> 16);
 }
 
 /*
@@ -414,7 +421,7 @@ static void sbrm_init_as(struct sock *sk, u32 source, u32 estimator)
 	ca->cwnd = min_t(u64, (u64)tcp_snd_cwnd(tp) << FIXP_SHIFT,
 			 SBRM_CWND_MAX);
 	sbrm_prior_set(ca);
-	sbrm_pace(sk, ca);
+	sbrm_pace(sk, ca, sbrm_random_u32() >> 16);
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
 

@@ -209,6 +209,10 @@ struct sbrm {
  * @app_limited: the window was not used
  * @last_us: low word of the time of the ACK before
  * @now_us: that of this one
+ * @time_us: time between them, at most SBRM_TIME_MAX_US
+ * @random: random bits, for whatever this ACK needs them
+ * @due: what the flow was willing to pay in that time, segments times price in Q32
+ * @paid: what the segments stand for, in the same unit, below 2^56
  */
 struct sbrm_ack {
 	u32	acked;
@@ -218,6 +222,10 @@ struct sbrm_ack {
 	bool	app_limited;
 	u32	last_us;
 	u32	now_us;
+	u32	time_us;
+	u32	random;
+	s64	due;
+	s64	paid;
 };
 
 /**
@@ -249,6 +257,13 @@ static inline bool sbrm_is_rm(const struct sbrm *ca)
 static inline bool sbrm_is_relative(const struct sbrm *ca)
 {
 	return ca->source == SBRM_SOURCE_RELATIVE && !sbrm_is_rm(ca);
+}
+
+/* The source relative, which takes marks as they come for its price. */
+static inline bool sbrm_by_marks(const struct sbrm *ca)
+{
+	return ca->source == SBRM_SOURCE_RELATIVE && !ca->carrier &&
+	       ca->estimator != SBRM_ESTIMATOR_HISTORY;
 }
 
 /*
@@ -285,20 +300,20 @@ void sbrm_decay(struct sock *sk, struct sbrm *ca, const struct sbrm_ack *ack,
 
 /* sbrm_window.c */
 void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd);
-void sbrm_pace(struct sock *sk, const struct sbrm *ca);
+void sbrm_pace(struct sock *sk, const struct sbrm *ca, u16 random);
 
 /* sbrm_relative.c */
 void sbrm_relative_begin(struct sbrm *ca);
 u64 sbrm_relative_start_end(const struct sock *sk, struct sbrm *ca,
-			    const struct sbrm_ack *ack, s64 price);
+			    const struct sbrm_ack *ack);
+u64 sbrm_relative_paid(const struct sbrm *ca, const struct sbrm_ack *ack);
 s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
-		       const struct sbrm_ack *ack, s64 price);
+		       const struct sbrm_ack *ack);
 u32 sbrm_relative_rtt(const struct sbrm *ca);
 
 /* sbrm_loss.c */
 bool sbrm_spares_loss(const struct sbrm *ca);
-bool sbrm_loss_update(const struct sock *sk, struct sbrm *ca,
-		      const struct sbrm_ack *ack);
+bool sbrm_loss_update(struct sbrm *ca, const struct sbrm_ack *ack);
 void sbrm_loss_priced(struct sbrm *ca);
 void sbrm_loss_queued(const struct sock *sk, struct sbrm *ca);
 
@@ -314,7 +329,7 @@ void sbrm_estimator_restart(struct sbrm *ca);
 u32 sbrm_mark_share(const struct sbrm *ca);
 
 /* sbrm_random.c */
-u16 sbrm_random_u16(void);
+u32 sbrm_random_u32(void);
 void sbrm_random_init(void);
 
 #endif /* _SBRM_H */

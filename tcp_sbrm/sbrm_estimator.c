@@ -171,7 +171,8 @@ static void sbrm_mark_update(struct sbrm *ca, const struct sbrm_ack *ack)
  * at its end, counted twice, would be biased: take the mean of the prices
  * before and after.
  *
- * Return: price of the path for the segments of the ACK, Q32, below 2^36.
+ * Return: price of the path for the segments of the ACK, Q32, below 2^36; 0 with
+ *	sbrm_by_marks(), see sbrm_relative_paid().
  */
 s64 sbrm_estimate(struct sbrm *ca, const struct sbrm_ack *ack)
 {
@@ -188,6 +189,9 @@ s64 sbrm_estimate(struct sbrm *ca, const struct sbrm_ack *ack)
 	}
 
 	sbrm_mark_update(ca, ack);
+	/* It needs a price where a mark comes, no earlier. */
+	if (sbrm_by_marks(ca))
+		return 0;
 	if (ca->estimator == SBRM_ESTIMATOR_RAW) {
 		ca->price = sbrm_log_price(ca->mark);
 		return div_u64((u64)ack->marked << FIXP_SHIFT, ack->acked);

@@ -66,7 +66,7 @@ void sbrm_restart(struct sock *sk, struct sbrm *ca)
 	sbrm_relative_begin(ca);
 	sbrm_cwnd_set(sk, ca, max(was >> min(silent / max(rto, 1U), 63U),
 				  first));
-	sbrm_pace(sk, ca);
+	sbrm_pace(sk, ca, sbrm_random_u32() >> 16);
 }
 
 /**

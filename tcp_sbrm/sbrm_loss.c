@@ -111,20 +111,15 @@ static s64 sbrm_forgotten(struct sbrm *ca, s64 short_of)
 
 /**
  * sbrm_loss_update() - take what an ACK brings into proof and losses
- * @sk: socket
- * @ca: its private area
+ * @ca: connection
  * @ack: what the ACK brought
  *
  * Return: true if the losses are congestion, in spite of the proof.
  */
-bool sbrm_loss_update(const struct sock *sk, struct sbrm *ca,
-		      const struct sbrm_ack *ack)
+bool sbrm_loss_update(struct sbrm *ca, const struct sbrm_ack *ack)
 {
-	u32 time_us = min(ack->now_us - ack->last_us, SBRM_TIME_MAX_US);
-	/* Below 2^36 times 2^20; the other below 2^63. */
-	s64 paid = (s64)ca->price * ack->acked <<
-		   (FIXP_SHIFT - SBRM_PRICE_SHIFT);
-	s64 gain = paid - sbrm_due(sk, ca, time_us) / 2;
+	/* Below 2^56; the other below 2^63. */
+	s64 gain = ack->paid - ack->due / 2;
 	s64 lost = (s64)ca->lost + ((u64)ack->lost << SBRM_LOST_SHIFT) -
 		   ack->acked;
 
@@ -135,7 +130,7 @@ bool sbrm_loss_update(const struct sock *sk, struct sbrm *ca,
 	 * that it keeps 16 places more, to which 16 random bits are added.
 	 */
 	gain = ((gain >> (FIXP_SHIFT - SBRM_PROOF_SHIFT - 16)) +
-		sbrm_random_u16()) >> 16;
+		(u16)ack->random) >> 16;
 	ca->proof = clamp_t(s64, ca->proof + gain, 0, SBRM_PROOF_MAX);
 	if (ca->proof >= SBRM_PROOF_AGAIN)
 		ca->wary = 0;

@@ -14,14 +14,13 @@
 static DEFINE_PER_CPU(u64, sbrm_random);
 
 /**
- * sbrm_random_u16() - draw a random number
+ * sbrm_random_u32() - draw a random number
  *
- * Return: 16 bits: the upper half of what the generator makes, which is random
- *	down to the last of them.
+ * Return: 32 bits.
  */
-u16 sbrm_random_u16(void)
+u32 sbrm_random_u32(void)
 {
-	u16 value = tollway_random_u32(&get_cpu_var(sbrm_random)) >> 16;
+	u32 value = tollway_random_u32(&get_cpu_var(sbrm_random));
 
 	put_cpu_var(sbrm_random);
 	return value;

@@ -117,15 +117,18 @@ static u32 relative_share(u32 after, u32 acked)
 		     RELATIVE_MARK_MIN);
 }
 
-/* What the marks of an ACK stand for, segments times price in Q32. */
-static u64 relative_price(const struct sbrm *ca, const struct sbrm_ack *ack,
-			  s64 price)
+/**
+ * sbrm_relative_paid() - what the marks of an ACK stand for
+ * @ca: connection, with sbrm_by_marks()
+ * @ack: what the ACK brought
+ *
+ * Return: segments times price in Q32, below 2^56.
+ */
+u64 sbrm_relative_paid(const struct sbrm *ca, const struct sbrm_ack *ack)
 {
 	u32 share;
 
-	if (ca->carrier || ca->estimator == SBRM_ESTIMATOR_HISTORY)
-		return price * ack->acked;
-	if (!ack->marked)
+	if (likely(!ack->marked))
 		return 0;
 	share = relative_share(ca->mark, ack->acked);
 	/* g(m) is below 12, with m of at most 1 - 2^-16. */
@@ -143,8 +146,7 @@ static u32 relative_time_us(const struct sbrm *ca, const struct sbrm_ack *ack)
 
 	if (unlikely(ca->cwnd < FIXP_ONE))
 		limit_us = fixp_mul_div(limit_us, FIXP_ONE, ca->cwnd);
-	return min3((u64)(ack->now_us - ack->last_us), limit_us,
-		    (u64)SBRM_TIME_MAX_US);
+	return min_t(u64, ack->time_us, limit_us);
 }
 
 /**
@@ -152,26 +154,26 @@ static u32 relative_time_us(const struct sbrm *ca, const struct sbrm_ack *ack)
  * @sk: socket
  * @ca: its private area
  * @ack: what the ACK brought
- * @price: price of the path, Q32, of estimators that know it
  *
  * Return: w dt - marks g(m) r, marks in Q32, size below 2^63.
  */
 static s64 relative_balance(const struct sock *sk, struct sbrm *ca,
-			    const struct sbrm_ack *ack, s64 price)
+			    const struct sbrm_ack *ack)
 {
-	s64 due = sbrm_due(sk, ca, relative_time_us(ca, ack));
-	u64 charge = relative_price(ca, ack, price);
-	u32 rtt;
+	u32 time_us = relative_time_us(ca, ack), rtt;
+	s64 due = ack->due;
 
+	if (unlikely(time_us < ack->time_us))
+		due = sbrm_due(sk, ca, time_us);
 	relative_slow_update(ca, ack);
-	if (!charge)
+	if (likely(!ack->paid))
 		return due;
 
 	ca->halved = 0;
 	rtt = clamp_t(u64, (u64)ca->rtt_us << SBRM_RTT_SLOW_SHIFT,
 		      ca->rtt_slow / 4, (u64)ca->rtt_slow * 4);
 	/* Below 2^56 times 4. */
-	return due - (s64)fixp_mul_div(charge, rtt, ca->rtt_slow);
+	return due - (s64)fixp_mul_div(ack->paid, rtt, ca->rtt_slow);
 }
 
 /**
@@ -192,7 +194,6 @@ void sbrm_relative_begin(struct sbrm *ca)
  * @sk: socket
  * @ca: its private area, in slow start
  * @ack: what the ACK brought
- * @price: price of the path, Q32
  *
  * A mark alone says little: other flows have a price, too. It ends slow start, as
  * the stack goes to CWR and sets ssthresh for it, but with the window as it is, and
@@ -204,12 +205,12 @@ void sbrm_relative_begin(struct sbrm *ca)
  * Return: the window to go on with, segments in Q32; 0 while slow start goes on.
  */
 u64 sbrm_relative_start_end(const struct sock *sk, struct sbrm *ca,
-			    const struct sbrm_ack *ack, s64 price)
+			    const struct sbrm_ack *ack)
 {
 	u32 least_us = clamp_t(u32, tcp_min_rtt(tcp_sk(sk)), 1, ca->rtt_us);
 	s64 most = (sbrm_due(sk, ca, ca->rtt_us) >> 16) + RELATIVE_BALANCE_ONE;
 	s64 balance = ca->balance +
-		      (relative_balance(sk, ca, ack, price) >> 16);
+		      (relative_balance(sk, ca, ack) >> 16);
 
 	ca->balance = clamp_t(s64, min_t(s64, balance, most), S32_MIN, S32_MAX);
 	if (ack->ece)
@@ -280,14 +281,13 @@ static u64 relative_room(const struct sbrm *ca, const struct sbrm_ack *ack)
  * @sk: socket
  * @ca: its private area
  * @ack: what the ACK brought
- * @price: price of the path, Q32
  *
  * Return: change of the window, segments in Q32, size below 2^56.
  */
 s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
-		       const struct sbrm_ack *ack, s64 price)
+		       const struct sbrm_ack *ack)
 {
-	s64 balance = relative_balance(sk, ca, ack, price);
+	s64 balance = relative_balance(sk, ca, ack);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 time_us = max(RELATIVE_TIME_US,
 			  RELATIVE_ROUNDS * relative_answer_us(ca));

@@ -310,7 +310,7 @@ s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
 
 	/* It has no kappa. */
 	if (likely(sbrm_is_relative(ca)) && !(ca->carrier && ack->ece))
-		return sbrm_relative_step(sk, ca, ack, price);
+		return sbrm_relative_step(sk, ca, ack);
 
 	kappa = sbrm_kappa(ca);
 	if (sbrm_is_rm(ca))

@@ -46,14 +46,14 @@ void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd)
  * the backlog that a packet finds. None in slow start, when it may hold for a
  * whole round trip until the next ACK comes.
  */
-static u32 sbrm_gap(const struct sbrm *ca)
+static u32 sbrm_gap(const struct sbrm *ca, u16 random)
 {
 	if (ca->slow_start)
 		return 1U << 16;
 	/* 7/8 is 7 * 2^13 of 2^16, and 14 random bits are up to a quarter. */
 	if (sbrm_is_relative(ca))
-		return (7U << 13) + (sbrm_random_u16() >> 2);
-	return (1U << 15) + sbrm_random_u16();
+		return (7U << 13) + (random >> 2);
+	return (1U << 15) + random;
 }
 
 /*
@@ -102,6 +102,7 @@ static void sbrm_burst(struct sock *sk, const struct sbrm *ca, u64 cwnd)
  * sbrm_pace() - pace at cwnd / RTT, see sbrm_paced_window()
  * @sk: socket
  * @ca: its private area
+ * @random: sets the length of the next gap
  *
  * The gaps between packets vary, see sbrm_gap(), with the right mean. A flow of
  * even gaps meets its own packets at the bottleneck always at the same phase: one
@@ -110,10 +111,10 @@ static void sbrm_burst(struct sock *sk, const struct sbrm *ca, u64 cwnd)
  * too low by 2 % (cf. Floyd and Jacobson, On traffic phase effects in
  * packet-switched gateways, 1992).
  */
-void sbrm_pace(struct sock *sk, const struct sbrm *ca)
+void sbrm_pace(struct sock *sk, const struct sbrm *ca, u16 random)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 gap = sbrm_gap(ca);
+	u32 gap = sbrm_gap(ca, random);
 	u64 bytes = (u64)tp->mss_cache * USEC_PER_SEC;	/* below 2^36 */
 	u32 rtt_us = sbrm_is_relative(ca) ? sbrm_relative_rtt(ca) : ca->rtt_us;
 	u64 time = (u64)max(rtt_us, 1U) * gap;		/* below 2^41 */
