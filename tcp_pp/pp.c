@@ -189,6 +189,8 @@ static void pp_round(struct sock *sk, struct pp *ca,
 
 	if (unlikely(ca->losses))
 		pp_setpoint_lost(ca);
+	else if (unlikely(ca->lossy))
+		pp_setpoint_kept(ca);
 	ca->flight_last = ca->flight;
 	ca->flight = 0;
 	pp_setpoint(ca);

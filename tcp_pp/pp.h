@@ -74,6 +74,7 @@
  * @rtt_us: round-trip time of the last ACK that had one, us
  * @queue: n_hat, Q8
  * @setpoint: B, Q8
+ * @lossy: until so much has arrived without a loss, PP_LOSSY_SHIFT, each loss counts
  * @round_start: tp->delivered when the round trip began
  * @round_us: low word of the time at which it began
  * @flight: most that a round trip delivered, in this one, Q8
@@ -125,7 +126,8 @@ struct pp {
 	u32			delay_us;
 	u32			rtt_us;
 	u32			queue;
-	u32			setpoint;
+	u32			setpoint:24,
+				lossy:8;
 	u32			round_start;
 	u32			round_us;
 	u32			flight;
@@ -266,6 +268,7 @@ extern struct tcp_congestion_ops ppx_ops;
 void pp_setpoint(struct pp *ca);
 void pp_setpoint_cut(struct pp *ca);
 void pp_setpoint_lost(struct pp *ca);
+void pp_setpoint_kept(struct pp *ca);
 void pp_loss(struct pp *ca, u32 losses);
 void pp_grope(struct sock *sk, const struct pp *ca);
 void pp_await(struct sock *sk, const struct pp *ca);

@@ -14,20 +14,23 @@
 #define PP_SETPOINT_MIN		(2 * PP_PACKET)
 /* A queue that is nearer to the setpoint has reached it. */
 #define PP_SETPOINT_NEAR	(2 * PP_PACKET)
-/* After so many it is not tried more rarely. */
-#define PP_SETPOINT_TRIES	7
+/* After so many it is not tried more rarely: 5 bits each, of 32. */
+#define PP_SETPOINT_TRIES	6
 /* Part of what a round trip holds: fewer losses than that may be by chance. */
 #define PP_SETPOINT_LOSSES	32
+/* But not where less than 2040 packets arrived since the last ones: this times 2^3. */
+#define PP_LOSSY_MAX		U8_MAX
+#define PP_LOSSY_SHIFT		3
 
 /*
  * Time to try a larger setpoint? With probability 1 / 4^tries where it is probed, and
- * 1 / 8^tries where it is given: forty flows that want 400 packets to wait where 100
- * may lose one or two packets each time that one of them tries.
+ * 1 / 32^tries where it is given: forty flows that want 400 packets to wait where 100
+ * may lose a whole queue each time that one of them tries.
  */
 static bool pp_setpoint_is_due(const struct pp *ca, bool fixed)
 {
 	return likely(!ca->tries) ||
-	       !(get_random_u32() >> (32 - (fixed ? 3 : 2) * ca->tries));
+	       !(get_random_u32() >> (32 - (fixed ? 5 : 2) * ca->tries));
 }
 
 /**
@@ -37,7 +40,7 @@ static bool pp_setpoint_is_due(const struct pp *ca, bool fixed)
  * Probing, PP94 section 7, by default with the numbers of Table 2. A setpoint that the queue
  * has not reached was not probed. Where a larger one was too much before, it is
  * tried the more rarely the more often that was so: on average after 4^tries times
- * as many round trips, or 8^tries. A setpoint that is given is the most that is tried, and
+ * as many round trips, or 32^tries. A setpoint that is given is the most that is tried, and
  * what was too much is forgotten as soon as it is reached. In a shared queue it stands.
  */
 void pp_setpoint(struct pp *ca)
@@ -82,8 +85,14 @@ void pp_setpoint_cut(struct pp *ca)
 		return;
 	ca->rounds = 0;
 	cut = div_u64((u64)ca->setpoint * cut, PP_MILLE);
-	ca->setpoint = max(ca->setpoint - cut,
-			   min(ca->setpoint, PP_SETPOINT_MIN));
+	/*
+	 * Where it is given, what one flow raised is given back by one: with a
+	 * quarter of 3 packets less for 2 more, three flows would have to lose.
+	 */
+	if (READ_ONCE(ca->net->setpoint) && ca->tries)
+		cut = max(cut, READ_ONCE(ca->net->setpoint_step));
+	ca->setpoint = max_t(u32, ca->setpoint - min_t(u32, ca->setpoint, cut),
+			     min_t(u32, ca->setpoint, PP_SETPOINT_MIN));
 	/* The first time, or since the last. */
 	if ((ca->raised || !ca->tries) && ca->tries < PP_SETPOINT_TRIES)
 		ca->tries++;
@@ -111,15 +120,40 @@ void pp_loss(struct pp *ca, u32 losses)
  * pp_setpoint_lost() - a round trip with losses is over: was the setpoint too much?
  * @ca: connection
  *
- * PP94 asks for probing only; this is for a setpoint that is given.
+ * PP94 asks for probing only; this is for a setpoint that is given. A queue without
+ * room drops many packets, and CoDel one now and then for as long as packets wait for
+ * longer than its target. A link that loses packets by chance looks like the latter:
+ * there the setpoint comes down to two packets for nothing, and a flow uses as much of
+ * the link as with ten (test_wild). Not where ACKs come in bursts: there two packets
+ * are not enough for equal shares.
  */
 void pp_setpoint_lost(struct pp *ca)
 {
 	u32 arrived = ca->flight >> PP_PACKET_SHIFT;
 
 	if (READ_ONCE(ca->net->setpoint) &&
-	    ca->losses > arrived / PP_SETPOINT_LOSSES)
+	    ((ca->lossy && !pp_is_bunched(ca)) ||
+	     ca->losses > arrived / PP_SETPOINT_LOSSES)) {
+		/*
+		 * The one that raised its setpoint is not always the one that loses:
+		 * where losses go on, who did not raise it may do so later.
+		 */
+		if (ca->lossy < PP_LOSSY_MAX / 4 * 3)
+			ca->raised = 1;
 		pp_setpoint_cut(ca);
+	}
+	ca->lossy = PP_LOSSY_MAX;
+}
+
+/**
+ * pp_setpoint_kept() - a round trip without losses is over, and there were some before
+ * @ca: connection
+ */
+void pp_setpoint_kept(struct pp *ca)
+{
+	u32 arrived = ca->flight >> (PP_PACKET_SHIFT + PP_LOSSY_SHIFT);
+
+	ca->lossy -= clamp_t(u32, arrived, 1, ca->lossy);
 }
 
 /**

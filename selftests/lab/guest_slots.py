@@ -33,6 +33,8 @@ Found = namedtuple("Found", "used shares queue_pkts delays_us drops full_s state
 def bunch(path, acks, rate_mbit, rtt_ms):
     """Let a path do to ACKs what `acks` says; us that one may wait for that."""
     how, *words = acks.split()
+    if "lossy" in words:
+        path.ahead("loss random 0.5% limit 1000000")
     delay = f"delay {rtt_ms}ms limit 1000000"
     if how == "slot":
         wait_us = int(words[0])
@@ -65,7 +67,7 @@ def slotted_path(cell):
     """(path, us that an ACK waits at most)."""
     path = fair_path(SETPOINT, aqm=QUEUES[cell.queue],
                      rate_bps=cell.rate_mbit * 10**6, rtt_ms=cell.rtt_ms,
-                     quickack=cell.acks != "delayed")
+                     quickack=not cell.acks.startswith("delayed"))
     for space in (path.s, path.d):
         # Twice the pipe, and not more in all than TCP has memory for.
         most = max(2 * 10**6, cell.rate_mbit * cell.rtt_ms * 250)
@@ -163,6 +165,9 @@ SLOTS = ("slot 0", "slot 50", "slot 300", "slot 1000", "slot 4000",
          "slot 10000", "slot 300 spaced", "slot 1000 spaced",
          "slot 4000 spaced")
 MERGED = ("gro 0", "gro 300", "gro 1000", "gro 2000", "delayed", "thinned")
+# One packet in 200 is lost by chance.
+LOSSY = ("slot 0 lossy", "slot 1000 lossy", "slot 4000 lossy", "gro 1000 lossy",
+         "gro 2000 lossy", "delayed lossy", "thinned lossy")
 
 
 def check_slots():
@@ -179,6 +184,11 @@ def check_delayed_far():
     """Delayed ACKs and a long way: two flows do not take turns at the link."""
     hold(cells(("fq_rr",), (2,), (100,), (150,), ("delayed",)), warm_s=4,
          seconds=2)
+
+
+def check_lossy():
+    """Packets that are lost by chance: the setpoint may fall, shares stay."""
+    hold(cells(("fq_rr",), (2,), (100,), (40,), LOSSY), warm_s=6)
 
 
 def check_join():
