@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -284,6 +285,20 @@ def test_every_option_and_parameter_is_in_the_manual():
         assert experiment.name in text
         for name, (default, *_) in experiment.parameters().items():
             assert re.search(rf"^\.BR? {name}\b", text, re.M), name
+
+
+def test_pictures_of_the_readme():
+    """Each is a small, complete file, and the command that draws it is below."""
+    text = (TOP / "README.md").read_text()
+    pictures = re.findall(r"!\[(.+)\]\((\S+\.svg)\)\n\n\(`(.+)`\)", text)
+    assert pictures and len(pictures) == text.count("![")
+    for words, name, command in pictures:
+        assert len(words) > 40
+        assert (TOP / name).stat().st_size < 150_000
+        assert ElementTree.parse(TOP / name).getroot().tag.endswith("svg")
+        program, verb, experiment, *_ = command.split()
+        assert (program, verb) == ("scripts/tollway", "run")
+        assert experiment in sh(program, "list").stdout
 
 
 def test_readme_names_both_commands():
