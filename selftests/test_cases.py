@@ -450,7 +450,7 @@ def test_bounds_of_any_rate_are_those_of_the_issue():
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_rivals_at_any_rate(variant):
+def test_baselines_at_any_rate(variant):
     made = any_rate(variant.cc, variant.aqm)
     assert bool(made["bounds"]) == (variant.name == "sbrm-delay")
     # Those that echo marks are the receivers, too.
@@ -744,7 +744,7 @@ def test_benchmarks_have_a_variant_that_begins_with_a_pair():
                         for words in ([], ["setup=paper"]))
         assert (paper.cc, paper.aqm) == ("pp", "fq_rr")
         assert (ours["initial"], theirs["initial"]) == (0, 2)
-        # Asked for the paper's alone, rivals and our own are left out.
+        # Asked for the paper's alone, baselines and our own are left out.
         values = plan.parse_settings(experiment, ["setup=paper"],
                                      "pp", "fq_rr")
         assert [variant.name for variant in plan.variants(
@@ -946,7 +946,7 @@ def test_curves_of_one_result_are_its_series(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("name", BENCHES)
-def test_rivals_run_the_same_scenario(name):
+def test_baselines_run_the_same_scenario(name):
     experiment = papers.get(name)
     names = [(variant.cc, variant.aqm) for variant in
              plan.variants(experiment, plan.parse_settings(

@@ -56,7 +56,7 @@ def test_tools(packages):
                 if name.endswith(f"/tc/{plugin.stem}.so")], plugin
     # Nothing of the packaging, of the tests, or that was built.
     assert not [name for name in files if re.search(
-        r"/debian/|/selftests/(?!kunit/|$)|__pycache__|\.o$|patience\.so", name)]
+        r"/debian/|/selftests/(?!kunit/|$)|__pycache__|\.o$|slow_poll\.so", name)]
 
 
 def test_lintian_is_silent(packages):

@@ -293,9 +293,9 @@ def test_variants_of_two_models():
     for chosen in (variants(), users):
         for name, variant in chosen.items():
             for bound in variant.bounds:
-                rival = chosen[bound["than"]]
+                baseline = chosen[bound["than"]]
                 # The same workload on the same links.
-                assert rival.settings.get("off_s") \
+                assert baseline.settings.get("off_s") \
                     == variant.settings.get("off_s"), name
     made = jobs.job(
         experiment, "rm", "red", plan.parse_settings(

@@ -173,11 +173,11 @@ def compared(with_pages=False):
 
 def test_variants_are_shown_with_what_is_judged():
     wholes = verdicts.compare([analysis.analyse(raw) for raw in compared()])
-    rivals, bounds = tables.variants_tables(wholes)
-    assert [row[:2] for row in rivals.rows] == [
+    baselines, bounds = tables.variants_tables(wholes)
+    assert [row[:2] for row in baselines.rows] == [
         ["mine", "mine + sbrm"], ["theirs", "theirs + sbrm"]]
-    assert rivals.rows[0][2:4] == ["95.0", "90.0"]
-    assert not any("pages" in head for head in rivals.heads)
+    assert baselines.rows[0][2:4] == ["95.0", "90.0"]
+    assert not any("pages" in head for head in baselines.heads)
     assert [row[1:] for row in bounds.rows] == [
         ["utilisation", "holds", "0.95", ">= 0.9 of theirs"],
         ["backlog", "needs runs", "24.49", ">= that of nobody"]]
@@ -193,8 +193,8 @@ def test_variants_of_users_are_shown(tmp_path):
     assert page.count(">1.050<") >= 2
     wholes = verdicts.compare([analysis.analyse(raw)
                                for raw in compared(with_pages=True)])
-    rivals, bounds = tables.variants_tables(wholes)
-    assert dict(zip(rivals.heads, rivals.rows[0]))["unfinished"] == "36"
+    baselines, bounds = tables.variants_tables(wholes)
+    assert dict(zip(baselines.heads, baselines.rows[0]))["unfinished"] == "36"
     assert bounds.rows[-1][2:] == ["fails", "never", "<= never of theirs"]
 
 

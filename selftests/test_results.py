@@ -532,29 +532,29 @@ def test_another_source_than_the_papers_is_not_judged(as_published):
         assert "no verdict" in note and difference in note
 
 
-@pytest.mark.parametrize("utilization, own, rival", [
+@pytest.mark.parametrize("utilization, own, baseline", [
     (0.979, "agrees", "agrees"), (0.999, "agrees", "agrees"),
     (0.9995, "better", "differs"), (0.95, "differs", "differs")])
-def test_a_rival_that_does_better_differs(as_published, utilization, own,
-                                          rival):
-    """SBRM's first number, were it that of a rival."""
+def test_a_baseline_that_does_better_differs(as_published, utilization, own,
+                                          baseline):
+    """SBRM's first number, were it that of a baseline."""
     row = published.rows("double-bottleneck", "sbrm", "sbrm", {})[0]
-    for given, verdict in ((row, own), (dict(row, rival=True), rival)):
+    for given, verdict in ((row, own), (dict(row, baseline=True), baseline)):
         entry = _compare(given, row["numbers"][0], utilization, [])
         assert entry["verdict"] == verdict
 
 
-def test_rivals_are_those_of_the_papers():
+def test_baselines_are_those_of_the_papers():
     """What a paper compares its own proposals with, and nothing else."""
-    rivals = {tuple(row["pairs"][0]) for name in papers.EXPERIMENTS
+    baselines = {tuple(row["pairs"][0]) for name in papers.EXPERIMENTS
               for part in published.parts(name) for row in part["rows"]
-              if row.get("rival")}
-    assert rivals == {("reno", "pfifo"), ("reno", "red"), ("reno", "sbrm"),
+              if row.get("baseline")}
+    assert baselines == {("reno", "pfifo"), ("reno", "red"), ("reno", "sbrm"),
                       ("sbrm", "vqm"), ("rem", "rem-pc3"), ("rem", "rem4"),
                       ("pp", "fq_rr"), ("cubic", "pfifo"),
                       ("alpha", "alpha")}
     (row,) = [row for part in published.parts("pp-overload")
-              for row in part["rows"] if row.get("rival")]
+              for row in part["rows"] if row.get("baseline")]
     assert row["name"] == "none packet-pair"
 
 
@@ -965,7 +965,7 @@ def test_a_user_may_be_silent(one_link_each):
         analysis.analyse(one_link_each)
 
 
-def rivals(*utilizations, op=">="):
+def baselines(*utilizations, op=">="):
     """Two variants, of which the first wants to be better than the second."""
     found = []
     for name, utilization in zip(("mine", "theirs"), utilizations):
@@ -984,7 +984,7 @@ def rivals(*utilizations, op=">="):
     (0.9, 0.9, ">=", "holds"), (0.9, 0.9, "<=", "holds"),
     (0.95, 0.9, "<=", "fails")])
 def test_variants_are_judged_against_one_another(mine, theirs, op, verdict):
-    before = rivals(mine, theirs, op=op)
+    before = baselines(mine, theirs, op=op)
     assert before[0]["bounds"][0]["verdict"] == "needs runs"
     assert verdicts.all_hold(before[0])
     judged = verdicts.compare(before)
@@ -1004,19 +1004,19 @@ def test_variants_are_judged_against_one_another(mine, theirs, op, verdict):
 
 
 def test_variants_are_judged_by_their_means():
-    first, rival = rivals(0.95, 0.93)
-    second = rivals(0.90, 0.93)[0]
+    first, baseline = baselines(0.95, 0.93)
+    second = baselines(0.90, 0.93)[0]
     second.update(seed=2, digest="ab" * 32)
-    other = dict(rival, seed=2, digest="cd" * 32)
+    other = dict(baseline, seed=2, digest="cd" * 32)
     judged = verdicts.compare([aggregate.aggregate([first, second]),
-                               aggregate.aggregate([rival, other])])
+                               aggregate.aggregate([baseline, other])])
     entry = judged[0]["bounds"][0]
     assert entry["measured"] == pytest.approx(0.925)
     assert (entry["bound"], entry["verdict"]) == (pytest.approx(0.93), "fails")
 
 
 def test_what_never_ended_is_no_match(one_link_each):
-    mine, theirs = rivals(0.9, 0.9)
+    mine, theirs = baselines(0.9, 0.9)
     entry = mine["bounds"][0]
     for value, bound_value, verdict in ((1.0, None, "holds"),
                                         (None, 1.0, "fails"),

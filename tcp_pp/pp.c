@@ -79,7 +79,7 @@ static u32 pp_outstanding_mean(const struct sock *sk, const struct pp *ca)
 	return now + min(now, train * PP_PACKET / 2);
 }
 
-/* Is there more in the queue than a lower rate can mend? */
+/* Is the queue longer than a lower rate can bring it down? */
 static void pp_stop(struct sock *sk, struct pp *ca)
 {
 	u32 wait_us;

@@ -85,10 +85,10 @@ def hold(cells, **words):
     shared."""
     bad = []
     for ours, others in cells:
-        pps, rivals, queue, seen_s = together(ours, others, **words)
+        pps, baselines, queue, seen_s = together(ours, others, **words)
         *_, most, _ = together(0, ["cubic"] * ours + others, **words)
         wrong = [name for name, is_wrong in (
-            ("share", min(pps + rivals) < 0.5), ("queue", queue > 1.05 * most),
+            ("share", min(pps + baselines) < 0.5), ("queue", queue > 1.05 * most),
             ("seen", seen_s is None or seen_s > 2)) if is_wrong]
         if wrong:
             bad.append((ours, others, wrong))

@@ -127,12 +127,12 @@ def a_path(cc):
 class Trouble:
     """What happens to a path, and how it ends. `share`: what of the goodput of
     the calm path is left for good. `least`: what of that there must be
-    meanwhile. `patience_s`: so many seconds later the rate has recovered while
+    meanwhile. `recovers_s`: so many seconds later the rate has recovered while
     it lasts; 0: it does not."""
 
     share = 1
     least = 0
-    patience_s = 0
+    recovers_s = 0
 
     def begin(self, path):
         """Make it."""
@@ -161,9 +161,9 @@ class Delay(Trouble):
     """Another route: the way back takes so many ms, for a while. A longer one
     holds more than the window that was."""
 
-    def __init__(self, ms, patience_s=10):
+    def __init__(self, ms, recovers_s=10):
         self.ms, self.least = ms, 0.95 if ms < RTT_MS else 0
-        self.patience_s = patience_s
+        self.recovers_s = recovers_s
 
     def change(self, path, ms):
         """A packet that left before may come after those that leave now."""
@@ -281,8 +281,8 @@ def through(cc, troubles, seconds=SECONDS):
         share = min(share, trouble.share)
         trouble.begin(path)
         meanwhile, during = stream.goodput(seconds), None
-        if trouble.patience_s:
-            during = back_after(stream, share * full, trouble.patience_s)
+        if trouble.recovers_s:
+            during = back_after(stream, share * full, trouble.recovers_s)
         trouble.end(path)
         waits_s = silent_s(stream)
         took = back_after(stream, share * full, limit_s + waits_s)
@@ -293,7 +293,7 @@ def through(cc, troubles, seconds=SECONDS):
              f"retransmitted, {last.rto / 1000:.0f} ms RTO, state "
              f"{last.ca_state}")
         if meanwhile < trouble.least * share * full or \
-           (trouble.patience_s and during is None):
+           (trouble.recovers_s and during is None):
             slow.append(f"{trouble} (meanwhile)")
         if took is None:
             slow.append(str(trouble))

@@ -167,12 +167,12 @@ def check_weights():
         return sum(found["others"]) / sum(found["ours"])
 
     equal = ratio(beside(20, 20, "cubic"))
-    dear = ratio(beside(20, 20, "cubic", wtps=(200, 200)))
+    twice = ratio(beside(20, 20, "cubic", wtps=(200, 200)))
     double = ratio(beside(20, 20, "cubic", "coupling 4", wtps=(200, 200)))
-    note(f"ratios {equal:.2f}, {dear:.2f} beside twice the w, {double:.2f} "
+    note(f"ratios {equal:.2f}, {twice:.2f} beside twice the w, {double:.2f} "
          f"with twice the coupling as well")
-    assert 0.35 <= dear / equal <= 0.75
-    assert 1.4 <= double / dear <= 2.6
+    assert 0.35 <= twice / equal <= 0.75
+    assert 1.4 <= double / twice <= 2.6
 
 
 def check_old_ways():

@@ -291,7 +291,7 @@ def join(left, right, to=mac(6), by=mac(5)):
 
 
 def patch_word(packet, offset, value):
-    """Write 16 bits of an IPv4 header, and mend its checksum."""
+    """Write 16 bits of an IPv4 header, and correct its checksum."""
     old, = struct.unpack_from(">H", packet, offset)
     struct.pack_into(">H", packet, offset, value)
     total = (struct.unpack_from(">H", packet, 10)[0] ^ 0xFFFF) + \

@@ -21,7 +21,7 @@ def variants(experiment, values):
                                            values["setup"]))
         if values["setup"] == "ours":
             return found
-        # Of rivals that no paper had there is nothing to run.
+        # Of baselines that no paper had there is nothing to run.
         return tuple(variant for variant in found
                      if "setup" not in variant.settings and published.rows(
                          experiment.name, variant.cc, known_aqm(variant.aqm),

@@ -4,7 +4,7 @@
 A part of an experiment is a table's network: the links, flows and parameters
 that a run must share with it to be compared at all. A row of it is one source
 over one queue; its `setup` has the parameters of both, and the row's numbers
-are judged where a run had the same. `rival`: the paper has the row to compare
+are judged where a run had the same. `baseline`: the paper has the row to compare
 its own proposals with.
 """
 

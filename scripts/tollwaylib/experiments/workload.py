@@ -28,7 +28,7 @@ SOURCES = 10
 # Before the names of paths that go the other way.
 MIRRORED = "r"
 # What else is run beside packet pair, over the same queue and over fq_codel.
-RIVALS = tuple(
+BASELINES = tuple(
     Variant(f"{cc}-{aqm}", cc, aqm)
     for cc, aqm in (("pp", "fq_rr"), ("cubic", "fq_rr"), ("bbr", "fq_rr"),
                     ("reno", "fq_rr"), ("cubic", "fq_codel"),

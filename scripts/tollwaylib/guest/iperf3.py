@@ -39,9 +39,9 @@ class IperfTraffic:
         argv = ["iperf3", "-J", "-i", str(IPERF_INTERVAL_S), "-p",
                 str(IPERF_PORT + flow["id"]), *words]
         if self.run.job.get("disposable"):
-            # In virtual time a busy loop is dear, see tools/patience.c.
-            patience = self.run.bin_dir / "patience.so"
-            argv = ["env", f"LD_PRELOAD={patience}", *argv]
+            # In virtual time a busy loop never ends, see tools/slow_poll.c.
+            slow_poll = self.run.bin_dir / "slow_poll.so"
+            argv = ["env", f"LD_PRELOAD={slow_poll}", *argv]
         with open(path, "wb") as output:
             process = self.run.net[node].popen(
                 ["sh", "-c", 'sleep "$1"; shift; exec "$@"', "sh",

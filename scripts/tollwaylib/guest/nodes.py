@@ -22,7 +22,7 @@ def shell(node, *commands):
     """Run commands in a node, all in one go.
 
     node: mininet Node; commands: str, each must succeed. Successive commands
-    of ip, or of tc, become one batch: a process is dear in the lab. Returns
+    of ip, or of tc, become one batch: starting a process is slow in the lab. Returns
     what they printed; raises TollwayError with the command that failed.
     """
     if len(commands) > 1 and sum(map(len, commands)) > LONGEST_LINE:
@@ -78,7 +78,7 @@ class Router(PlainNode):
     preparation = PlainNode.preparation + (
         "sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0 "
         "net.ipv4.conf.default.rp_filter=0 net.ipv4.conf.all.send_redirects=0 "
-        # No packet is for a socket of a router: to look for one is dear.
+        # No packet is for a socket of a router: save the lookup.
         "net.ipv4.ip_early_demux=0",)
 
 

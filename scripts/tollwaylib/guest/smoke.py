@@ -46,9 +46,9 @@ QDISCS = {
     "fq_rr": ("limit 300 flows 64 overflow drop-longest", "limit 400",
               "limit", 400),
 }
-# Emulated processors on a busy host may need all of that to start ss: how long a
-# flow lasts that must be seen, s, and how long at the next attempts.
-PATIENCE = (SECONDS, 4 * SECONDS, 16 * SECONDS)
+# How long a flow lasts that ss must see, s, in the first, second and third attempt.
+# Emulated processors on a busy host may need all of that to start ss.
+FLOW_LASTS_S = (SECONDS, 4 * SECONDS, 16 * SECONDS)
 # Between changes of queues.
 PAUSE_S = 0.05
 QUEUES = 2
@@ -142,7 +142,7 @@ def through(kind, cc, note):
         run(f"tc qdisc add dev left parent 1:1 handle 10: {kind} limit 100",
             space="a")
         run("ping -q -c 1 -w 5 10.0.0.2", space="a")
-        for seconds in PATIENCE:
+        for seconds in FLOW_LASTS_S:
             with traffic(cc, seconds) as report:
                 # Once it has sent for a while.
                 time.sleep(seconds / 2)
@@ -436,7 +436,7 @@ def check_removal(note):
         note(refused("rmmod sch_fq_rr"))
         for module, names in CONTROLS.items():
             # Its end must not come before rmmod has been refused.
-            with traffic(names[0], PATIENCE[1]) as report:
+            with traffic(names[0], FLOW_LASTS_S[1]) as report:
                 wait_for(lambda name=module: users(name))
                 note(refused(f"rmmod {module}"))
                 report()

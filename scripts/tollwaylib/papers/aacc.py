@@ -28,9 +28,9 @@ PRINTED = {**SET_4_5, "up": 0.05, "down": 0.005}
 SWAPPED = SET_4_5
 AACC, FREE = "AACC", "no control"
 # In the place of the network's queue, without admission.
-RIVALS = {"CoDel": "codel", "fq_codel": "fq_codel", "sbrm": "sbrm"}
+BASELINES = {"CoDel": "codel", "fq_codel": "fq_codel", "sbrm": "sbrm"}
 LOADS = (0.4, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.6, 2.0)
-RIVAL_LOADS = (0.8, 1.0, 1.2, 2.0)
+BASELINE_LOADS = (0.8, 1.0, 1.2, 2.0)
 FULL = tuple(load for load in LOADS if load >= 1)
 OURS = ("cubic+pfifo",)
 
@@ -92,7 +92,7 @@ def _case(given, series, load, duration_s, control=None, name=None, **more):
 
 def _load_cases(values):
     cases = [_case(values, series, load, DURATION_S, aqm=aqm)
-             for series, aqm in RIVALS.items() for load in RIVAL_LOADS]
+             for series, aqm in BASELINES.items() for load in BASELINE_LOADS]
     cases += [_case(values, FREE, load, DURATION_S) for load in LOADS]
     return cases + [_case(values, AACC, load, DURATION_S, SET_4_1)
                     for load in LOADS]
@@ -160,7 +160,7 @@ def _dynamic_cases(values):
     return [
         Case(FREE, flows, MMPP_S, series=FREE, **common),
         *(Case(title, flows, MMPP_S, series=title, aqm=aqm, **common)
-          for title, aqm in RIVALS.items()),
+          for title, aqm in BASELINES.items()),
         *(Case(f"{AACC}, {change}", flows, MMPP_S, series=AACC,
                programs=gates(values, {**SET_4_1, "change": change}, start=0),
                **common) for change in CHANGES),

@@ -2,7 +2,7 @@
 """Experiments on packet pair that no paper has."""
 
 from ..experiments.description import Case, Experiment, case_bound, metric
-from ..experiments.workload import MIRRORED, OURS, RIVALS, flow_of
+from ..experiments.workload import MIRRORED, OURS, BASELINES, flow_of
 from .pp94_transfers import BENCH_DEFAULTS, BENCH_SAMPLES, bench_shape
 
 SHARERS = 24
@@ -54,7 +54,7 @@ EXPERIMENTS = (
         defaults={"packet_bytes": 1000, "rate_mbit": 96.0,
                   "edge_mbit": 960.0, "warmup_s": 3.0, "start_jitter_s": 0.1,
                   "initcwnd": 10, "buffer": 1000},
-        variants=RIVALS, cc="pp", aqm="fq_rr", cases=_share_cases,
+        variants=BASELINES, cc="pp", aqm="fq_rr", cases=_share_cases,
         shape=_share_shape,
         metrics=(
             metric("share_error", "share_error", "worst share off by", 2,
@@ -84,7 +84,7 @@ EXPERIMENTS = (
         # would take 7.4 % of a link on their own.
         defaults={**BENCH_DEFAULTS, "packet_bytes": 1500, "warmup_s": 2.0,
                   "edge_mbit": 400.0, "buffer": 147},
-        variants=RIVALS, cc="pp", aqm="fq_rr", cases=_path_cases,
+        variants=BASELINES, cc="pp", aqm="fq_rr", cases=_path_cases,
         shape=bench_shape(PATH_SOURCES, mirror=MIRRORED),
         metrics=(
             metric("goodput", "goodput_share", "goodput", 2,

@@ -218,8 +218,8 @@ def _two_ways():
                 {"kappa_young": 0.9, **sbrm, **rest}, model="http",
                 bounds=tuple(
                     _against(f"{what} of a page, s", metric, "<=",
-                             f"{rival}-{load}", path="all")
-                    for rival in ("reno-sbrm", "cubic-fq_codel")
+                             f"{baseline}-{load}", path="all")
+                    for baseline in ("reno-sbrm", "cubic-fq_codel")
                     for what, metric in (("median", "median_s"),
                                          ("99th percentile", "p99_s"))
                     # Of a full link, one in twenty is never finished.

@@ -4,7 +4,7 @@
 from dataclasses import replace
 
 from ..experiments.description import Case, Experiment, case_bound, metric
-from ..experiments.workload import LOADS, OURS, RIVALS, SOURCES, flow_of
+from ..experiments.workload import LOADS, OURS, BASELINES, SOURCES, flow_of
 from ..theory import fluid
 
 # MK94 section 2.
@@ -131,7 +131,7 @@ def _overload_bounds(_values):
 
 
 def _beside(variant):
-    """A rival in the place of packet pair, with MK94's middle buffer only; the
+    """A baseline in the place of packet pair, with MK94's middle buffer only; the
     overflow rule of fq_codel is its own."""
     if variant.cc == "pp":
         return variant
@@ -149,7 +149,7 @@ EXPERIMENTS = (
                   "start_jitter_s": 2.0, "initcwnd": 10, "initial": 2,
                   "service": "wfq", "recovery": "pp94",
                   "round_trips": 200.0},
-        variants=tuple(map(_beside, RIVALS)), cc="pp", aqm="fq_rr",
+        variants=tuple(map(_beside, BASELINES)), cc="pp", aqm="fq_rr",
         cases=_overload_cases, x_title="nominal load",
         shape=_overload_shape,
         metrics=(

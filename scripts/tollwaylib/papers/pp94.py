@@ -7,7 +7,7 @@ PP94's figures are lost: what was worked back is said where it is used
 
 from ..experiments.description import (Case, Experiment, Variant, case_bound,
                                        metric)
-from ..experiments.workload import (LOADS, OURS, PIPE_PKTS, RIVALS, SOURCES,
+from ..experiments.workload import (LOADS, OURS, PIPE_PKTS, BASELINES, SOURCES,
                                     TABLE_3, flow_of, one_link, rtt_ms_of)
 from ..theory import fluid
 from ..theory.pairs import rest
@@ -285,7 +285,7 @@ EXPERIMENTS = (
         name="pp-base", title="One source: queue at the setpoint",
         reproduces="PP94 9.1: Figures 11-14",
         topology="Confluence", duration_s=10.0,
-        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
+        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=BASELINES,
         cc="pp", aqm="fq_rr", cases=_base_cases, shape=_table_3(1),
         metrics=(
             metric("full_rtt", "full_at", "99 % utilisation after", 2,
@@ -319,7 +319,7 @@ EXPERIMENTS = (
         name="pp-setpoint", title="Four sources probe 100 buffers",
         reproduces="PP94 9.1: Figures 15 and 16",
         topology="Confluence", duration_s=10.0,
-        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
+        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=BASELINES,
         cc="pp", aqm="fq_rr", cases=_setpoint_cases, shape=_table_3(4),
         metrics=(
             metric("utilization", "utilization", "utilisation from 10 RTT",
@@ -394,7 +394,7 @@ EXPERIMENTS = (
         name="pp-arrivals", title="Sources that come one after another",
         reproduces="PP94 9.2: Figures 17 and 18",
         topology="Confluence", duration_s=10.0,
-        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
+        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=BASELINES,
         cc="pp", aqm="fq_rr", cases=_arrival_cases,
         x_title="round trips between arrivals", shape=_table_3(SOURCES),
         metrics=(
@@ -441,7 +441,7 @@ EXPERIMENTS = (
         name="pp-burst", title="N - 1 sources start at once",
         reproduces="PP94 9.2: Tables 4 and 5, Figures 19-21",
         topology="Confluence", duration_s=10.0,
-        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
+        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=BASELINES,
         cc="pp", aqm="fq_rr", cases=_burst_cases,
         x_title="sources", shape=_table_3(SOURCES),
         metrics=(
@@ -471,7 +471,7 @@ EXPERIMENTS = (
         name="pp-public", title="On-off sources, open and closed",
         reproduces="PP94 9.3: Table 6",
         topology="Confluence", duration_s=120.0,
-        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=RIVALS,
+        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=BASELINES,
         cc="pp", aqm="fq_rr", cases=_public_cases,
         x_title="nominal load", shape=_table_3(SOURCES),
         metrics=(

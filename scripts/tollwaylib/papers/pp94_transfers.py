@@ -7,7 +7,7 @@ The figures are lost: what was worked back is said where it is used
 
 from ..experiments.description import Case, Experiment, case_bound, metric
 from ..experiments.workload import (AS_PUBLISHED, BENCH_RTT_MS, MIRRORED, OURS,
-                                    PIPE_PKTS, RIVALS, TCP_HEADER_BYTES,
+                                    PIPE_PKTS, BASELINES, TCP_HEADER_BYTES,
                                     capacity_pps, flow_of, one_link,
                                     with_optima)
 
@@ -186,9 +186,9 @@ def _bench(number, title, table, cases, shape, roles=("primary",),
         name=f"pp-bench-{number}", title=title,
         reproduces=f"PP94 9.4.{number}: Table {table}",
         topology=topology, duration_s=duration_s,
-        # Linux begins with ten segments, as the rivals do; PP94 with a pair.
+        # Linux begins with ten segments, as the baselines do; PP94 with a pair.
         defaults={**BENCH_DEFAULTS, **dict(defaults)},
-        variants=(RIVALS[0], AS_PUBLISHED, *RIVALS[1:]),
+        variants=(BASELINES[0], AS_PUBLISHED, *BASELINES[1:]),
         cc="pp", aqm="fq_rr", cases=cases, shape=shape,
         metrics=_completions(*roles) + tuple(metrics) + _BENCH_METRICS,
         x_title=x_title, pictures=pictures or (("sequence", "transfer"),
@@ -258,7 +258,7 @@ EXPERIMENTS = (
         name="pp-video", title="Coders that read the rate they may send",
         reproduces="PP94 9.5", topology="Confluence",
         duration_s=20.0, defaults={**BENCH_DEFAULTS, "buffer": PIPE_PKTS},
-        variants=RIVALS, cc="pp", aqm="fq_rr", cases=_video_cases,
+        variants=BASELINES, cc="pp", aqm="fq_rr", cases=_video_cases,
         shape=bench_shape(VIDEOS + VIDEO_CROSSES),
         metrics=(
             metric("rate_mbit", "frame_rate_mbit", "rate of a coder",

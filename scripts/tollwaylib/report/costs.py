@@ -185,8 +185,8 @@ def ack_table(costs, of=statistics.median):
 
 def bounds_table(costs, of=statistics.median):
     """The bounds, and whether they hold."""
-    return Table("No dearer than, with the clock",
-                 ["", "than", "for", "ratio", "verdict"],
+    return Table("Bounds of the cost, with readings of the clock",
+                 ["", "compared with", "for", "ratio", "verdict"],
                  [[one["ours"], one["other"], one["what"],
                    f"{one['ratio']:.2f}", one["verdict"]]
                   for one in bounds(costs, of)], left=3)

@@ -58,9 +58,9 @@ def comparison(groups, directory, look):
 
 
 def _tables(wholes):
-    rivals = [whole for whole in wholes if "variant" in whole["parameters"]]
-    if rivals:
-        return tables.variants_tables(rivals)
+    baselines = [whole for whole in wholes if "variant" in whole["parameters"]]
+    if baselines:
+        return tables.variants_tables(baselines)
     if len(wholes) < 2:
         return []
     if wholes[0]["columns"]:

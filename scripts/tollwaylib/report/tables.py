@@ -178,11 +178,11 @@ def bound_cells(bound):
         limit = f"{bound['bound']:.4g}"
     else:
         limit = "that" if bound["verdict"] == "needs runs" else "never"
-    rival = f" of {bound['than']}" if "than" in bound else ""
+    baseline = f" of {bound['than']}" if "than" in bound else ""
     return [bound["name"], bound["verdict"],
             "-" if bound["verdict"] == "needs seeds"
             else "never" if bound["measured"] is None
-            else f"{bound['measured']:.4g}", f"{bound['op']} {limit}{rival}"]
+            else f"{bound['measured']:.4g}", f"{bound['op']} {limit}{baseline}"]
 
 
 def costliest_path(result):
@@ -349,7 +349,7 @@ def variants_tables(results):
         return case_variants_tables(results) + [
             table for result in results for table in
             (published_table(result), bounds_table(result)) if table]
-    return [rivals_table(results)] + [
+    return [baselines_table(results)] + [
         table for table in map(published_table, results) if table] + judged
 
 
@@ -364,7 +364,7 @@ def _judged_table(results):
             for reason in reasons(result, "bounds"))))] if rows else []
 
 
-def rivals_table(results):
+def baselines_table(results):
     """Links, recovery and pages of each variant (as CP05 Tables 5.6.1-5.6.3),
     a row each. Arguments as for variants_tables()."""
     runs = list(map(run_of, results))

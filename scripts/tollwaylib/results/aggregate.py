@@ -12,7 +12,7 @@ from .fields import look_up, run_of
 from .metrics.shares import longest_of, max_abs_error
 from .published import compare_published
 from .schema import SCHEMA, validate
-from .verdicts import judge, judge_case, judge_rival, margin_of
+from .verdicts import judge, judge_baseline, judge_case, margin_of
 
 
 def _statistics(values):
@@ -191,7 +191,7 @@ _PARTS = {
 def _aggregate_bound(same, whole):
     """The worst seed's: one that fails, if one does."""
     if "than" in same[0]:
-        return judge_rival(same[0], look_up(
+        return judge_baseline(same[0], look_up(
             whole, same[0]["metric"], same[0]["of"]), None)
     if same[0]["metric"] == OVER_SEEDS:
         return judge({**same[0], "value": same[0]["bound"]},

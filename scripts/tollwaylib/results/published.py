@@ -101,8 +101,8 @@ def _compare(row, number, measured, differences):
         if abs(above) <= number["tolerance"] + EPSILON:
             verdict = "agrees"
         else:
-            # A rival that does better than published is a difference, too.
-            verdict = "better" if above > 0 and not row.get("rival") \
+            # A baseline that does better than published is a difference, too.
+            verdict = "better" if above > 0 and not row.get("baseline") \
                 else "differs"
     return {"name": f"{row['name']}: {number['name']}",
             "value": number["value"], "unit": number.get("unit") or (

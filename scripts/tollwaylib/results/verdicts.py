@@ -130,7 +130,7 @@ def _measure_bound(bound, run, result):
 
 def judge(bound, measured):
     if "than" in bound:
-        return judge_rival(bound, measured, None)
+        return judge_baseline(bound, measured, None)
     value = number_of(bound, "value", "bounds")
     entry = {key: entry_of(bound, key, "bounds") for key in
              ("name", "metric", "of", "unit")}
@@ -146,16 +146,16 @@ def judge(bound, measured):
             "verdict": "holds" if holds else "fails"}
 
 
-def judge_rival(bound, measured, rival):
-    """A bound against what a rival measured; rival: its result, or None."""
+def judge_baseline(bound, measured, baseline):
+    """A bound against what a baseline measured; baseline: its result, or None."""
     entry = {**{key: entry_of(bound, key, "bounds") for key in
                 ("name", "metric", "of", "unit")}, "measured": measured,
              **{key: entry_of(bound, key, "bounds") for key in ("op", "than")},
              "bound": None, "verdict": "needs runs"}
-    if rival is None:
+    if baseline is None:
         return entry
-    value = look_up(rival, bound["metric"], bound["of"])
-    # What a rival never reached is no match for what was reached.
+    value = look_up(baseline, bound["metric"], bound["of"])
+    # A time to an event that never came for the baseline: any time is better.
     entry["bound"] = value
     if None in (measured, value):
         holds = measured is not None
@@ -179,8 +179,8 @@ def compare(wholes):
     there = {key(whole, whole["parameters"].get("variant")): whole
              for whole in wholes}
     return [{**whole, "bounds": [
-        judge_rival(bound, bound["measured"],
-                    there.get(key(whole, bound["than"])))
+        judge_baseline(bound, bound["measured"],
+                       there.get(key(whole, bound["than"])))
         if "than" in bound else bound for bound in whole["bounds"]]}
         for whole in wholes]
 

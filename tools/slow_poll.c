@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Patience for programs that poll, in a kernel where computation takes no time.
+ * Slow down programs that poll, in a kernel where computation takes no time.
  *
  * While iperf3's client waits for a word on its control connection it asks in a
  * loop whether its data socket is writable, which it is. On a machine that
