@@ -87,16 +87,20 @@ def beside_reno(path, cc):
 
 
 def check_fifo():
-    """Where no queue has a price a loss is congestion."""
+    """Where no queue has a price a loss is congestion. A single minute has 0.22 to
+    0.41 % of losses by chance: the means of three are compared."""
     found = {}
     for cut in (ALWAYS, UNPROVEN):
-        path = Path(rtt_ms=RTT_MS, aqm=f"pfifo limit {ROOM}")
-        path.s.sysctl(LOSS_CUT, cut)
-        path.sink("reno", 5001)
-        found[cut] = beside_reno(path, "sbrm")
+        minutes = []
+        for _ in range(3):
+            path = Path(rtt_ms=RTT_MS, aqm=f"pfifo limit {ROOM}")
+            path.s.sysctl(LOSS_CUT, cut)
+            path.sink("reno", 5001)
+            minutes.append(beside_reno(path, "sbrm"))
+            guest_base.cleanup()
+        found[cut] = [sum(column) / len(minutes) for column in zip(*minutes)]
         note(f"loss_cut {cut}: {found[cut][0]:.3f} of both beside reno, "
              f"{100 * found[cut][1]:.3f} % sent again")
-        guest_base.cleanup()
     assert found[UNPROVEN][0] <= 0.5
     assert found[UNPROVEN][1] <= 1.3 * found[ALWAYS][1]
 
