@@ -89,6 +89,22 @@ demo: dependencies ## install missing packages, run the experiment of CP05 4.3.1
 	$(plainly) scripts/tollway run double-bottleneck --cc sbrm --aqm sbrm \
 		--out "$(RESULTS)/double-bottleneck"
 
+# The same flows and links with four combinations; 36 flows have weights of 1, 2
+# and 4 where the congestion control knows weights.
+PICTURE := build/picture
+picture_run = $(plainly) scripts/tollway run double-bottleneck --duration 30
+picture: dependencies ## make scripts/images/double-bottleneck.svg, the picture of the README, from four runs (3 minutes)
+	rm -rf $(PICTURE)
+	$(picture_run) --aqm delay --set source=relative --set wtp=25 \
+		--out $(PICTURE)/sbrm-delay
+	$(picture_run) --cc cubic --aqm fq_codel --out $(PICTURE)/cubic-fq_codel
+	$(picture_run) --cc bbr --aqm fq --out $(PICTURE)/bbr-fq
+	$(picture_run) --cc dctcp --aqm "codel ce_threshold 1ms ecn" \
+		--out $(PICTURE)/dctcp-codel
+	$(plainly) scripts/tollway report $(PICTURE)
+	install -D -m 644 $(PICTURE)/figures/double-bottleneck-side-by-side.svg \
+		scripts/images/double-bottleneck.svg
+
 TESTS ?= selftests
 # One lab is one core's work: a file of tests for each core at a time.
 JOBS ?= $(shell nproc)
@@ -165,6 +181,7 @@ install-tools: tools ## install the tools, the plugins of tc, tollway and manual
 	rm -rf "$(DESTDIR)$(PREFIX)/lib/tollway"
 	install -d "$(DESTDIR)$(PREFIX)/lib/tollway" "$(DESTDIR)$(PREFIX)/bin"
 	tar -c --exclude=__pycache__ --exclude='*.o' --exclude=tools/debian \
+		--exclude=scripts/images \
 		include $(MODULES) scripts tools examples \
 		$(wildcard selftests/kunit) \
 		LICENSE | \
@@ -203,6 +220,7 @@ deb: dependencies-deb ## build the Debian packages tollway-dkms and tollway-tool
 	rm -rf "$(O)/deb"
 	install -d "$(O)/deb/tollway-$(VERSION)"
 	tar -c --exclude=__pycache__ --exclude='*.o' --exclude=tools/debian \
+		--exclude=scripts/images \
 		Makefile dkms.conf include $(MODULES) scripts tools examples \
 		$(wildcard selftests/kunit) LICENSE | \
 		tar -x --no-same-owner -C "$(O)/deb/tollway-$(VERSION)"
@@ -213,7 +231,8 @@ deb: dependencies-deb ## build the Debian packages tollway-dkms and tollway-tool
 	@ls "$(O)"/deb/*.deb
 
 clean: ## remove what was built here, but not the cache of the lab
-	rm -rf "$(O)/modules" "$(O)/tools" "$(O)/deb" build/pytest
+	rm -rf "$(O)/modules" "$(O)/tools" "$(O)/deb" build/pytest \
+		$(PICTURE)
 	find scripts selftests -name __pycache__ -exec rm -rf {} +
 
 dependencies: ## install the missing packages that make demo needs
@@ -225,6 +244,6 @@ dependencies-check: ## the same for make check
 dependencies-deb: ## the same for make deb
 	@scripts/install-dependencies deb
 
-.PHONY: help demo check check-full bench matrix smoke lab modules \
+.PHONY: help demo picture check check-full bench matrix smoke lab modules \
 	tools install install-modules dkms-source install-tools uninstall deb clean \
 	dependencies dependencies-check dependencies-deb

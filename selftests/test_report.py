@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import sys
+import types
 import unicodedata
 import urllib.parse
 import xml.etree.ElementTree
@@ -21,7 +22,7 @@ import synthetic  # noqa: E402
 from tollwaylib import files, papers  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 from tollwaylib.report import (about, charts, figures, overview,  # noqa: E402
-                               plotting, rendering, tables)
+                               plotting, rendering, side_by_side, tables)
 from tollwaylib.report.page import write_report  # noqa: E402
 from tollwaylib.report.plotting import Look  # noqa: E402
 from tollwaylib.report.sketch import sketch  # noqa: E402
@@ -347,7 +348,8 @@ def test_page_says_what_was_done(steady_page):
 
 def test_verdicts_come_before_figures_and_figures_before_settings(steady_page):
     order = ["<h1>", "36 flows over", "3 of 4 verdicts hold",
-             'class="sketch"', 'id="comparison"', "The runs compared",
+             'class="sketch"', 'id="comparison"', "Runs side by side",
+             "The runs compared",
              'id="double-bottleneck-reno-pfifo"', "<caption>Published and measured",
              "Rate of each flow", "Throughput of each path",
              "Congestion windows of", "<caption>Rates by class",
@@ -640,6 +642,54 @@ def test_compared_runs_share_one_figure(analysed, tmp_path, monkeypatch):
     assert heights[1] == pytest.approx([400 / 3] * 2 + [100 / 3], abs=0.5)
     assert rates.get_legend_handles_labels()[1] == [
         "weighted proportionally fair share", "sbrm + sbrm", "reno + pfifo"]
+
+
+def groups_of(place, raws, analysed, *names):
+    """Groups as of a page, whose raw results are read from a directory."""
+    found = []
+    for number, name in enumerate(names):
+        save(place / str(number), raws[name])
+        found.append(types.SimpleNamespace(
+            raw=schema.load_raw(place / str(number)), whole=analysed[name],
+            results=[analysed[name]]))
+    return found
+
+
+def test_runs_stand_side_by_side(raws, analysed, tmp_path, monkeypatch):
+    """Runs whose flows have weights come first; the axes are common; and the
+    numbers are those of the result."""
+    drawn = []
+    monkeypatch.setattr(
+        side_by_side, "save",
+        lambda figure, out, **words: drawn.append((figure, words)) or [out])
+    assert side_by_side.side_by_side(
+        groups_of(tmp_path, raws, analysed, "reno-1", "sbrm-1"),
+        tmp_path / "s", Look())
+    (figure, words), = drawn
+    priced_rates, reno_rates, priced_delays, _ = figure.axes
+    assert priced_rates.get_title("left") == "sbrm + sbrm"
+    assert priced_rates.get_ylim() == reno_rates.get_ylim()
+    levels = {round(line.get_ydata()[0], 3) for line in priced_rates.get_lines()
+              if line.get_label() == "fair shares for weights 1:2:4"}
+    assert levels == {round(8e-6 * synthetic.MSS_BYTES
+                            * synthetic.fair_pps(path, wtp), 3)
+                      for path in "I III".split() for wtp in synthetic.WTPS}
+    assert not any("weights" in line.get_label()
+                   for line in reno_rates.get_lines())
+    # 20 to 29 packets of 1000 bytes at 96 Mbit/s.
+    assert "mean 2.0 ms" in priced_delays.texts[0].get_text()
+    for one in (raws["sbrm-1"], raws["reno-1"]):
+        assert one["provenance"]["command"] in words["description"]
+
+
+def test_runs_without_one_rate_do_not_stand_side_by_side(raws, analysed,
+                                                         tmp_path):
+    for number, names in enumerate((
+            ["sbrm-1"], ["sbrm-1", "dynamics-1"], ["sbrm-1"] * 6)):
+        assert side_by_side.side_by_side(
+            groups_of(tmp_path / str(number), raws, analysed, *names),
+            tmp_path / "s", Look()) is None
+    assert not list(tmp_path.glob("s.*"))
 
 
 def network(paths, **links):

@@ -73,7 +73,9 @@ VARIABLES = {"#ffffff": "paper", INK: "ink", THEORY: "theory", GRID: "line",
 _STRIPS = 60
 STYLE = {
     "svg.hashsalt": "tollway",
-    "font.family": "DejaVu Sans",
+    # A machine without DejaVu Sans shows the SVG with one that is as wide.
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana"],
     "font.size": 11,
     "axes.titlesize": 12,
     "axes.titleweight": "bold",
@@ -283,18 +285,23 @@ _READING = re.compile(r'<g id="reading:([^"]*)">(\s*<path [^>]*?)'
                       r' style="[^"]*"/>')
 
 
-def save(figure, out):
-    """Write figure as out.svg and out.png and close it."""
+def save(figure, out, description=None, readings=True, bottom=0.0):
+    """Write figure as out.svg and out.png and close it.
+
+    description: a text in the SVG that is not shown. readings: are values shown
+    under the pointer? bottom: part of the figure that stays free below the axes.
+    """
     out = pathlib.Path(out)
     try:
-        figure.tight_layout()
-        for axes in figure.axes:
+        figure.tight_layout(rect=(0, bottom, 1, 1))
+        for axes in figure.axes if readings else ():
             _readings_of_lines(axes)
         paths = [out.with_name(out.name + suffix)
                  for suffix in (".svg", ".png")]
         text = io.StringIO()
         figure.savefig(text, format="svg",
-                       metadata={"Date": None, "Creator": "tollway"})
+                       metadata={"Date": None, "Creator": "tollway",
+                                 "Description": description})
         paths[0].write_text(_READING.sub(
             r'<g class="reading"><title>\1</title>\2 fill="black"'
             r' fill-opacity="0"/>', text.getvalue()), encoding="utf-8")

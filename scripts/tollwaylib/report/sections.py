@@ -8,6 +8,7 @@ from . import about, charts, figures, overview, tables
 from .figures import CAPTIONS, PICTURES, has_classes
 from .plotting import inline
 from .rendering import Table, link, slug, trusted
+from .side_by_side import side_by_side
 
 
 def with_file_names(groups):
@@ -78,6 +79,14 @@ def _same_links(wholes):
 
 
 def _drawn(groups, wholes, base, directory, look):
+    paths = side_by_side(groups, base.with_name(f"{base.name}-side-by-side"),
+                         look)
+    if paths:
+        yield _figure(paths, "Runs side by side: the rate of each flow "
+                             "(acknowledged bytes, without headers and "
+                             "retransmissions), and the queueing delay of each "
+                             "link. The numbers are without the warm-up",
+                      directory)
     paths = overview.compared(
         wholes, base.with_name(f"{base.name}-compared"), look)
     if paths:
