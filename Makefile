@@ -108,7 +108,8 @@ picture: dependencies ## make scripts/images/double-bottleneck.svg, the picture 
 TESTS ?= selftests
 # One lab is one core's work: a file of tests for each core at a time.
 JOBS ?= $(shell nproc)
-PYTEST = $(PYTHON) -m pytest -n $(JOBS) --dist loadfile
+PYTEST = $(PYTHON) -m pytest -n $(JOBS) --dist loadfile \
+	--durations=25 --durations-min=20
 check: dependencies-check ## install missing packages, run all tests in their short forms
 	$(plainly) scripts/tollway lab build
 	$(plainly) $(PYTEST) $(TESTS)

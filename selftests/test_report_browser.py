@@ -203,17 +203,25 @@ def test_text_can_be_read(scheme, site, browser):
         > 50
 
 
-# Legends that reach into their axes or out of their figure.
+# Legends that reach into axes or out of their figure.
 LEGENDS = """(() => {
   const found = [];
   let count = 0;
+  const box_of = element => element.getBoundingClientRect();
   for (const legend of document.querySelectorAll('g[id*="-legend_"]')) {
     count++;
-    const box = legend.getBoundingClientRect();
-    const axes = legend.parentElement.querySelector('g[id*="-patch_"]');
-    const whole = legend.closest("svg").getBoundingClientRect();
-    if (axes && box.bottom > axes.getBoundingClientRect().top + 2 ||
-        box.right > whole.right + 1) found.push(legend.id);
+    const box = box_of(legend), svg = legend.closest("svg");
+    const whole = box_of(svg);
+    const covers = [...svg.querySelectorAll('g[id*="-axes_"]')].some(axes => {
+      const other = box_of(axes.querySelector('g[id*="-patch_"]'));
+      return Math.min(box.right, other.right) >
+               Math.max(box.left, other.left) + 2 &&
+             Math.min(box.bottom, other.bottom) >
+               Math.max(box.top, other.top) + 2;
+    });
+    if (covers || box.left < whole.left - 1 || box.right > whole.right + 1 ||
+        box.top < whole.top - 1 || box.bottom > whole.bottom + 1)
+      found.push(legend.id);
   }
   return [count > 3, found];
 })()"""

@@ -204,7 +204,13 @@ def carried(near, far):
 def check_signed_connections(note):
     """Connections of cp whose segments TCP signs (MD5), from the start and from
     some time on: they go on, without prices."""
-    path = Path("/proc/net/tcp_sbrm")
+    def counters():
+        with Inside("a"):
+            text = Path("/proc/net/tcp_sbrm").read_text()
+        return {name: int(value) for name, value in map(str.split,
+                                                        text.splitlines())}
+
+    name = "TcpExtTCPMD5NotFound"
     for begin in True, False:
         with two_hosts(), contextlib.ExitStack() as stack:
             with Inside("a"):
@@ -223,19 +229,29 @@ def check_signed_connections(note):
                 return
             near.connect(("10.0.0.2", 5300))
             far = stack.enter_context(server.accept()[0])
-            carried(near, far)
-            if not begin:
-                sign(near, "10.0.0.2")
-                sign(far, "10.0.0.1")
-            # The hooks are there by now, and both ends have prices to return.
+            # The hooks are there after that, and both ends have prices to return.
             for ends in (near, far), (far, near):
                 carried(*ends)
-            with Inside("a"):
-                counters = dict(map(str.split, path.read_text().splitlines()))
+            if not begin:
+                sign(near, "10.0.0.2")
+            # Segments out of order may have been invalid up to now.
+            before = counters()
+            if not begin:
+                # Without a signature: TCP discards it.
+                far.sendall(b"x")
+                sign(far, "10.0.0.1")
+                assert near.recv(1) == b"x"
+            for ends in (near, far), (far, near):
+                carried(*ends)
+            after = counters()
+            unsigned = json.loads(run(f"nstat -ajsz {name}", space="a"))
+            unsigned = unsigned["kernel"][name]
             note(f"signed from {'the start' if begin else 'some time'} on: "
-                 f"{counters}")
-            assert counters["price_signed"] == ("1" if begin else "0")
-            assert counters["price_invalid"] == "0"
+                 f"{after}, {unsigned} unsigned segments discarded")
+            assert after["price_signed"] == int(begin)
+            assert after["price_invalid"] == \
+                (0 if begin else before["price_invalid"])
+            assert not unsigned if begin else unsigned
 
 
 def check_late_neighbour(note):
