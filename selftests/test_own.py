@@ -279,6 +279,14 @@ def test_an_example_runs(path, tmp_path):
             if name.startswith("utilization") and not value > 0.5
             or name.startswith("goodput") and not value > 0}
     assert not idle
+    raw = json.loads((tmp_path / "seed-1/raw.json").read_text())
+    for flow in raw["cases"][0]["flows"]:
+        if flow["cc"]:
+            continue
+        # All but what is on its way.
+        came = flow["arrivals"]
+        assert came["t_s"] == sorted(set(came["t_s"]))
+        assert 0.9 < came["bytes"][-1] / flow["final"]["bytes"] <= 1
 
 
 def test_the_manual_page_shows_one_whole():

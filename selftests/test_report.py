@@ -628,6 +628,26 @@ def test_throughput_and_delay_over_time(raws, analysed, tmp_path, monkeypatch):
     assert queue.get_ydata().mean() == pytest.approx(24.5 / 12, rel=0.02)
 
 
+def test_throughput_of_udp_is_what_is_received(raws, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(overview, "save",
+                        lambda figure, out: drawn.append(figure) or [out])
+    flow = {"name": "call", "path": "I", "cc": None, "start_s": 0}
+    times = [second / 10 for second in range(1, 101)]
+    rest = raws["sbrm-1"]
+    case = {"name": "x", "duration_s": 10,
+            "queues": rest["queues"], "flows": [
+                {**flow, "arrivals": {"t_s": times, "bytes": [
+                    12500 * number for number in range(1, 101)]}},
+                {**flow, "name": "lost", "arrivals": None}]}
+    overview.over_time({**rest, "cases": [case]}, None, tmp_path / "u", Look(),
+                       "x")
+    (call,) = [line for line in drawn[0].axes[0].get_lines()
+               if line.get_label().startswith("source")]
+    assert call.get_label() == "source call (UDP)"
+    assert call.get_ydata() == pytest.approx(1)
+
+
 def test_compared_runs_share_one_figure(analysed, tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(overview, "save",

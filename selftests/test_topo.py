@@ -120,7 +120,27 @@ def test_sinks_of_cases_echo_marks(cc, sink, monkeypatch, ran):
                         lambda *words: started.append(words) or 1)
     # One sink for all cases.
     TollwayTraffic.begin(made, 0)
-    assert [(host, echo) for host, _, echo in started] == [("d1", sink)]
+    assert [(host, echo, sample_ms) for host, _, echo, sample_ms in started] \
+        == [("d1", sink, None)]
+
+
+def test_sinks_sample_udp(monkeypatch, ran):
+    made = built_run("any-rate")
+    cases = made.job["cases"]
+    cases[0]["flows"] = [dict(cases[0]["flows"][0], cc=None)]
+    cases[0]["sample_ms"], cases[1]["sample_ms"] = 30, 20
+    assert made.udp_sample_ms() == 30
+
+
+def test_arrivals_of_a_case():
+    """The sink of all cases counts from the beginning of the first."""
+    counted = {"epoch_ns": 10 * 10**9, "sample_s": 0.5, "udp": [
+        {"peer": "10.0.0.1:7", "received_bytes": [1]},
+        {"peer": "10.0.0.2:9", "received_bytes": [5]},
+        {"peer": "10.0.0.1:7", "received_bytes": [0, 0, 10, 20, 0, 5]}]}
+    assert traffic.arrivals(counted, "10.0.0.1:7", 11 * 10**9, 1.6) == {
+        "t_s": [0.5, 1.0, 1.5], "bytes": [10, 30, 30]}
+    assert traffic.arrivals(counted, "10.0.0.1:8", 11 * 10**9, 1.6) is None
 
 
 def prepare(made, name, monkeypatch):

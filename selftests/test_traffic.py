@@ -585,6 +585,22 @@ def test_constant_rate_sends_its_packets(namespace, tools, sink):
     assert received["udp_socket_drops"] == 0
 
 
+def test_what_comes_over_udp_is_sampled(namespace, tools):
+    sink = Sink(namespace, tools, "--sample-ms", "20")
+    send(namespace, tools,
+         "id=1 dst=127.0.0.1 port=5001 proto=udp rate=800k size=100 stop=0.1\n"
+         "id=2 dst=127.0.0.1 port=5001 proto=udp rate=80k size=50 start=0.2\n",
+         "--duration", "0.4")
+    received = sink.stop()
+    assert received["sample_s"] == 0.02
+    first, second = received["udp"]
+    for peer in first, second:
+        assert sum(peer["received_bytes"]) == peer["bytes"]
+        assert peer["received_bytes"][-1]
+    # Nothing comes before it is sent; the sender's epoch is later than ours.
+    assert not any(second["received_bytes"][:10])
+
+
 def test_poisson_arrivals(namespace, tools, sink):
     # 60 flows of 100 packets expected: mean and variance both 100.
     flows = "".join(

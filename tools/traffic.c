@@ -26,7 +26,7 @@
 static const char usage[] =
 "Usage: tollway-traffic sink --port P[,P..] [--bind ADDR] [--json FILE|-]\n"
 "                            [--cc NAME] [--stop-at S] [--epoch-ns N]\n"
-"                            [--lowat BYTES | --read-ms N]\n"
+"                            [--lowat BYTES | --read-ms N] [--sample-ms N]\n"
 "       tollway-traffic send --flows FILE|- [--epoch-ns N] [--sample-ms N]\n"
 "                            [--duration S] [--json FILE|-]\n"
 "                            [--unsent BYTES] [--rest-ms N] [--cc-info]\n";
@@ -173,6 +173,7 @@ static int main_sink(int argc, char **argv)
 		{ "epoch-ns", required_argument, NULL, 'e' },
 		{ "lowat", required_argument, NULL, 'l' },
 		{ "read-ms", required_argument, NULL, 'r' },
+		{ "sample-ms", required_argument, NULL, 'm' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 }
 	};
@@ -213,6 +214,10 @@ static int main_sink(int argc, char **argv)
 		case 'r':
 			options.read_ns = option_milliseconds("--read-ms",
 							      optarg);
+			break;
+		case 'm':
+			options.sample_ns = option_milliseconds("--sample-ms",
+								optarg);
 			break;
 		case 'h':
 			help();

@@ -121,6 +121,7 @@ struct sink_options {
 	int64_t stop_ns;
 	int64_t lowat_bytes;
 	int64_t read_ns;		/* 0: when there is enough */
+	int64_t sample_ns;		/* of UDP; 0: never */
 };
 
 int traffic_send(const struct send_options *options);

@@ -78,6 +78,20 @@ static inline void *checked_reallocarray(void *memory, size_t count,
 	return checked_alloc(reallocarray(memory, count, size));
 }
 
+/* Let an array of @room zeroed elements have one at @index. */
+static inline void *checked_reach(void *memory, size_t *room, size_t index,
+				  size_t size)
+{
+	size_t wanted = 2 * index + 64;
+
+	if (index < *room)
+		return memory;
+	memory = checked_reallocarray(memory, wanted, size);
+	memset((char *)memory + *room * size, 0, (wanted - *room) * size);
+	*room = wanted;
+	return memory;
+}
+
 /*
  * Read a non-negative decimal number, times @scale, as an exact integer.
  * With @suffixes, k, m and g multiply by 10^3, 10^6 and 10^9. False when the

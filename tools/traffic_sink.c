@@ -71,6 +71,8 @@ struct peer {
 	uint64_t packets, bytes;
 	uint64_t expected;		/* the next sequence number */
 	uint64_t lost, reordered;
+	uint64_t *received;		/* bytes in each sampling period */
+	size_t received_room, periods;
 };
 
 struct sink {
@@ -281,6 +283,20 @@ static void peer_count_packet(struct peer *peer,
 	}
 }
 
+/* Bytes that were there when the socket was emptied, at @now_ns. */
+static void peer_sample(const struct sink *sink, struct peer *peer,
+			int64_t now_ns, uint32_t length)
+{
+	size_t index = 0;
+
+	if (now_ns > sink->epoch_ns)
+		index = (now_ns - sink->epoch_ns) / sink->options->sample_ns;
+	peer->received = checked_reach(peer->received, &peer->received_room,
+				       index, sizeof(*peer->received));
+	peer->received[index] += length;
+	peer->periods = index + 1;
+}
+
 /* Empty the socket. False when there was nothing in it. */
 static bool sink_drain(struct sink *sink, const struct endpoint *datagram)
 {
@@ -288,6 +304,7 @@ static bool sink_drain(struct sink *sink, const struct endpoint *datagram)
 	static union address addresses[UDP_BATCH];
 	static struct iovec vectors[UDP_BATCH];
 	static struct mmsghdr messages[UDP_BATCH];
+	int64_t now_ns = sink->options->sample_ns ? clock_ns() : TIME_UNSET;
 	bool any = false;
 	int count, i;
 
@@ -311,6 +328,9 @@ static bool sink_drain(struct sink *sink, const struct endpoint *datagram)
 
 			peer_count_packet(peer, &headers[i],
 					  messages[i].msg_len);
+			if (sink->options->sample_ns)
+				peer_sample(sink, peer, now_ns,
+					    messages[i].msg_len);
 			any = true;
 		}
 	} while (count == UDP_BATCH);
@@ -524,9 +544,11 @@ static void report_connection(struct json *json, const struct sink *sink,
 	json_end(json, '}');
 }
 
-static void report_peer(struct json *json, const struct peer *peer)
+static void report_peer(struct json *json, const struct sink *sink,
+			const struct peer *peer)
 {
 	char text[ADDRESS_TEXT_MAX];
+	size_t i;
 
 	json_begin(json, NULL, '{');
 	json_string(json, "peer", address_text(&peer->address, text));
@@ -535,6 +557,12 @@ static void report_peer(struct json *json, const struct peer *peer)
 	json_integer(json, "bytes", peer->bytes);
 	json_integer(json, "lost", peer->lost);
 	json_integer(json, "reordered", peer->reordered);
+	if (sink->options->sample_ns) {
+		json_begin(json, "received_bytes", '[');
+		for (i = 0; i < peer->periods; i++)
+			json_integer(json, NULL, peer->received[i]);
+		json_end(json, ']');
+	}
 	json_end(json, '}');
 }
 
@@ -546,6 +574,8 @@ static bool report(struct json *json, const struct sink *sink)
 	json_integer(json, "schema", 1);
 	json_string(json, "role", "sink");
 	json_integer(json, "epoch_ns", sink->epoch_ns);
+	if (sink->options->sample_ns)
+		json_seconds(json, "sample_s", sink->options->sample_ns);
 	json_boolean(json, "interrupted", sink->interrupted);
 	json_begin(json, "connections", '[');
 	for (i = 0; i < sink->endpoint_count; i++)
@@ -554,7 +584,7 @@ static bool report(struct json *json, const struct sink *sink)
 	json_end(json, ']');
 	json_begin(json, "udp", '[');
 	for (i = 0; i < sink->peer_count; i++)
-		report_peer(json, sink->peers[i]);
+		report_peer(json, sink, sink->peers[i]);
 	json_end(json, ']');
 	json_integer(json, "udp_socket_drops", sink->udp_drops);
 	json_end(json, '}');

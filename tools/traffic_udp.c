@@ -27,17 +27,9 @@ static void udp_note_rate(struct sender *sender, struct flow *flow,
 
 		if (end_ns > to_ns)
 			end_ns = to_ns;
-		if (index >= flow->offered_room) {
-			size_t room = 2 * index + 64;
-
-			flow->offered =
-				checked_reallocarray(flow->offered, room,
-						     sizeof(*flow->offered));
-			memset(flow->offered + flow->offered_room, 0,
-			       (room - flow->offered_room) *
-			       sizeof(*flow->offered));
-			flow->offered_room = room;
-		}
+		flow->offered = checked_reach(flow->offered,
+					      &flow->offered_room, index,
+					      sizeof(*flow->offered));
 		flow->offered[index] += (__uint128_t)rate_bps *
 					(end_ns - from_ns);
 		from_ns = end_ns;

@@ -134,15 +134,23 @@ class Programs:
         return max(16 << 10, min(256 << 10,
                                  total_bytes // self.most_flows()))
 
-    def sink(self, host, epoch_ns, cc=None):
+    def udp_sample_ms(self):
+        """How often to sample what comes over UDP; None without UDP."""
+        return min((case["sample_ms"] for case in self.job["cases"]
+                    if not all(flow["cc"] for flow in case["flows"])),
+                   default=None)
+
+    def sink(self, host, epoch_ns, cc=None, sample_ms=None):
         """Start a sink with the congestion control of the flows: it is the
-        receiver that echoes the marks."""
+        receiver that echoes the marks. sample_ms: of UDP; None for none."""
         words = ["tollway-traffic", "sink", "--port", SINK_PORT,
                  "--epoch-ns", epoch_ns]
         words += ["--read-ms", MANY_READ_MS] if self.many else \
             ["--lowat", self.share(UNREAD_BYTES)]
         if cc:
             words += ["--cc", cc]
+        if sample_ms:
+            words += ["--sample-ms", sample_ms]
         return self.start(self.net[host], f"sink-{host}", *words)
 
     def sampler(self, link, epoch_ns, stop_s, interval_us, classes=False):

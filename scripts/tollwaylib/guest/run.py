@@ -24,11 +24,11 @@ from ..errors import (RUN_FAILED, RUN_INTERRUPTED, RUN_REFUSED, RefusedError,
 from .calibration import Calibration
 from .daemons import READY_S, Daemons
 from .network import configure_network, separate_sources
-from .nodes import shell
+from .nodes import address_of, shell
 from .passages import Passages
 from .programs import GRACE_S, kill_group
 from .topologies import topology
-from .traffic import TRAFFIC
+from .traffic import TRAFFIC, arrivals
 
 # Before the flows of a case: what the last one left in the network is gone by
 # then.
@@ -61,6 +61,9 @@ class Run(Calibration):
         super().__init__(*arguments)
         self.known_sysctls = {}
         self.sinks = None
+        # Flows over UDP: [(raw flow, sink, peer there, arguments of
+        # arrivals())].
+        self.datagrams = []
 
     def run(self):
         """Run the job; returns the raw result (dict)."""
@@ -190,6 +193,12 @@ class Run(Calibration):
                               f"{case['name']}")
             cases.append(self.measure_case(case, phases))
         received = self.stop_sinks(self.sinks)
+        for flow, sink, *arguments in self.datagrams:
+            if "sample_s" in received.get(sink, {}):
+                flow["arrivals"] = arrivals(received[sink], *arguments)
+        for counted in received.values():
+            for peer in counted.get("udp", []):
+                peer.pop("received_bytes", None)
         self.adapt(None)
         raw = {
             "schema": RAW_SCHEMA, "experiment": self.job["experiment"],
@@ -256,9 +265,19 @@ class Run(Calibration):
             raw["links"] = self.topo.links_described
         if traffic.network:
             raw["network"] = traffic.network
+        seen = []
+        for flow in flows:
+            final = dict(sent[flow["id"]])
+            port = final.get("local_port")
+            seen.append(self.seen(flow, final, case["keep"]))
+            if not flow["cc"]:
+                path = self.topo.paths[flow["path"]]
+                self.datagrams.append((
+                    seen[-1], path["sink"],
+                    f"{address_of(self.net[path['source']])}:{port}",
+                    epoch_ns, case["duration_s"]))
         return {
-            **raw, "flows": [self.seen(flow, dict(sent[flow["id"]]),
-                                       case["keep"]) for flow in flows],
+            **raw, "flows": seen,
             "queues": {link: dict(
                 samples, interval_us=case["queue_us"],
                 **{key: of_links[link] for key, of_links in counters.items()})

@@ -21,6 +21,31 @@ def flow_line(flow, address, port):
     return " ".join(words + ([flow["words"]] if flow.get("words") else []))
 
 
+def arrivals(counted, peer, epoch_ns, duration_s):
+    """What came of a flow over UDP, over time, or None if nothing did.
+
+    counted: the report of the sink, with samples. peer: "ADDRESS:PORT" of the
+    sender. epoch_ns: when its traffic began. Returns {"t_s": ends of sampling
+    periods, "bytes": what had come by then, without headers}.
+    """
+    begin_s = (counted["epoch_ns"] - epoch_ns) / 1e9
+    # The port may have been another flow's before.
+    for known in reversed(counted["udp"]):
+        if known["peer"] == peer:
+            periods = known["received_bytes"]
+            break
+    else:
+        return None
+    found, total = {"t_s": [], "bytes": []}, 0
+    for number, received in enumerate(periods, 1):
+        end_s = round(begin_s + number * counted["sample_s"], 6)
+        if 0 < end_s <= duration_s:
+            total += received
+            found["t_s"].append(end_s)
+            found["bytes"].append(total)
+    return found
+
+
 class TollwayTraffic:
     """tollway-traffic: one process for all flows of a host."""
 
@@ -35,7 +60,8 @@ class TollwayTraffic:
         paths = run.topo.paths
         own = {paths[name]["sink"]: cc for name, cc in run.job["echo"].items()}
         return {host: run.sink(host, epoch_ns,
-                               own.get(host, run.job["sink_cc"]))
+                               own.get(host, run.job["sink_cc"]),
+                               run.udp_sample_ms())
                 for host in sorted({path["sink"] for path in paths.values()})}
 
     def listen(self):

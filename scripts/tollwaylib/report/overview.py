@@ -26,10 +26,10 @@ def over_time(raw, whole, out, look, name=None):
     """Throughput of each path, or of each source of the case `name`, and the
     queueing delay of each link, over time.
 
-    Throughput is what is acknowledged, without headers and retransmissions.
-    Queueing delay is the backlog over the rate of the link. whole: the result,
-    of which the weighted proportionally fair share of each path is drawn if
-    its paths are.
+    Throughput is what is acknowledged, without headers and retransmissions; of
+    UDP, what is received, without headers. Queueing delay is the backlog over
+    the rate of the link. whole: the result, of which the weighted
+    proportionally fair share of each path is drawn if its paths are.
     """
     if name is None:
         part, links, duration_s = raw, raw["links"], \
@@ -74,7 +74,7 @@ def over_time(raw, whole, out, look, name=None):
 
 def _paths(raw):
     """[(kind, name, label, flows)] of the paths of a run, flows as
-    [(times, bits acknowledged)]."""
+    [(times, start, bits acknowledged)]."""
     return [("path", path, f"path {path}",
              [(flow["samples"]["t_s"], flow["start_s"],
                8 * np.asarray(flow["samples"]["bytes_acked"], dtype=float))
@@ -84,12 +84,18 @@ def _paths(raw):
 
 
 def _sources(case):
-    """The same of the sources of a case."""
-    return [("source", flow["name"], f"source {flow['name']}",
-             [(flow["samples"]["t_s"], flow["start_s"],
-               8 * np.asarray(flow["samples"]["bytes_acked"], dtype=float))]
-             if (flow.get("samples") or {}).get("t_s") else [])
-            for flow in case["flows"] if flow["cc"]]
+    """The same of the sources of a case; over UDP, bits received."""
+    found = []
+    for flow in case["flows"]:
+        samples, key = (flow.get("samples"), "bytes_acked") if flow["cc"] \
+            else (flow.get("arrivals"), "bytes")
+        found.append((
+            "source", flow["name"],
+            f"source {flow['name']}{'' if flow['cc'] else ' (UDP)'}",
+            [(samples["t_s"], flow["start_s"],
+              8 * np.asarray(samples[key], dtype=float))]
+            if samples and samples["t_s"] else []))
+    return found
 
 
 def _throughput(axes, lines, duration_s, look):

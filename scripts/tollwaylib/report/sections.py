@@ -209,9 +209,11 @@ def _case_pictures(group, base, look):
             timed.add(what)
             yield (overview.over_time(
                 raw, group.whole,
-                base.with_name(f"{base.name}-time-{slug(what)}"), look, what), "Throughput of sources (acknowledged bytes, without "
-                "headers and retransmissions), and queueing delay of each link "
-                f"(mean, and range in a lighter colour). {where}")
+                base.with_name(f"{base.name}-time-{slug(what)}"), look, what),
+                   "Throughput of sources (acknowledged bytes, without headers "
+                   "and retransmissions; of UDP, received bytes), and queueing "
+                   "delay of each link (mean, and range in a lighter colour). "
+                   f"{where}")
         if kind != "class_queues" or has_classes(raw, what):
             yield (PICTURES[kind](raw, what, out, look),
                    f"{CAPTIONS[kind]}. {where}")
