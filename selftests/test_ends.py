@@ -2,6 +2,7 @@
 """How `tollway` ends: 0, 1, 2 or 130 and one sentence, whatever it is given,
 wherever it runs, whenever it is interrupted. Nothing here boots the lab."""
 
+import importlib
 import os
 import re
 import resource
@@ -25,6 +26,8 @@ from tollwaylib.doctor import finding  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 from tollwaylib.results import analysis  # noqa: E402
 
+# Each copy of this process would have to import what draws.
+importlib.import_module("tollwaylib.report.page")
 TOLLWAY = TOP / "scripts/tollway"
 NOBODY = 65534
 # A run gets as far as to the kernel of the lab, and no further.

@@ -16,8 +16,6 @@ from .experiments.parameters import CHOICES
 from .kernels import compatibility
 from .kernels.usermode import FLAVOURS
 from .places.qemu import DEBUG
-from .report import summary
-from .report.page import write
 from .results import tidy
 from .words import (LARGEST_SEED, LONGEST_S, MOST_RUNS, Parser, file_name,
                     number, path, plain)
@@ -171,6 +169,9 @@ def main(words=None):
     if arguments.command == "run":
         return command_run(arguments, words)
     if arguments.command == "report":
+        # What draws takes long to import.
+        from .report import summary
+        from .report.page import write
         page, wholes = write(arguments.directory)
         print(f"report: {page}\n{summary.text(wholes)}")
         return EXIT_HOLDS

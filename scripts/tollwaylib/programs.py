@@ -2,6 +2,7 @@
 """The programs that are called by name: what needs which of them, and which
 package of the distribution has each."""
 
+import importlib.util
 import shutil
 
 from .errors import TollwayError
@@ -11,6 +12,17 @@ EXPERIMENTS, HOST, QEMU = "the experiments", "--on host", "--on qemu"
 TRACE, IPERF3 = "--trace", "--traffic iperf3"
 PASSAGES = "experiments that time each packet"
 MATRIX, CHECK = "make matrix", "make check"
+
+# Modules of Python, what needs them, and their packages.
+MODULES = (
+    ("mininet", (LAB, HOST), "mininet"),
+    ("numpy", (EXPERIMENTS,), "python3-numpy"),
+    ("scipy", (EXPERIMENTS,), "python3-scipy"),
+    ("matplotlib", (EXPERIMENTS,), "python3-matplotlib"),
+    ("jinja2", (EXPERIMENTS,), "python3-jinja2"),
+    ("jsonschema", (EXPERIMENTS,), "python3-jsonschema"),
+    ("rich", (EXPERIMENTS,), "python3-rich"),
+    ("pytest", (CHECK,), "python3-pytest"))
 
 PROGRAMS = (
     # program, what needs it, the package that has it
@@ -63,3 +75,11 @@ def need(*purposes):
             ", ".join(f"{name} (package {package})" for name, package in lacks)
             + f" {'is' if len(lacks) == 1 else 'are'} not installed: run "
             "scripts/install-dependencies")
+
+
+def require_modules(purpose=EXPERIMENTS):
+    """Raise ModuleNotFoundError if a module of Python is missing: it is said
+    before a long run, and not where the module is imported after it."""
+    for name, purposes, _ in MODULES:
+        if purpose in purposes and importlib.util.find_spec(name) is None:
+            raise ModuleNotFoundError(name=name)

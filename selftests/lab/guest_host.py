@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """`tollway run --on host`, where the lab's kernel is the host."""
 
+import functools
 import json
 import os
 import signal
@@ -21,6 +22,7 @@ COMMAND = [f"{SRC}/scripts/tollway"]
 WORDS = ["--duration", "3", "--set", "warmup_s=1", "--set", "flows_per_class=1"]
 
 
+@functools.cache
 def environment():
     """A user's environment, with the tools as if they had been built."""
     settings = {key: value for key, value in os.environ.items()

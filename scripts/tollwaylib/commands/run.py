@@ -5,7 +5,7 @@ import json
 import shlex
 from pathlib import Path
 
-from .. import papers
+from .. import papers, programs
 from ..components import aqm_words, modules
 from ..ends import HOLDS as EXIT_HOLDS, MISSED as EXIT_MISSED
 from ..errors import TollwayError
@@ -16,7 +16,6 @@ from ..places.lab import LabPlace
 from ..places.machine import Lab, print_line
 from ..places.qemu import Qemu, QemuPlace
 from ..progress import Progress
-from ..report import terminal
 from ..results.verdicts import all_hold
 from ..runs import runner
 from ..words import check_file, visible
@@ -100,7 +99,10 @@ def command_run(arguments, words):
         check_run(arguments, experiment, cc, aqm, values, variant)
     if arguments.as_json not in (None, "-"):
         check_file(arguments.as_json)
+    programs.require_modules()
     done = run_all(arguments, words, experiment, checked, out_dir)
+    # It takes long to import, and a run that is refused does without.
+    from ..report import terminal
     if variants:
         whole = terminal.show_variants(done, out_dir, arguments.as_json)
     else:

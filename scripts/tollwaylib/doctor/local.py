@@ -21,11 +21,6 @@ LONGEST_LOOK_S = 3600
 # What the tests need is all that there is here.
 INSTALL_ALL = f"{TOP}/scripts/install-dependencies check"
 
-MODULES = (("mininet", "mininet"), ("numpy", "python3-numpy"),
-           ("scipy", "python3-scipy"), ("matplotlib", "python3-matplotlib"),
-           ("jinja2", "python3-jinja2"), ("jsonschema", "python3-jsonschema"),
-           ("rich", "python3-rich"), ("pytest", "python3-pytest"))
-
 
 def findings():
     """[(what, is there?, how to get it)]."""
@@ -35,7 +30,7 @@ def findings():
     found += [(f"Python module {name}",
                importlib.util.find_spec(name) is not None,
                f"package {package}, for /usr/bin/python3")
-              for name, package in MODULES]
+              for name, _, package in programs.MODULES]
     try:
         source = find_source()
         found.append((f"kernel source ({source})", True, ""))

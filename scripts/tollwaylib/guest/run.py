@@ -9,6 +9,7 @@ Everything it does is a command a user could type.
 import json
 import random
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -34,6 +35,8 @@ from .traffic import TRAFFIC, arrivals
 # then.
 IDLE_S = 0.5
 TICK_NS = 10**6
+# Open files at a time of this process, and of programs that ask for no more.
+FILES = 1024
 # Of what raw.json holds; results/schema.py reads the older ones.
 RAW_SCHEMA = 3
 # The kernel's own values of what flows may have sysctls for.
@@ -85,6 +88,10 @@ class Run(Calibration):
         self.topo = topology(name)(aqm=self.job["aqm"], **keywords)
         self.net = Mininet(topo=self.topo, controller=None, build=False,
                            autoSetMacs=False)
+        # Mininet has raised it to 16384, and its mnexec closes each number below
+        # it, for every program. Who needs more files asks for them.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (
+            FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
         self.net.build()
         configure_network(self.net, self.parameters["initcwnd"],
                           quickack=self.topo.pairs)

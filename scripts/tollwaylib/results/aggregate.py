@@ -4,7 +4,7 @@
 import math
 import statistics
 
-from scipy import stats
+from scipy import special
 
 from ..errors import TollwayError
 from ..experiments.quantities import OVER_SEEDS
@@ -28,7 +28,7 @@ def _statistics(values):
     if count < 2:
         return {"mean": mean, "sd": None, "ci95": None, "n": count}
     sd = statistics.stdev(values)
-    half = float(stats.t.ppf(0.975, count - 1)) * sd / math.sqrt(count)
+    half = float(special.stdtrit(count - 1, 0.975)) * sd / math.sqrt(count)
     return {"mean": mean, "sd": sd, "ci95": half, "n": count}
 
 

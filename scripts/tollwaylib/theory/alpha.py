@@ -12,10 +12,15 @@ exp(-RIR/BW_EST), and no other reproduces ALPHA's examples (see test_theory.py).
 import math
 from dataclasses import dataclass
 
-from scipy.optimize import brentq
-
 from ..errors import TollwayError
 from .measures import jain_index
+
+
+def _root(function, least, most):
+    """Where a function of opposite signs at its ends is zero."""
+    # It takes longer to import than most commands take.
+    from scipy.optimize import brentq
+    return brentq(function, least, most)
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class RateCycle:
 
         def missing(part):
             return math.expm1(-part) + part - held
-        return self.decay * brentq(missing, 0, held + 1)
+        return self.decay * _root(missing, 0, held + 1)
 
     @property
     def least_rate(self):
@@ -106,7 +111,7 @@ class RateCycle:
             return self.alpha / 2 * self.rise ** 2 + self.largest_rate * \
                 self.decay * -math.expm1(-time / self.decay) - \
                 self.mu * time - room
-        return self.rise + brentq(missing, 0, self.fall)
+        return self.rise + _root(missing, 0, self.fall)
 
     def lost(self, room):
         """rho (16): packets of a cycle."""
@@ -139,7 +144,7 @@ def gain_for(goal, mu, tau, high, most=1e6):
     least = 1e-9 * mu / tau
     if missing(least) > 0 or missing(most) < 0:
         raise TollwayError(f"no gain has a largest queue of {goal:g}")
-    return brentq(missing, least, most)
+    return _root(missing, least, most)
 
 
 def next_gains(gains, bcn, last_bcn, gip, gdp):
