@@ -26,8 +26,7 @@ from tollwaylib.doctor import finding  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 from tollwaylib.results import analysis  # noqa: E402
 
-# Each copy of this process would have to import what draws.
-importlib.import_module("tollwaylib.report.page")
+importlib.import_module("tollwaylib.report.page")  # not in each copy of this
 TOLLWAY = TOP / "scripts/tollway"
 NOBODY = 65534
 # A run gets as far as to the kernel of the lab, and no further.
