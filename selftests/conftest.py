@@ -194,11 +194,12 @@ def shipped_guest(lab, request, tmp_path_factory):
 
 
 def selected(request):
-    """The checks of a module that want a fixture."""
+    """The checks of a module that want a fixture, and are not skipped."""
     return [item.callspec.params["check"] for item in request.session.items
             if item.module is request.module and
             request.fixturename in item.fixturenames and
-            "check" in getattr(getattr(item, "callspec", None), "params", {})]
+            "check" in getattr(getattr(item, "callspec", None), "params", {})
+            and not any(mark.args[0] for mark in item.iter_markers("skipif"))]
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+import conftest  # noqa: E402
 import full  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 
@@ -181,3 +183,21 @@ def test_make_hands_resume_on(words, there):
                           check=True)
     assert "selftests/full.py --jobs 3" in done.stdout
     assert ("--resume" in done.stdout) == there
+
+
+def test_a_check_that_is_skipped_is_not_run():
+    """A boot runs all checks at once, those of the tests that pytest runs."""
+    def item(name, *marks):
+        return types.SimpleNamespace(
+            module="m", fixturenames=["guest"],
+            callspec=types.SimpleNamespace(params={"check": name}),
+            iter_markers=lambda kind: [mark for mark in marks
+                                       if mark.name == kind])
+
+    items = [item("a"), item("b", pytest.mark.skipif(True, reason="x").mark),
+             item("c", pytest.mark.skipif(False, reason="x").mark),
+             item("d", pytest.mark.full.mark)]
+    request = types.SimpleNamespace(
+        session=types.SimpleNamespace(items=items), module="m",
+        fixturename="guest")
+    assert conftest.selected(request) == ["a", "c", "d"]
