@@ -74,6 +74,7 @@
  */
 #define DELAY_RISE		12
 #define DELAY_RISE_LATE		3
+/* That quarter: ln 4, from Q48 to Q32. */
 #define DELAY_RISE_LOG		(2 * (s64)(FIXP_LN2_Q48 >> 16))
 
 /*
@@ -492,7 +493,7 @@ void sbrm_delay_departure(struct sbrm_state *state, u32 bytes)
 	state->gap_ns = 0;
 	state->wait_ns = 0;
 	state->packets++;
-	/* The largest of the last hundreds. */
+	/* The largest of the last 2^8, as each takes a 2^8th from an older one. */
 	state->size = max(bytes, state->size - (state->size >> 8));
 }
 

@@ -84,11 +84,11 @@
  * @packets: segments in the FIFO
  * @bytes: bytes in the FIFO; unlike qlen and qstats.backlog, neither counts a
  *	packet that a parent peeked at: that one has left and paid
- * @late: length of the one packet that has joined the FIFO and that the law has
+ * @untold_len: length of the one packet that has joined the FIFO and that the law has
  *	not been told of yet, bytes; 0 for none, see sbrm_arrive()
- * @found: backlog that this packet found when it came, in the unit of the law;
- *	until the law has been told of it, that is what it takes for the backlog.
- *	Means nothing while @late is 0
+ * @untold_backlog: backlog before this packet came, in the unit of the law. Until the
+ *	law has been told of the packet, the law takes this for the backlog. Not valid
+ *	while @untold_len is 0
  * @priced: price that @prob is for
  * @prob: probability m of a mark, Q32, of laws with a clock
  * @classic: what packets pay that cannot carry a mark
@@ -104,8 +104,8 @@ struct sbrm_sched_data {
 	struct sbrm_params	params;
 	u32			packets;
 	u32			bytes;
-	u32			late;
-	u32			found;
+	u32			untold_len;
+	u32			untold_backlog;
 	u64			priced;
 	u64			prob;
 	struct sbrm_classic	classic;
@@ -160,10 +160,11 @@ static u32 sbrm_law_backlog(const struct sbrm_sched_data *q,
 static void sbrm_advance(struct sbrm_sched_data *q)
 {
 	q->law->advance(&q->coef, &q->state, ktime_get_ns(),
-			q->late ? q->found : sbrm_law_backlog(q, q->law));
-	if (q->late)
-		q->law->arrival(&q->coef, &q->state, q->late);
-	WRITE_ONCE(q->late, 0);
+			q->untold_len ? q->untold_backlog :
+					sbrm_law_backlog(q, q->law));
+	if (q->untold_len)
+		q->law->arrival(&q->coef, &q->state, q->untold_len);
+	WRITE_ONCE(q->untold_len, 0);
 }
 
 /**
@@ -174,7 +175,7 @@ static void sbrm_advance(struct sbrm_sched_data *q)
  * To read the clock is expensive beside all else. So the law is not told of a
  * packet that finds others at once, but when the clock is read next: when another
  * one comes, or when one leaves. For the law the packet arrives then. At most one
- * waits in this way, in @q->late with @q->found.
+ * waits in this way, in @q->untold_len with @q->untold_backlog.
  */
 static void sbrm_arrive(struct sbrm_sched_data *q, const struct sk_buff *skb)
 {
@@ -183,9 +184,9 @@ static void sbrm_arrive(struct sbrm_sched_data *q, const struct sk_buff *skb)
 			sbrm_advance(q);
 		return;
 	}
-	if (q->packets && !q->late) {
-		WRITE_ONCE(q->found, sbrm_backlog(q));
-		WRITE_ONCE(q->late, qdisc_pkt_len(skb));
+	if (q->packets && !q->untold_len) {
+		WRITE_ONCE(q->untold_backlog, sbrm_backlog(q));
+		WRITE_ONCE(q->untold_len, qdisc_pkt_len(skb));
 		return;
 	}
 	sbrm_advance(q);
@@ -603,7 +604,7 @@ static void sbrm_state_reset(struct sbrm_sched_data *q, u64 price)
 {
 	/* A dump may see a part of it: no word by itself leads astray. */
 	memset(&q->state, 0, sizeof(q->state));
-	WRITE_ONCE(q->late, 0);
+	WRITE_ONCE(q->untold_len, 0);
 	q->priced = 0;
 	q->prob = 0;
 	WRITE_ONCE(q->state.time, q->law->advance ? ktime_get_ns() : 0);
@@ -788,8 +789,8 @@ static int sbrm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	const struct sbrm_law_ops *law = READ_ONCE(q->law);
 	struct sbrm_state state;
 	u32 backlog = sbrm_backlog(q);
-	u32 late = READ_ONCE(q->late);
-	u32 found = READ_ONCE(q->found);
+	u32 untold_len = READ_ONCE(q->untold_len);
+	u32 untold_backlog = READ_ONCE(q->untold_backlog);
 	struct tc_sbrm_xstats st = {
 		.packets	= READ_ONCE(q->stats.packets),
 		.backlog_sum	= READ_ONCE(q->stats.backlog_sum),
@@ -812,9 +813,9 @@ static int sbrm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	/* As the next packet will find it: only the copy sees the time. */
 	if (law->arrival)
 		law->advance(&q->coef, &state, ktime_get_ns(),
-			     late ? found : backlog);
-	if (law->arrival && late)
-		law->arrival(&q->coef, &state, late);
+			     untold_len ? untold_backlog : backlog);
+	if (law->arrival && untold_len)
+		law->arrival(&q->coef, &state, untold_len);
 	if (law->fill_xstats)
 		law->fill_xstats(&q->coef, &state, &st);
 	st.price = sbrm_price(law, &q->coef, &state, backlog);

@@ -87,6 +87,7 @@
 
 static u32 alpha_srtt_us(const struct tcp_sock *tp)
 {
+	/* It is in 2^-3 us. */
 	return clamp(tp->srtt_us >> 3, 1U, ALPHA_RTT_MAX_US);
 }
 

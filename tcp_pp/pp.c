@@ -350,9 +350,9 @@ static void pp_before_send(struct sock *sk, struct pp *ca)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 idle_us;
 
-	if (likely(tp->packets_out) || ca->clean)
+	if (likely(tp->packets_out) || ca->after_idle)
 		return;
-	ca->clean = 1;
+	ca->after_idle = 1;
 	idle_us = min_t(u64, tp->tcp_mstamp - tp->delivered_mstamp,
 			60 * USEC_PER_SEC);
 	if (pp_is_window(ca))
@@ -429,7 +429,7 @@ static void pp_init(struct sock *sk)
 	if (initial)
 		tcp_snd_cwnd_set(tp, min(initial, tp->snd_cwnd_clamp));
 	pp_pace_cut_off(sk, ca);
-	/* The stack does not pace the first ten segments. */
+	/* The stack does not pace the first ten segments. srtt_us is in 2^-3 us. */
 	if (tp->srtt_us)
 		pp_pace(sk, pp_law_rate(tcp_snd_cwnd(tp) << PP_PACKET_SHIFT,
 					tp->srtt_us >> 3));

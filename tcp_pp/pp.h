@@ -17,13 +17,15 @@
  *
  * and what of struct pp means something only in some of them:
  *
- *	odd		law: misfits; watched: round trips; bunched: too long queues
+ *	misfits		law, the first name of a byte that three states use:
+ *	watched_rounds	watched,
+ *	long_queues	bunched
  *	turn_bytes	in a turn, that is not in watched and window
  *	window		before in watched, fits and rounds in window
  *	slot, unmarked	bunched
  *	history		all but bunched
- *	fell, low_us	watched: what the round-trip time is compared with
- *	held		delayed, bunched: PP_HELD_LATE; others: merged ACKs in a row
+ *	rtt_fell	watched; low_us is what the round-trip time is compared with
+ *	held_acks	delayed, bunched: PP_HELD_LATE; others: merged ACKs in a row
  *	stop_us		the continuous law
  *	epoch_queue	the discrete law
  */
@@ -55,9 +57,10 @@
  *	init() has run, see pp_is_ready()
  * @estimate: service time of the bottleneck
  * @mean_rate: mean of the rate at which to send, packets/s in Q16
- * @odd: round trips that do not fit a queue of our own, see PP_ODD_STEP; while
- *	@watched: round trips since that began; with bursts of ACKs: those with far
- *	too long a queue
+ * @misfits: round trips that do not look like those of a queue of our own, weighted,
+ *	see PP_MISFIT_STEP
+ * @watched_rounds: while @watched: round trips since that began
+ * @long_queues: with bursts of ACKs: round trips in a row with far too long a queue
  * @hold: round trips until @delay_us may be raised again
  * @epoch_rate: 1 / s_hat when the round trip began
  * @losses: segments lost in this round trip; saturates
@@ -87,19 +90,21 @@
  * @window.rounds: round trips since it began, or since the path was watched
  * @rising: the adaptive rise holds the rate down
  * @draining: the rate is that of a queue which drains
- * @clean: what is sent next finds nothing of ours on the path
+ * @after_idle: the next packet is the first after an idle time, so that no other
+ *	packet of ours is on the path
  * @empty: n_hat was small in this round trip
  * @was_empty: the same of the one before
  * @paired: a sample came in this round trip
- * @narrow: with @shared: one that does not fit a queue of our own
+ * @pairs_faster: with @shared: a pair of this round trip was served at more than 4/3
+ *	of the rate at which packets arrive, so others have a part of the link
  * @shared: the bottleneck does not keep flows apart: s_hat is what arrives
  * @watched: with @shared: the round-trip time is watched
- * @fell: while @watched: it fell
+ * @rtt_fell: while @watched: it fell
  * @unmarked: with bursts of ACKs: the end of none is known
  * @delayed: the receiver delays ACKs: s_hat is from the distances of pairs
  * @settled: packets have been waiting at the bottleneck
- * @held: ACKs in a row that stand for a pair; once they are delayed, or come in
- *	bursts: PP_HELD_LATE if the last one came late
+ * @held_acks: ACKs in a row that stand for a pair; once they are delayed, or come
+ *	in bursts: PP_HELD_LATE if the last one came late
  * @slot: with bursts of ACKs: longest silence between them of late, PP_SLOT_SHIFT
  * @history: otherwise
  * @history.relapses: times that the queue was found to be shared again too soon
@@ -108,9 +113,14 @@
 struct pp {
 	const struct pp_net	*net;
 	struct pp_estimate	estimate;
-	u64			mean_rate:48,
-				odd:8,
-				hold:8;
+	/* The bytes that follow are in what this leaves of its word. */
+	u64			mean_rate:48;
+	union {
+		u8		misfits;
+		u8		watched_rounds;
+		u8		long_queues;
+	};
+	u8			hold;
 	u64			epoch_rate:48,
 				losses:8,
 				rounds:2,
@@ -145,18 +155,18 @@ struct pp {
 	};
 	u16			rising:1,
 				draining:1,
-				clean:1,
+				after_idle:1,
 				empty:1,
 				was_empty:1,
 				paired:1,
-				narrow:1,
+				pairs_faster:1,
 				shared:1,
 				watched:1,
-				fell:1,
+				rtt_fell:1,
 				unmarked:1,
 				delayed:1,
 				settled:1,
-				held:3;
+				held_acks:3;
 	union {
 		u16		slot;
 		struct {

@@ -83,7 +83,7 @@ void pp_bunch_begin(const struct sock *sk, struct pp *ca)
 	/* Until one is seen. */
 	ca->slot = min_t(u32, ca->delay_us >> (PP_SLOT_SHIFT + 4), U16_MAX);
 	ca->unmarked = 1;
-	ca->odd = 0;
+	ca->long_queues = 0;
 	ca->shared = 0;
 	ca->watched = 0;
 	ca->delayed = 0;
@@ -122,9 +122,9 @@ void pp_bunch_watch(struct pp *ca, u64 gap)
 
 	if (pp_is_low(ca))
 		return;
-	if (ca->held == PP_HELD_LATE && gap < service - margin)
+	if (ca->held_acks == PP_HELD_LATE && gap < service - margin)
 		pp_train_bunch_count(&ca->train);
-	ca->held = gap > service ? PP_HELD_LATE : 0;
+	ca->held_acks = gap > service ? PP_HELD_LATE : 0;
 }
 
 /**
@@ -216,9 +216,9 @@ void pp_bunch_round(const struct sock *sk, struct pp *ca)
 	if (least > PP_QUEUE_LOW)
 		ca->settled = 1;
 	if (least / 2 <= ca->setpoint || pp_bunch_is_pushing(sk, ca)) {
-		ca->odd = 0;
-	} else if (++ca->odd >= PP_BUNCH_LONGER) {
-		ca->odd = 0;
+		ca->long_queues = 0;
+	} else if (++ca->long_queues >= PP_BUNCH_LONGER) {
+		ca->long_queues = 0;
 		pp_delay_raise(sk, ca);
 	}
 }

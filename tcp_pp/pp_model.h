@@ -227,11 +227,26 @@ static inline u64 pp_law_mean(u64 mean, u64 rate)
 	return (mean * 3 + rate + 2) / 4;
 }
 
-/* A pair, and a half: rate times ns, rate times service time, both over 2^32. */
+/*
+ * What pp_law_drain() compares with: a rate is packets/s in Q16, so that
+ *
+ *	rate times a time in ns		is packets in 2^-16 * 10^-9,
+ *	rate times s_hat (ns, Q10)	is part of the link in 2^-26 * 10^-9.
+ *
+ * In these units a pair is 2 * 10^9 * 2^16, and half of the link 10^9 * 2^25. Products
+ * are of up to 2^46 * 2^57, so that both sides are divided by 2^32. That leaves a
+ * fraction of the pair, which is rounded up, and none of the half.
+ */
 #define PP_PAIR_Q32	(((2ULL * NSEC_PER_SEC) << PP_RATE_SHIFT >> 32) + 1)
 #define PP_HALF_Q32	(((u64)NSEC_PER_SEC << \
 			  (PP_SERVICE_SHIFT + PP_RATE_SHIFT - 1)) >> 32)
-/* The rate in Q1 times R in us, or times s_hat in Q-1, that is more for certain. */
+/*
+ * The same for a first look in 64 bits: the rate over 2^15, below 2^31, times R in us,
+ * or times s_hat over 2^11, below 2^31. What is above this is above the exact limit for
+ * certain: R is less than the round-trip time, and what is shifted out only makes the
+ * products smaller. From the unit of the limit above, 2^32, to 2^15 it is a shift of
+ * 32 - 15, and to 2^15 * 2^11 one of 32 - 15 - 11; ns become us by 10^3.
+ */
 #define PP_PAIR_SURE	(((PP_PAIR_Q32 + 1) << (32 - 15)) / NSEC_PER_USEC + 1)
 #define PP_HALF_SURE	((PP_HALF_Q32 + 1) << (32 - 15 - 11))
 

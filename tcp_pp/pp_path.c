@@ -2,34 +2,45 @@
 /*
  * What kind of path is this?
  *
- * PP94 asks for a receiver that acknowledges every segment, queues that serve
- * flows in turn and a propagation delay that does not change. The Internet has
- * others. Each is noticed here, and what then becomes of a sample of the
- * service time is said here; the laws stay the same.
+ * PP94 assumes a receiver that acknowledges every segment, queues that serve flows in
+ * turn, and a propagation delay R that does not change. This file finds out where one
+ * of these is not so, and what a sample of the service time is worth then. The laws
+ * stay the same.
  *
- * Delayed ACKs: a pair has one ACK. While packets of ours wait at the bottleneck
- * it is never idle, and ACKs of successive pairs are as far apart as their
- * segments take. While none do, such a distance says how fast we send: it counts
- * only if it is shorter than the estimate.
+ *	the path has	  seen by				      what follows
+ *	delayed ACKs	  7 ACKs in a row for two segments or more    distances of ACKs
+ *	ACKs in bursts	  pp_train_bunch()			      pp_bunch.c
+ *	a shared queue	  4 round trips: packets wait, and less	      pp_share.c
+ *			  arrives than 1 / s_hat
+ *			  4 round trips: nothing waits, and 8 losses
+ *			  or more are over a quarter of what arrives
+ *			  8 round trips: nothing waits, less arrives,
+ *			  and more could be sent
+ *			  1 round trip: nothing waits, it is much
+ *			  longer than R, and less than half arrives
+ *	grown longer	  4 round trips: nothing waits, and all take  a larger R
+ *			  much longer than R
  *
- * A queue that is shared (FIFO, a hash collision, a policer): pairs tell the
- * speed of the link and not our share, PP94 section 11. Then less arrives than
- * 1 / s_hat although n_hat says that packets wait; or, where nothing can wait,
- * much is lost. After four such round trips the connection behaves as in a queue
- * that others share, pp_share.c. So it does after eight in which less arrives, more
- * could be sent, and still nothing seems to wait: R is that of a FIFO which others
- * had filled.
+ * Delayed ACKs: a pair has one ACK. While packets of ours wait, the bottleneck is never
+ * idle, and the ACKs of successive pairs are as far apart as it takes to serve a pair.
+ * While none wait, their distance is that at which we send. Then it is used only if it
+ * is shorter than the estimate.
  *
- * A longer way: R is a minimum, so n_hat is too large by what the way grew. Either
- * n_hat falls to nothing at times, and the round-trip times that follow are not
- * near R: then R is the least of those. Or it does not, and again less arrives
- * than 1 / s_hat while n_hat says that packets wait. Here, though, nobody's queue
- * is there: when the connection sends less, for that reason, the round-trip time
- * does not fall. If it has not after eight round trips, its minimum is the new R.
- * In a shared queue that others keep full it does not fall either, and the new R
- * lets the connection hold its own there, until it is seen to be shared again; so R
- * is raised only once in 255 round trips, or when 64 have shown that it was right.
- * A connection that was idle measures R anew in any case.
+ * A shared queue is a FIFO, a hash collision or a policer. There pairs tell the rate of
+ * the link, and not our share of it (PP94 section 11). In the third of its rows R is too
+ * large: it was measured while others had filled the FIFO.
+ *
+ * A longer path: R is a minimum, so it stays too small, and n_hat too large. If n_hat
+ * falls to 0 at times nevertheless, the round-trip times that follow are not near R, and
+ * the least of them is the new R. If it never does, packets seem to wait and less
+ * arrives than 1 / s_hat, as in a shared queue. To tell the two apart the connection
+ * sends less for eight round trips. If the round-trip time falls, packets had waited in
+ * a shared queue. If it does not fall, nothing had waited, and its minimum is the new R.
+ * In a shared queue that others keep full it does not fall either. There the new R
+ * protects the share of the connection, until the queue is seen to be shared again.
+ * For this case R is raised at most once in 255 round trips, or again after 64 round
+ * trips that have shown no shared queue. After an idle time R is measured anew in any
+ * case.
  */
 
 #include "pp.h"
@@ -38,15 +49,16 @@
 #define PP_DELAYED_ACKS		7
 
 /*
- * A round trip that does not fit counts as 16, one in which less arrives though
- * nothing waits as 8; one that says nothing takes one back, one that fits all. At 64
- * the path is believed to be another one.
+ * Does the queue still look like one of our own? A round trip that does not counts as
+ * 16, and as 8 if less arrives though nothing waits. One that says nothing takes one
+ * back, and one that does look like it takes all back. At 64 (four round trips in a
+ * row, or eight) the path is taken for one of another kind.
  */
-#define PP_ODD_STEP		16
-#define PP_ODD_LESS		8
-#define PP_ODD_LIMIT		64
+#define PP_MISFIT_STEP		16
+#define PP_MISFIT_LESS		8
+#define PP_MISFIT_LIMIT		64
 
-/* Losses in a round trip that are nobody's bad luck. */
+/* So many losses in a round trip are no chance. */
 #define PP_LOSSES		8
 
 /*
@@ -97,10 +109,10 @@ static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
 		/* Some pairs are merged, and some are not: it is no delayed ACK. */
 		if (ca->delayed)
 			pp_train_bunch_count(&ca->train);
-		ca->held = 0;
+		ca->held_acks = 0;
 		ca->delayed = 0;
 	} else if (acked > 1 && !ca->delayed &&
-		   ++ca->held >= PP_DELAYED_ACKS) {
+		   ++ca->held_acks >= PP_DELAYED_ACKS) {
 		ca->delayed = 1;
 		pp_count(sock_net(sk), PP_COUNT_DELAYED);
 	}
@@ -142,17 +154,17 @@ static u64 pp_path_credible(const struct pp *ca, u64 sample)
 
 /*
  * The round-trip time of an ACK. The first packet after an idle time finds
- * nothing of ours on the path: its time is R, but for that until it is its
- * queue's turn.
+ * nothing of ours on the path: its time is R, and what it waits for its queue's
+ * turn, which is up to a service time.
  */
 static void pp_path_delay(const struct sock *sk, struct pp *ca,
 			  const struct rate_sample *rs)
 {
-	bool clean = ca->clean;
+	bool after_idle = ca->after_idle;
 	u32 rtt_us, turn_us;
 
-	if (unlikely(clean))
-		ca->clean = 0;
+	if (unlikely(after_idle))
+		ca->after_idle = 0;
 	if (unlikely(rs->rtt_us < 0))
 		return;
 
@@ -160,7 +172,9 @@ static void pp_path_delay(const struct sock *sk, struct pp *ca,
 	ca->rtt_us = rtt_us;
 	if (unlikely(!ca->delay_us || rtt_us < ca->delay_us)) {
 		ca->delay_us = rtt_us;
-	} else if (unlikely(clean && rs->acked_sacked == 1 && !ca->shared)) {
+	} else if (unlikely(after_idle && !ca->shared &&
+			    rs->acked_sacked == 1)) {
+		/* 2^9 ns are about half a us: two service times. */
 		turn_us = ca->estimate.service >> (PP_SERVICE_SHIFT + 9);
 		if (rtt_us > ca->delay_us + ca->delay_us / 8 + turn_us) {
 			ca->delay_us = rtt_us;
@@ -172,7 +186,7 @@ static void pp_path_delay(const struct sock *sk, struct pp *ca,
 		ca->low_us = min(ca->low_us, rtt_us);
 	else if (rtt_us < ca->low_us -
 		 (ca->low_us - min(ca->delay_us, ca->low_us)) / 8)
-		ca->fell = 1;
+		ca->rtt_fell = 1;
 }
 
 /* What a round trip delivers, for the rise: the most of any ACK. */
@@ -213,8 +227,8 @@ static bool pp_path_is_timed(const struct sock *sk, const struct pp *ca,
 }
 
 /* A sample where ACKs are held back or the queue is shared, or may be. */
-static noinline u64 pp_path_sample_odd(const struct sock *sk, struct pp *ca,
-				       const struct rate_sample *rs)
+static noinline u64 pp_path_sample_slow(const struct sock *sk, struct pp *ca,
+					const struct rate_sample *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 acked = rs->acked_sacked;
@@ -234,7 +248,7 @@ static noinline u64 pp_path_sample_odd(const struct sock *sk, struct pp *ca,
 		return pp_path_credible(ca, sample);
 
 	if (sample && sample < ca->estimate.service - ca->estimate.service / 4)
-		ca->narrow = 1;
+		ca->pairs_faster = 1;
 	return pp_path_arrivals(rs);
 }
 
@@ -286,14 +300,14 @@ static u64 pp_path_sample(struct sock *sk, struct pp *ca,
 	if (unlikely(pp_path_is_bunched(sk, ca, rs)))
 		return pp_bunch_ack(sk, ca, rs);
 	if (unlikely(rs->acked_sacked > 1 || ca->delayed || ca->shared))
-		return pp_path_sample_odd(sk, ca, rs);
+		return pp_path_sample_slow(sk, ca, rs);
 
 	sample = pp_train_ack(&ca->train, tp->first_tx_mstamp,
 			      tp->tcp_clock_cache, 1,
 			      READ_ONCE(ca->net->train));
 	if (!sample)
 		return 0;
-	ca->held = 0;
+	ca->held_acks = 0;
 	ca->paired = 1;
 	return pp_path_credible(ca, sample);
 }
@@ -415,10 +429,10 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 static void pp_path_misfit(struct sock *sk, struct pp *ca,
 			   enum pp_verdict verdict)
 {
-	ca->odd += verdict == PP_VERDICT_LESS ? PP_ODD_LESS : PP_ODD_STEP;
-	if (ca->odd < PP_ODD_LIMIT)
+	ca->misfits += verdict == PP_VERDICT_LESS ? PP_MISFIT_LESS : PP_MISFIT_STEP;
+	if (ca->misfits < PP_MISFIT_LIMIT)
 		return;
-	ca->odd = 0;
+	ca->misfits = 0;
 	/* A longer way loses nothing: nothing to watch for. */
 	if (verdict != PP_VERDICT_LONGER || !pp_delay_raise(sk, ca))
 		pp_share_begin(sk, ca, verdict != PP_VERDICT_LOSSY);
@@ -430,10 +444,10 @@ static void pp_path_own(struct sock *sk, struct pp *ca)
 	enum pp_verdict verdict = pp_path_verdict(sk, ca);
 
 	if (verdict == PP_VERDICT_OWN) {
-		ca->odd = 0;
+		ca->misfits = 0;
 	} else if (verdict == PP_VERDICT_NONE) {
-		if (ca->odd)
-			ca->odd--;
+		if (ca->misfits)
+			ca->misfits--;
 	} else if (verdict == PP_VERDICT_FALSE) {
 		pp_share_begin(sk, ca, false);
 	} else {
@@ -466,7 +480,7 @@ void pp_path_round(struct sock *sk, struct pp *ca)
 	ca->was_empty = ca->empty;
 	ca->empty = 0;
 	ca->paired = 0;
-	ca->narrow = 0;
+	ca->pairs_faster = 0;
 	ca->losses = 0;
 	if (!pp_is_bunched(ca) || ca->unmarked) {
 		ca->round_start = tcp_sk(sk)->delivered;

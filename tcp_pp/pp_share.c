@@ -93,8 +93,8 @@ void pp_share_begin(struct sock *sk, struct pp *ca, bool watch)
 	pp_pace_settle(sk, ca);
 	ca->shared = 1;
 	ca->watched = 1;
-	ca->odd = 0;
-	ca->fell = 0;
+	ca->watched_rounds = 0;
+	ca->rtt_fell = 0;
 	ca->window.before = 0;
 	pp_count(sock_net(sk), PP_COUNT_SHARED);
 	if (!watch || ca->hold)
@@ -123,7 +123,7 @@ static void pp_share_end(struct pp *ca)
 {
 	ca->shared = 0;
 	ca->watched = 0;
-	ca->odd = 0;
+	ca->misfits = 0;
 	ca->history.since = 0;
 	ca->mean_rate = pp_invert(ca->estimate.service);
 }
@@ -139,16 +139,16 @@ static void pp_share_look(struct sock *sk, struct pp *ca)
 {
 	ca->window.before = min_t(u32, tcp_snd_cwnd(tcp_sk(sk)), U16_MAX);
 	ca->watched = 1;
-	ca->odd = 0;
-	ca->fell = 0;
+	ca->watched_rounds = 0;
+	ca->rtt_fell = 0;
 	ca->mean_rate = pp_invert(ca->estimate.service);
 }
 
 static void pp_share_watch(struct sock *sk, struct pp *ca)
 {
-	if (++ca->odd < PP_SHARE_WATCH)
+	if (++ca->watched_rounds < PP_SHARE_WATCH)
 		return;
-	if (!ca->fell && pp_delay_raise(sk, ca))
+	if (!ca->rtt_fell && pp_delay_raise(sk, ca))
 		pp_share_end(ca);
 	else
 		pp_share_window(sk, ca);
@@ -170,7 +170,7 @@ void pp_share_round(struct sock *sk, struct pp *ca)
 
 	if (pp_share_is_quiet(ca))
 		ca->window.fits += PP_SHARE_QUIET;
-	else if (ca->narrow)
+	else if (ca->pairs_faster)
 		ca->window.fits = 0;
 	else if (ca->paired)
 		ca->window.fits++;

@@ -254,7 +254,10 @@ static u32 relative_shrunk(u32 x)
  */
 static u32 relative_answer_us(const struct sbrm *ca)
 {
-	/* Below 2^24 times 2^36. */
+	/*
+	 * 2 + 8 m in Q32 is below 2^36, times 2^24 us. Eight bits less of it and of
+	 * the window, in the same unit, leave the quotient in us.
+	 */
 	u64 gaps = ca->rtt_us * (2 * FIXP_ONE + 8 * (u64)ca->mark) >> 8;
 
 	if (likely(ca->cwnd >= 8 * FIXP_ONE))
@@ -334,6 +337,7 @@ u32 sbrm_relative_rtt(const struct sbrm *ca)
 
 	if (likely(ca->cwnd >= 2 * FIXP_ONE) || !slow)
 		return ca->rtt_us;
+	/* Half of the window is a part of 2^33: 2^24 of it, times 2^24 us. */
 	return slow + (((s64)ca->rtt_us - slow) * (s64)(ca->cwnd >> 9) >>
 		       (FIXP_SHIFT + 1 - 9));
 }

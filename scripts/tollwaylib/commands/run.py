@@ -118,11 +118,23 @@ def check_run(arguments, experiment, cc, aqm, values, variant):
         raise TollwayError(
             f"--duration {duration_s:g}: it must be longer than the warm-up of "
             f"{values['warmup_s']:g} s (--set warmup_s=...)")
-    job = jobs.job(experiment, cc, aqm, values, duration_s, arguments.seed,
-                   variant)
+    job, whole = (jobs.job(experiment, cc, aqm, values, length_s,
+                           arguments.seed, variant)
+                  for length_s in (duration_s, experiment.duration_s))
+    for spec in job["metrics"]:
+        role = spec["words"].get("role")
+        if role in _roles(whole) - _roles(job):
+            raise TollwayError(
+                f"--duration {duration_s:g}: no flow named {role} starts before "
+                f"that, so there is no {spec['key']}")
     if arguments.on == "model":
         model.flows_of({**job, "trace": arguments.trace != "none",
                         "traffic": arguments.traffic})
+
+
+def _roles(job):
+    """The names of the flows of a job that metrics use (set)."""
+    return {flow.get("role") for case in job["cases"] for flow in case["flows"]}
 
 
 def run_all(arguments, words, experiment, checked, out_dir):

@@ -44,9 +44,9 @@ METRICS = {
     "drops": ("drops", "drops at {}", 0, "link"),
     "goodput_mbit": ("goodput_mbit", "goodput of {}", 3, "flows"),
     "jain": ("jain", "Jain's index of {}", 4, "flows"),
-    "share_error": ("share_error", "worst share of {} off by", 1, "flows"),
-    "retransmits": ("retransmits", "sent again by {}", 0, "flows"),
-    "completion_ms": ("completion_ms", "transfers of {} done after", 0,
+    "share_error": ("share_error", "largest error of a share of {}", 1, "flows"),
+    "retransmits": ("retransmits", "retransmissions of {}", 0, "flows"),
+    "completion_ms": ("completion_ms", "completion time of {}", 0,
                       "flows"),
 }
 FIELDS = ("title", "links", "paths", "flows", "duration", "warmup", "cc",

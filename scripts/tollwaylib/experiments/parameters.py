@@ -140,12 +140,13 @@ _FIELDS = {"link_phi": ["phi"], "gamma_or_auto": ["gamma"],
 
 
 def deciding(cc, aqm, values):
-    """Names of the parameters on which a congestion control and a named queue
-    depend: what a published value has to state. values: those of a run, of
-    which some decide whether others matter.
+    """Names of the parameters on which a congestion control and a queue depend:
+    what a published value has to state. A queue that is given as words of tc
+    depends on none. values: those of a run, of which some decide whether others
+    matter.
     """
-    fields = {field for _, field, _, _ in
-              string.Formatter().parse(AQMS[known_aqm(aqm)]) if field}
+    fields = {field for _, field, _, _ in string.Formatter().parse(
+        AQMS.get(known_aqm(aqm), "")) if field}
     names = {name for field in fields for name in _FIELDS.get(field, [field])}
     names |= {"packet_bytes", "warmup_s", "initcwnd"}
     # Of experiments with admission.

@@ -172,7 +172,7 @@ def _dynamic_cases(values):
 def _dynamic_bounds(_values):
     return [case_bound("time with beta 1 while less than 0.8 is offered", BURSTY,
                        "free_below", ">=", 0.9, over_seeds=True),
-            *(case_bound("largest queue, of that without control", name,
+            *(case_bound("largest queue, part of that without control", name,
                          "queue_max", "<=", 0.2, of_case=FREE, over_seeds=True)
               for name in (f"{AACC}, {CHANGES[0]}", BURSTY))]
 
@@ -223,8 +223,9 @@ def _theta_cases(values):
 
 
 def _theta_bounds(_values):
-    return [case_bound("goodput, of that with 2", "theta_1 = 0.25", "goodput",
-                       "<=", 0.8, of_case="theta_1 = 2", over_seeds=True)]
+    return [case_bound("goodput, part of that with theta_1 = 2",
+                       "theta_1 = 0.25", "goodput", "<=", 0.8,
+                       of_case="theta_1 = 2", over_seeds=True)]
 
 
 def _rate_cases(values):
@@ -285,9 +286,9 @@ def _tcp_bounds(part):
     """part: of the delay without admission. A pfifo is filled by TCP, so half of
     it is little to ask; of what sbrm leaves there is nothing to gain."""
     return lambda _values: [
-        case_bound("delay in the network, of that without admission", AACC,
+        case_bound("delay in the network, part of that without admission", AACC,
                    "network_ms", "<=", part, of_case=FREE, over_seeds=True),
-        case_bound("goodput, of that without admission", AACC, "goodput",
+        case_bound("goodput, part of that without admission", AACC, "goodput",
                    ">=", 0.7, of_case=FREE, over_seeds=True)]
 
 
@@ -313,10 +314,10 @@ def _change_cases(values):
 
 def _change_bounds(_values):
     return [
-        case_bound("mean queue in the slow time, of that without admission",
+        case_bound("mean queue in the slow time, part of that without admission",
                    AACC, "queue_slow", "<=", 0.1, of_case=FREE,
                    over_seeds=True),
-        case_bound("utilisation in the slow time, of the slow rate", AACC,
+        case_bound("utilisation in the slow time, part of the slow rate", AACC,
                    "used_slow", ">=", 0.8 / SLOWER, over_seeds=True),
         case_bound("utilisation from 20 s after it", AACC, "used_after", ">=",
                    0.7, over_seeds=True)]
@@ -418,7 +419,7 @@ EXPERIMENTS = (
                    1, link=LINK),
             metric("srtt_ms", "srtt_ms", "round trip, gate in it", 1),
             metric("jain", "jain", "Jain of rates", 3),
-            metric("retransmits", "retransmits", "sent again", 0),
+            metric("retransmits", "retransmits", "retransmissions", 0),
             metric("gate_drops", "gate_drops", "dropped at gates", 0),
             metric("beta", "beta_mean", "mean beta", 2)),
         pictures=(("rates", FREE), ("rates", AACC))),
@@ -432,8 +433,8 @@ EXPERIMENTS = (
                    link=LINK, from_s=SLOW_S[0], to_s=SLOW_S[1]),
             metric("queue_after", "queue_mean", "after it", 1,
                    link=LINK, from_s=SLOW_S[1]),
-            metric("used_slow", "utilization", "slow: of the whole rate",
-                   1, link=LINK, from_s=SLOW_S[0], to_s=SLOW_S[1]),
+            metric("used_slow", "utilization",
+                   "in the slow time, part of the usual rate", 1, link=LINK, from_s=SLOW_S[0], to_s=SLOW_S[1]),
             metric("used_after", "utilization", "utilisation after 20 s",
                    1, link=LINK, from_s=SLOW_S[1] + 20),
             metric("gate_drops", "gate_drops", "dropped at gates", 0)),

@@ -237,13 +237,13 @@ def _connection_metrics():
             metric(f"jain_{number}", "jain", f"T{number}: Jain, last half", 4,
                    **_window(number, 0.5)),
             metric(f"shares_{number}", "share_error",
-                   f"T{number}: worst share off by", 1,
+                   f"T{number}: largest error of a share", 1,
                    **_window(number, 0.5))]
     for number in (1, 2, 3):
         found += [
             metric(f"received_{number}", "received", f"C{number}: received",
                    0, role=f"C{number}"),
-            metric(f"resent_{number}", "retransmits", f"C{number}: sent again",
+            metric(f"resent_{number}", "retransmits", f"C{number}: retransmissions",
                    0, role=f"C{number}"),
             metric(f"loss_{number}", "loss_part", f"C{number}: loss", 3,
                    role=f"C{number}")]
@@ -263,9 +263,9 @@ def _controlled_bounds(kind):
                 ("at least", f"least_{number}", ">=", 0.8))]
         bounds += [
             case_bound(f"C{number}: loss", two, f"loss_{number}", "<=", 0.002),
-            case_bound(f"C{number}: loss, of that with a constant gain", two,
+            case_bound(f"C{number}: loss, part of that with a constant gain", two,
                        f"loss_{number}", "<=", 0.1, of_case="II, constant"),
-            case_bound(f"C{number}: received, of that with a constant gain",
+            case_bound(f"C{number}: received, part of that with a constant gain",
                        two, f"received_{number}", ">=",
                        (1.09, 1.11, 1.14)[number - 1],
                        of_case="II, constant"),
@@ -275,7 +275,7 @@ def _controlled_bounds(kind):
         bounds += [
             case_bound(f"T{number}: Jain's index", one, f"jain_{number}",
                        ">=", 0.99),
-            case_bound(f"T{number}: worst share off by", one,
+            case_bound(f"T{number}: largest error of a share", one,
                        f"shares_{number}", "<=", 0.2)]
     return bounds
 
@@ -325,10 +325,10 @@ def _file_bounds(_values):
     bounds = []
     for kbytes in FILE_KBYTES:
         bounds.append(case_bound(
-            "time, of that with alpha", file_case(kbytes, False), "time_ms",
+            "time, part of that with alpha", file_case(kbytes, False), "time_ms",
             ">=", 1.15, of_case=file_case(kbytes, True)))
         bounds.append(case_bound(
-            f"lost, of that of {FILE_KBYTES[0]} kB", file_case(kbytes, True),
+            f"lost, part of that of {FILE_KBYTES[0]} kB", file_case(kbytes, True),
             "lost_kbytes", "<=", 2.0, of_case=shortest))
     return bounds
 
@@ -407,7 +407,7 @@ EXPERIMENTS = (
             metric("rho", "cycle_drops", "lost in a cycle", 1,
                    link=LINK, skip=2),
             metric("rho_16", "fluid_drops", "(16)", 1, link=LINK),
-            metric("loss", "loss_part", "lost of all", 3,
+            metric("loss", "loss_part", "lost, part of all packets", 3,
                    role="source"),
             metric("loss_15", "fluid_loss", "(15)", 3, link=LINK)),
         bounds=((OURS, _loss_bounds),),
@@ -464,7 +464,7 @@ EXPERIMENTS = (
         metrics=(
             metric("time_ms", "paper_ms", "time of the paper", 1,
                    link=LINK, mu=MU, role="file"),
-            metric("lost_kbytes", "resent_kbytes", "sent again", 1,
+            metric("lost_kbytes", "resent_kbytes", "retransmitted", 1,
                    bytes=CELL_BYTES, role="file"),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, _file_bounds),), x_title="size of the file [kB]",

@@ -106,7 +106,7 @@ def _bounds(values):
              3 * target_ms),
             ("drops after the start", "drops", "<=", 0)]
         if flows > 1:
-            wanted.append(("worst share off by", "share_error", "<=", 0.05))
+            wanted.append(("largest error of a share", "share_error", "<=", 0.05))
         if flows in (1, MANY):
             # A round trip's worth of packets takes a round trip.
             wanted.append(("longest delay at the start, ms", "start_ms", "<=",
@@ -146,9 +146,9 @@ EXPERIMENTS = (
             metric("start_ms", "delay_max_ms", "longest, first 3 s", 0,
                    link=LINK, to_s=START_S),
             metric("drops", "drops", "drops after 3 s", 0, from_s=START_S),
-            metric("share_error", "share_error", "worst share off by", 1,
+            metric("share_error", "share_error", "largest error of a share", 1,
                    from_part=0.5),
-            metric("settled_s", "settled_s", "settled after", 1, link=LINK,
+            metric("settled_s", "settled_s", "settling time", 1, link=LINK,
                    width_s=0.3, step_s=0.1, part=0.15, level=0.9)),
         bounds=((OURS, _bounds),), x_title="rate of the link [Mbit/s]",
         pictures=(("curves", (panel("utilization"),

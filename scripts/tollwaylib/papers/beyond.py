@@ -57,15 +57,15 @@ EXPERIMENTS = (
         variants=BASELINES, cc="pp", aqm="fq_rr", cases=_share_cases,
         shape=_share_shape,
         metrics=(
-            metric("share_error", "share_error", "worst share off by", 2,
+            metric("share_error", "share_error", "largest error of a share", 2,
                    from_s=3.0),
             metric("utilization", "utilization", "utilisation", 2,
                    link="R1", from_s=3.0),
             metric("queue_each", "class_mean", "mean queue of a flow",
                    1, from_s=3.0),
             metric("estimate_error", "estimate_error",
-                   "worst estimate off by", 2, from_s=3.0),
-            metric("retransmits", "retransmits", "sent again", 0),
+                   "largest error of an estimate", 2, from_s=3.0),
+            metric("retransmits", "retransmits", "retransmissions", 0),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, lambda values: [
             case_bound("worst share against 1/24", f"{SHARERS} flows",
@@ -93,10 +93,10 @@ EXPERIMENTS = (
                    link="R1", from_s=2.0),
             metric("queue_mean", "queue_mean", "mean queue", 1,
                    link="R1", from_s=2.0),
-            metric("retransmits", "retransmits", "sent again", 0),
+            metric("retransmits", "retransmits", "retransmissions", 0),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, lambda values: [
-            case_bound("goodput of the clean run's", name, "goodput", ">=",
-                       0.95, of_case="clean") for name in PATHS[1:]]),),
+            case_bound("goodput, part of that without disturbance", name,
+                       "goodput", ">=", 0.95, of_case="clean") for name in PATHS[1:]]),),
         pictures=(("queue", "loss 1 %"), ("sequence", "reordering by 3"))),
 )

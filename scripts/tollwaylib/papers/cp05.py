@@ -296,16 +296,16 @@ EXPERIMENTS = (
             (_VQM, (
                 _bound("utilisation of either link, by its virtual queue",
                        "max_utilization", "<=", 0.905),
-                _bound("path III, of its fair share", "path_share",
+                _bound("path III, part of its fair share", "path_share",
                        "<=", 0.80, path="III"))),
             # CP05 5.2.2: REM is "a very good replacement" for the explicit
             # price, and 5.3: several bottlenecks "are not a problem".
             (_REM, (
                 _bound("utilisation of both links", "min_utilization",
                        ">=", 0.9),
-                _bound("path III, of its fair share", "path_share",
+                _bound("path III, part of its fair share", "path_share",
                        ">=", 0.9, path="III"),
-                _bound("path III, of its fair share, at most",
+                _bound("path III, part of its fair share, at most",
                        "path_share", "<=", 1.1, path="III"))))),
     Experiment(
         name="double-bottleneck-dynamics",

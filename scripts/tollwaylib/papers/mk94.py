@@ -90,13 +90,13 @@ def _overload_bounds(_values):
             for room in _rooms(mix):
                 # 1: with more load it does not go to nothing.
                 bounds.append(case_bound(
-                    "no collapse (1): goodput of that at load 1",
+                    "no collapse (1): goodput, part of that at load 1",
                     at(mix, overflow, room), "goodput", ">=", 0.8,
                     of_case=at(mix, overflow, room, 1.0)))
                 if 0 not in mix:
                     # 5: more per source, in the majority and in the minority.
                     bounds += [case_bound(
-                        "a packet-pair source (5), of an equal share",
+                        "a packet-pair source (5), part of an equal share",
                         at(mix, overflow, room, load), "advantage", ">=", 1.0)
                         for load in LOADS if load > 1]
     pure, last, longest = (10, 0), *OVERFLOWS
@@ -106,7 +106,7 @@ def _overload_bounds(_values):
     for room in ROOMS:
         for overflow in OVERFLOWS:
             bounds.append(case_bound(
-                "one packet-pair source of ten (5), of its share",
+                "one packet-pair source of ten (5), part of its share",
                 at((1, 9), overflow, room), "advantage", ">=", SUBSTANTIALLY))
         # 3: it drops and sends again more.
         bounds.append(case_bound(
@@ -114,17 +114,17 @@ def _overload_bounds(_values):
             "goodput", "<=", 1.0, of_case=at(pure, last, room)))
         # 5: the queue of one that does not listen is lost again and again.
         bounds.append(case_bound(
-            "one source without control of ten (5), of its share",
+            "one source without control of ten (5), part of its share",
             at((9, 1), longest, room), "other_share", "<=", DRIVEN_OUT))
     for overflow in OVERFLOWS:
         # 2: goodput falls with the buffer.
         bounds += [case_bound(
-            f"goodput (2) of that with B={more:g}", at(pure, overflow, less),
+            f"goodput (2), part of that with B={more:g}", at(pure, overflow, less),
             "goodput", "<=", 1.0, of_case=at(pure, overflow, more))
             for more, less in zip(_rooms(pure), _rooms(pure)[1:])]
         # 5: who knows how to behave gains by a smaller buffer.
         bounds.append(case_bound(
-            f"one packet-pair source of ten (5), of that with B={ROOMS[0]:g}",
+            f"one packet-pair source of ten (5), part of that with B={ROOMS[0]:g}",
             at((1, 9), overflow, ROOMS[-1]), "advantage", ">=", 1.0,
             of_case=at((1, 9), overflow, ROOMS[0])))
     return bounds
@@ -154,15 +154,15 @@ EXPERIMENTS = (
         shape=_overload_shape,
         metrics=(
             metric("goodput", "goodput_share", "goodput", 1),
-            metric("pp_each", "goodput_each", "each controlled", 2,
+            metric("pp_each", "goodput_each", "goodput of a controlled source", 2,
                    role="pp"),
-            metric("other_each", "goodput_each", "each other", 2,
+            metric("other_each", "goodput_each", "goodput of another source", 2,
                    role="other"),
-            metric("advantage", "advantage", "of an equal share", 2,
-                   role="pp"),
+            metric("advantage", "advantage",
+                   "controlled source, part of an equal share", 2, role="pp"),
             metric("other_share", "advantage",
-                   "of an equal share, each other", 2, role="other"),
-            metric("retransmits", "retransmits", "sent again", 0),
+                   "other source, part of an equal share", 2, role="other"),
+            metric("retransmits", "retransmits", "retransmissions", 0),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, _overload_bounds),),
         pictures=(("curve", "goodput"), ("curve", "pp_each"),

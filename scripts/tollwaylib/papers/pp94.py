@@ -175,7 +175,7 @@ def _probing_cases(values):
 
 def _probing_bounds(_values):
     fast, slow, slowest = PROBING
-    return [case_bound("losses, of those with 2 every 2 RTT", case,
+    return [case_bound("losses, part of those with 2 every 2 RTT", case,
                        "losses_each", "<=", 1.0, of_case=fast)
             for case in (slow, slowest)] + [
         case_bound("utilisation from 10 RTT on", case, "utilization", ">=",
@@ -256,7 +256,7 @@ def _lossless(cases):
             return []
         return [case_bound(title, case.name, key, "<=", 0)
                 for case in cases(values) for key, title in
-                (("drops", "drops"), ("retransmits", "sent again, packets"))]
+                (("drops", "drops"), ("retransmits", "retransmissions, packets"))]
     return bounds
 
 
@@ -288,7 +288,7 @@ EXPERIMENTS = (
         defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=BASELINES,
         cc="pp", aqm="fq_rr", cases=_base_cases, shape=_table_3(1),
         metrics=(
-            metric("full_rtt", "full_at", "99 % utilisation after", 2,
+            metric("full_rtt", "full_at", "time to 99 % utilisation", 2,
                    link="R1", units=25, level=0.99),
             metric("utilization", "utilization", "utilisation from 10 RTT",
                    2, link="R1", from_rtt=10),
@@ -305,7 +305,7 @@ EXPERIMENTS = (
                    "error of the estimated queue", 2, from_rtt=10),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, lambda values: [
-            case_bound("99 % utilisation after, RTT", "setpoint 20",
+            case_bound("time to 99 % utilisation, RTT", "setpoint 20",
                        "full_rtt", "<=", 4.5),
             case_bound("utilisation from 10 RTT on", "setpoint 20",
                        "utilization", ">=", 0.999),
@@ -330,7 +330,7 @@ EXPERIMENTS = (
             metric("queue_jain", "class_jain", "Jain of queues", 3,
                    from_rtt=30),
             metric("losses_each", "losses_each", "losses of a source", 1),
-            metric("retransmits", "retransmits", "sent again", 0),
+            metric("retransmits", "retransmits", "retransmissions", 0),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, lambda values: [
             case_bound("utilisation from 10 RTT on", "4 sources",
@@ -385,7 +385,7 @@ EXPERIMENTS = (
             metric("queue_jain", "class_jain", "Jain of queues", 3,
                    from_rtt=30),
             metric("jain", "jain", "Jain of rates", 4, from_rtt=10),
-            metric("retransmits", "retransmits", "sent again [pkts]", 0)),
+            metric("retransmits", "retransmits", "retransmissions [pkts]", 0)),
         bounds=((OURS, _probing_bounds),),
         pictures=(("class_queues", "2 every 2 RTT"),
                   ("class_queues", "1 every 2 RTT"),
@@ -403,12 +403,12 @@ EXPERIMENTS = (
             metric("utilization", "utilization", "utilisation, 5-45 RTT",
                    2, link="R1", from_rtt=5, to_rtt=45),
             *_per_role("first"),
-            metric("last_tu", "last_units", "last ends", 0),
-            metric("retransmits", "retransmits", "sent again", 0),
+            metric("last_tu", "last_units", "end of the last source", 0),
+            metric("retransmits", "retransmits", "retransmissions", 0),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, lambda values: [
-            case_bound("Jain's index once all are there", f"every {apart} RTT",
-                       "jain", ">=", 0.99) for apart in ("0.5", "2")]),),
+            case_bound("Jain's index after the last source has started",
+                       f"every {apart} RTT", "jain", ">=", 0.99) for apart in ("0.5", "2")]),),
         pictures=(("rates", "every 0.5 RTT"), ("rates", "every 2 RTT"),
                   ("class_queues", "every 0.5 RTT"))),
     Experiment(
@@ -420,19 +420,19 @@ EXPERIMENTS = (
         shape=_table_3(SOURCES),
         metrics=(
             *_per_role("first"),
-            metric("peak", "class_peak", "peak queue of 1 [pkts]", 0,
+            metric("peak", "class_peak", "largest queue of source 1 [pkts]", 0,
                    role="first"),
             metric("jain", "jain", "Jain of rates from 2200 to 4200 TU", 4,
                    from_rtt=22, to_rtt=42),
             metric("utilization", "utilization", "utilisation, 5-45 RTT [%]",
                    2, link="R1", from_rtt=5, to_rtt=45),
-            metric("retransmits", "retransmits", "sent again [pkts]", 0)),
+            metric("retransmits", "retransmits", "retransmissions [pkts]", 0)),
         bounds=((OURS, lambda values: [
-            case_bound("Jain's index once all are there",
+            case_bound("Jain's index after the last source has started",
                        f"fuzzy, every {apart} RTT", "jain", ">=", 0.99)
             for apart in ("0.5", "2")] + [
             # PP94 4.5: it follows a step, where the others are slow.
-            case_bound(f"peak queue of 1, of that with {other}",
+            case_bound(f"largest queue of source 1, part of that with {other}",
                        f"fuzzy, every {apart} RTT", "peak", "<=", 1.0,
                        of_case=f"{other}, every {apart} RTT")
             for other in ("fixed", "kalman") for apart in ("0.5", "2")]),),
@@ -446,19 +446,20 @@ EXPERIMENTS = (
         x_title="sources", shape=_table_3(SOURCES),
         metrics=(
             *_per_role("first"),
-            metric("loss_rate", "loss_rate", "lost of 1", 1,
+            metric("loss_rate", "loss_rate", "losses of source 1", 1,
                    role="first"),
             metric("retransmission_rate", "retransmission_rate",
-                   "sent again by 1", 1, role="first"),
-            metric("needless", "sent_needlessly", "needlessly by 1", 0,
+                   "retransmissions of source 1", 1, role="first"),
+            metric("needless", "sent_needlessly",
+                   "retransmissions of source 1 that were not lost", 0,
                    role="first"),
-            metric("peak", "class_peak", "peak queue of 1", 0,
+            metric("peak", "class_peak", "largest queue of source 1", 0,
                    role="first"),
-            metric("drops", "drops", "all drops", 0)),
+            metric("drops", "drops", "drops of all", 0)),
         # "The loss rate and retransmission rate match exactly, which shows
         # that the retransmission strategy is optimal" (PP94 9.2, of Table 4).
         bounds=((OURS, lambda values: [
-            case_bound("sent again by source 1 and not lost, packets",
+            case_bound("retransmissions of source 1 that were not lost, packets",
                        f"N = {count}, {room}", "needless", "<=", 0)
             for room in ("limited", "unlimited")
             for count in range(2, SOURCES + 1)]),),
@@ -475,10 +476,10 @@ EXPERIMENTS = (
         cc="pp", aqm="fq_rr", cases=_public_cases,
         x_title="nominal load", shape=_table_3(SOURCES),
         metrics=(
-            metric("retransmits", "retransmits", "sent again", 0),
+            metric("retransmits", "retransmits", "retransmissions", 0),
             metric("goodput", "goodput_sent", "goodput", 3),
-            metric("finished", "finished", "sources done", 0),
-            metric("last_s", "last_s", "last ends", 1),
+            metric("finished", "finished", "sources that have finished", 0),
+            metric("last_s", "last_s", "end of the last source", 1),
             metric("queue_mean", "queue_mean", "mean queue", 1,
                    link="R1"),
             metric("drops", "drops", "drops", 0)),
@@ -493,9 +494,9 @@ EXPERIMENTS = (
         x_title="sources", shape=_table_3(SOURCES),
         metrics=(
             metric("drops", "drops", "drops", 0),
-            metric("retransmits", "retransmits", "sent again [pkts]", 0),
+            metric("retransmits", "retransmits", "retransmissions [pkts]", 0),
             *_per_role("first"),
-            metric("peak", "class_peak", "peak queue of 1 [pkts]", 0,
+            metric("peak", "class_peak", "largest queue of source 1 [pkts]", 0,
                    role="first"),
             metric("utilization", "utilization", "utilisation from 10 RTT [%]",
                    2, link="R1", from_rtt=10)),
@@ -512,9 +513,9 @@ EXPERIMENTS = (
         x_title="nominal load", shape=_table_3(SOURCES),
         metrics=(
             metric("drops", "drops", "drops", 0),
-            metric("retransmits", "retransmits", "sent again [pkts]", 0),
-            metric("finished", "finished", "sources done", 0),
-            metric("last_s", "last_s", "last ends [s]", 1),
+            metric("retransmits", "retransmits", "retransmissions [pkts]", 0),
+            metric("finished", "finished", "sources that have finished", 0),
+            metric("last_s", "last_s", "end of the last source [s]", 1),
             metric("queue_mean", "queue_mean", "mean queue [pkts]", 1,
                    link="R1")),
         bounds=((OURS, _lossless(_public_cases)),),

@@ -174,7 +174,7 @@ def _completions(*roles):
 
 
 _BENCH_METRICS = (
-    metric("retransmits", "retransmits", "sent again", 0),
+    metric("retransmits", "retransmits", "retransmissions", 0),
     metric("drops", "drops", "drops", 0),
     metric("queue_max", "queue_max", "longest queue", 0))
 
@@ -263,11 +263,11 @@ EXPERIMENTS = (
         metrics=(
             metric("rate_mbit", "frame_rate_mbit", "rate of a coder",
                    2, role="video"),
-            metric("delay_p50_ms", "frame_delay_ms", "frame there after",
+            metric("delay_p50_ms", "frame_delay_ms", "delay of a frame",
                    1, role="video", part=0.5),
             metric("delay_p99_ms", "frame_delay_ms",
                    "99th percentile", 1, role="video", part=0.99),
-            metric("losses", "loss_part", "packets sent again", 2,
+            metric("losses", "loss_part", "retransmissions", 2,
                    role="video"),
             metric("jain", "jain", "Jain of rates", 3, role="video",
                    from_rtt=20),
@@ -277,7 +277,7 @@ EXPERIMENTS = (
         bounds=((OURS, lambda values: [
             # The paper shows pictures alone: what keeps quality is that nothing
             # is lost or late (a frame is coded for at most a quarter second).
-            case_bound("packets of a coder sent again", "adaptive", "losses",
+            case_bound("retransmissions of a coder", "adaptive", "losses",
                        "<=", 0.01),
             case_bound("99th percentile of a frame, ms", "adaptive",
                        "delay_p99_ms", "<=", 250),

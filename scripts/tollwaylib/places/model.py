@@ -17,6 +17,7 @@ import time
 import numpy as np
 
 from ..errors import RefusedError, TollwayError
+from ..experiments import own
 from ..experiments.workload import TCP_HEADER_BYTES
 from ..theory import pricing, simulation
 from . import pairs
@@ -87,6 +88,9 @@ def flows_of(job):
                            "--traffic")
     if pairs.modelled(job):
         return [flow for case in pairs.cases_of(job) for flow in case["flows"]]
+    if job["topology"][0] == own.TOPOLOGY:
+        raise _refused("a network that a file describes, only of some "
+                       "experiments of tollway list: see tollway(1), --on")
     if job["metrics"]:
         raise _refused(f"{job['experiment']}, which has a list of cases")
     if parameters.get("model") == "http":

@@ -5,7 +5,7 @@ matter, and when a measure favours one of the runs."""
 from .. import papers
 from ..errors import TollwayError
 from ..experiments import published
-from ..experiments.parameters import COMMON, SPECIAL, deciding
+from ..experiments.parameters import COMMON, SHIPPED, SPECIAL, deciding
 from ..results.fields import run_of
 
 PAPERS = {
@@ -158,7 +158,7 @@ def parameters(whole):
         needed = deciding(values["cc"], values["aqm"], {
             **usual, **values, "initial": values.get("initial", 0)})
     except (KeyError, TypeError):
-        # A queue that is given as words of tc, or an old result.
+        # An old result.
         needed = {"packet_bytes", "warmup_s"}
     shown, others = [], []
     for name, value in values.items():
@@ -166,7 +166,9 @@ def parameters(whole):
         if name in _SAID or value in (None, ""):
             continue
         meaning = meanings[name][3] if name in meanings else ""
-        differs = name in usual and value != usual[name] and not (
+        # The modules' own defaults are usual, too.
+        differs = name in usual and value not in (
+            usual[name], SHIPPED.get(name, usual[name])) and not (
             name == "wtp" and value == [usual["wtp"]])
         matters = name in needed or differs and name not in _TOLERANCES
         (shown if matters else others).append(

@@ -346,11 +346,11 @@ def variants_tables(results):
     if "simulations" in results[0]["parameters"]:
         return [variants_table(results)] + judged
     if results[0]["columns"]:
-        return case_variants_tables(results) + [
-            table for result in results for table in
-            (published_table(result), bounds_table(result)) if table]
-    return [baselines_table(results)] + [
-        table for table in map(published_table, results) if table] + judged
+        shown = case_variants_tables(results)
+    else:
+        shown = [baselines_table(results)]
+    return shown + [table for table in map(published_table, results)
+                    if table] + judged
 
 
 def _judged_table(results):

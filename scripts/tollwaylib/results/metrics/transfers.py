@@ -11,7 +11,9 @@ def _transfers(data, words):
     found = [(data.completion_s(flow), flow["optimal_s"])
              for flow in data.of_role(words["role"])]
     if not found:
-        raise TollwayError(f"{data.case['name']} has no {words['role']}")
+        raise TollwayError(f"the case {data.case['name']} has no flow named "
+                           f"{words['role']}, of which a metric needs the "
+                           "completion time")
     return found
 
 
