@@ -21,7 +21,8 @@
  *	n_hat > 2 in all of the round trip	s_hat takes s as a sample
  *	otherwise				s_hat is the less of both
  *	n_hat <= 2				the rate is 5/2 of 1 / s_hat, or
- *						3/2 once packets have waited
+ *						3/2 once packets have waited, and
+ *						less after that was too much
  *
  * So the rate grows as long as more arrives when more is sent, and s_hat never
  * promises more than has arrived. R is raised only where nothing else is left: when
@@ -83,6 +84,7 @@ void pp_bunch_begin(const struct sock *sk, struct pp *ca)
 	/* Until one is seen. */
 	ca->slot = min_t(u32, ca->delay_us >> (PP_SLOT_SHIFT + 4), U16_MAX);
 	ca->unmarked = 1;
+	ca->train.missed = 0;
 	ca->long_queues = 0;
 	ca->shared = 0;
 	ca->watched = 0;
@@ -203,6 +205,30 @@ static bool pp_bunch_is_pushing(const struct sock *sk, const struct pp *ca)
 	return READ_ONCE(sk->sk_pacing_rate) > rate;
 }
 
+/* After so many round trips in which next to nothing waited, all is probed again. */
+#define PP_BUNCH_LOWS		3
+
+/*
+ * A link whose other flows have left takes what is probed. One that is full has half
+ * of a round trip more in its queue a round trip later, the law brings that down,
+ * and where the queue drains too far for a moment the flows probe again, all of
+ * them. The less was there for them, the less is probed.
+ */
+static void pp_bunch_caution(struct pp *ca, u32 least)
+{
+	struct pp_train *train = &ca->train;
+
+	if (least > PP_QUEUE_LOW) {
+		train->lows = 0;
+		if (least / 2 > ca->setpoint && train->caution < 3)
+			train->caution++;
+	} else if (train->lows + 1 < PP_BUNCH_LOWS) {
+		train->lows++;
+	} else {
+		train->caution = 0;
+	}
+}
+
 /**
  * pp_bunch_round() - a round trip is over
  * @sk: socket
@@ -213,6 +239,7 @@ void pp_bunch_round(const struct sock *sk, struct pp *ca)
 	u32 least = pp_bunch_least(ca);
 
 	ca->slot -= DIV_ROUND_UP(ca->slot, 8);
+	pp_bunch_caution(ca, least);
 	if (least > PP_QUEUE_LOW)
 		ca->settled = 1;
 	if (least / 2 <= ca->setpoint || pp_bunch_is_pushing(sk, ca)) {

@@ -93,6 +93,8 @@ struct pp_gains {
  * @stamp_us: low word of the time at which the last of the segments left
  * @segs: segments acknowledged after @first_ns
  * @missed: segments acknowledged since the caller used a sample; saturates
+ * @caution: with @bunched: by so many powers of two probes are weaker
+ * @lows: with @bunched: round trips in a row in which next to nothing waited
  * @open: @stamp_us is valid
  * @full: as many as were wanted have been acknowledged
  * @close: the last train came closer to the one before than it was sent
@@ -107,7 +109,13 @@ struct pp_train {
 	u32	last_ns;
 	u32	stamp_us;
 	u16	segs;
-	u8	missed;
+	union {
+		u8	missed;
+		struct {
+			u8 caution:2,
+			   lows:2;
+		};
+	};
 	u8	open:1,
 		full:1,
 		close:1,
@@ -166,18 +174,20 @@ static inline u32 pp_law_wait(u32 rtt_us, u32 delay_us, u64 service)
  * pp_law_probe() - rate while packets arrive as fast as they are sent
  * @service: s_hat, ns in Q10: what arrived in a round trip
  * @settled: packets have been waiting at the bottleneck
+ * @caution: once settled: powers of two by which to probe less
  *
  * What leaves now shows in what arrives in the round trip after the next. So the
  * rate grows by the root of this in a round trip: 1.6 at first, as what is in the
  * pipe may be any part of what it holds, and 1.2 later.
  *
- * Return: packets/s in Q16: 5/2 of 1 / s_hat, or 3/2.
+ * Return: packets/s in Q16: 5/2 of 1 / s_hat, or 3/2 and less.
  */
-static inline u64 pp_law_probe(u64 service, bool settled)
+static inline u64 pp_law_probe(u64 service, bool settled, u32 caution)
 {
 	u64 rate = pp_invert(service);
 
-	return min_t(u64, rate + rate / 2 + (settled ? 0 : rate), PP_RATE_MAX);
+	return min_t(u64, rate + (settled ? rate >> (1 + caution) :
+					    rate + rate / 2), PP_RATE_MAX);
 }
 
 /**
@@ -286,6 +296,7 @@ void pp_train_break(struct pp_train *train);
 bool pp_train_bunch(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
 		    u32 wanted);
 void pp_train_bunch_count(struct pp_train *train);
+bool pp_train_bunch_believe(struct pp_train *train);
 bool pp_train_bunch_round(struct pp_train *train);
 
 /* pp_estimator.c */

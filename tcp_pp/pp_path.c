@@ -272,20 +272,25 @@ static bool pp_path_is_false(const struct sock *sk, const struct pp *ca,
 
 /*
  * Do ACKs come in bursts? A stop parts what is sent, and not what waits, so what
- * left before it and after it says nothing.
+ * left before it and after it says nothing. What pp_bunch_watch() has counted does:
+ * a false s_hat makes a flow stop again and again.
  */
 static bool pp_path_is_bunched(struct sock *sk, struct pp *ca,
 			       const struct rate_sample *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
+	bool begins;
 
 	if (unlikely(!pp_is_bunched(ca) && pp_path_is_false(sk, ca, rs)))
 		pp_share_begin(sk, ca, false);
 	if (!pp_is_discrete(ca) &&
 	    (u32)tp->tcp_mstamp - ca->stop_us <= 2 * ca->rtt_us)
-		return pp_is_bunched(ca);
-	if (pp_train_bunch(&ca->train, tp->first_tx_mstamp, tp->tcp_clock_cache,
-			   rs->acked_sacked, READ_ONCE(ca->net->train)))
+		begins = pp_train_bunch_believe(&ca->train);
+	else
+		begins = pp_train_bunch(&ca->train, tp->first_tx_mstamp,
+					tp->tcp_clock_cache, rs->acked_sacked,
+					READ_ONCE(ca->net->train));
+	if (unlikely(begins))
 		pp_bunch_begin(sk, ca);
 	return pp_is_bunched(ca);
 }

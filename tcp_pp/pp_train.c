@@ -136,6 +136,20 @@ void pp_train_bunch_count(struct pp_train *train)
 }
 
 /**
+ * pp_train_bunch_believe() - were there enough bursts to believe in them?
+ * @train: ACKs so far
+ *
+ * Return: true if they are believed from now on.
+ */
+bool pp_train_bunch_believe(struct pp_train *train)
+{
+	if (train->bunched || train->bunches < PP_BUNCHES)
+		return false;
+	train->bunched = 1;
+	return true;
+}
+
+/**
  * pp_train_bunch() - do ACKs come in bursts?
  * @train: ACKs so far
  * @stamp_us: when the last segment that it delivers was sent, us
@@ -168,10 +182,7 @@ bool pp_train_bunch(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
 	if (sure || (close && !train->close))
 		pp_train_bunch_count(train);
 	train->close = close;
-	if (train->bunched || train->bunches < PP_BUNCHES)
-		return false;
-	train->bunched = 1;
-	return true;
+	return pp_train_bunch_believe(train);
 }
 
 /**

@@ -410,12 +410,14 @@ static void pp_wait_test(struct kunit *test)
 	/* 2^32 us over 2^32 ns, rounded down. */
 	KUNIT_EXPECT_EQ(test, pp_law_wait(U32_MAX, 0, PP_SERVICE_MAX),
 			1000 * PP_PACKET - 1);
-	/* 5/2 and 3/2 of what arrives. */
-	KUNIT_EXPECT_EQ(test, pp_law_probe(service, false),
+	/* 5/2 of what arrives, and 3/2 or, with caution, 17/16. */
+	KUNIT_EXPECT_EQ(test, pp_law_probe(service, false, 3),
 			pp_invert(service) * 5 / 2);
-	KUNIT_EXPECT_EQ(test, pp_law_probe(service, true),
+	KUNIT_EXPECT_EQ(test, pp_law_probe(service, true, 0),
 			pp_invert(service) * 3 / 2);
-	KUNIT_EXPECT_EQ(test, pp_law_probe(PP_SERVICE_MIN, false), PP_RATE_MAX);
+	KUNIT_EXPECT_EQ(test, pp_law_probe(service, true, 3),
+			pp_invert(service) * 17 / 16);
+	KUNIT_EXPECT_EQ(test, pp_law_probe(PP_SERVICE_MIN, false, 0), PP_RATE_MAX);
 }
 
 static struct kunit_case pp_cases[] = {
