@@ -22,7 +22,8 @@
  *	long_queues	bunched
  *	turn_bytes	in a turn, that is not in watched and window
  *	window		before in watched, fits and rounds in window
- *	slot, unmarked	bunched
+ *	slot, unmarked	bunched; of train: caution and lows
+ *	train.missed	all but bunched, the same byte as these
  *	history		all but bunched
  *	rtt_fell	watched; low_us is what the round-trip time is compared with
  *	held_acks	delayed, bunched: PP_HELD_LATE; others: merged ACKs in a row
