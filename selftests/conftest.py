@@ -130,7 +130,8 @@ class Guest:
                              seed=int(os.environ.get("TOLLWAY_SEED", "1")),
                              **{"virtual_s": 10**6,
                                 "wall_s": 3600 if lab.kernel.flavour == "plain"
-                                else 7200, **(limits or {})})
+                                else 7200, "memory_mb": memory_mb(lab),
+                                **(limits or {})})
             if status:
                 self.failure = f"the guest's script ended with {status}"
         except Exception as error:  # reported by every test of this boot
@@ -175,6 +176,13 @@ def trouble_in(log):
         if index >= known_until:
             found.append("\n".join(report[:40]))
     return "\n".join(found[:3])
+
+
+def memory_mb(lab):
+    """MiB for a guest: KASAN needs room beside each object, and keeps those that
+    were freed for a while."""
+    from tollwaylib.places.limits import MEMORY_MB
+    return MEMORY_MB if lab.kernel.flavour == "plain" else 2 * MEMORY_MB
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import guest_base
 from guest_base import note
 from guest_share import gamma_of
 from rtnl import PRICE, options
+from states_bench import counters
 from tcp_bench import PACKET, Path, info, pump
 
 SYSCTL = "net.ipv4.tcp_sbrm."
@@ -130,16 +131,24 @@ def fifo_after_price(cut, path=None):
 def check_fifo_in_slow_start():
     """A FIFO that slow start overflows loses hardly more than where the first loss
     ends slow start: eight are spared, while every second packet is lost."""
-    again = {}
+    lost, runs = {}, 6
     for cut in (ALWAYS, UNPROVEN):
-        path = Path(rtt_ms=RTT_MS, aqm=f"pfifo limit {ROOM}")
-        path.s.sysctl(LOSS_CUT, cut)
-        flow = path.connect()
-        pump([flow], 3)
-        again[cut] = info(flow).total_retrans
-        guest_base.cleanup()
-    note(f"segments sent again in the first 3 s, by loss_cut: {again}")
-    assert 0 < again[UNPROVEN] <= again[ALWAYS] + 3 * 8
+        each = []
+        for _ in range(runs):
+            path = Path(rtt_ms=RTT_MS, aqm=f"pfifo limit {ROOM}")
+            path.s.sysctl(LOSS_CUT, cut)
+            flow = path.connect()
+            pump([flow], 3)
+            # A repair that is lost is sent again, too, and how many are depends
+            # on the buffers of the hosts.
+            each.append(info(flow).total_retrans -
+                        counters(path.s)["TCPLostRetransmit"])
+            guest_base.cleanup()
+        lost[cut] = sum(each) / runs
+        note(f"loss_cut {cut}: segments lost in the first 3 s: {each}")
+    # While eight are lost, sixteen packets leave and the window grows by the eight
+    # that arrive: 24 are sent. The window that is halved then is larger by four.
+    assert 0 < lost[UNPROVEN] <= lost[ALWAYS] + 24 + 4
 
 
 def check_fifo_after_price():
