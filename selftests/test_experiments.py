@@ -12,7 +12,6 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
 from tollwaylib import components, files, papers  # noqa: E402
-from tollwaylib.components import sbrm  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 from tollwaylib.experiments import jobs, plan, published  # noqa: E402
 from tollwaylib.experiments import workload  # noqa: E402
@@ -383,7 +382,7 @@ def test_published_setups_are_those_of_the_experiments():
             for row in part["rows"]:
                 for cc, aqm in row["pairs"]:
                     assert components.known_aqm(aqm) == aqm in components.AQMS
-                    assert cc in (*sbrm.PRICED, "reno")
+                    assert cc in (*components.PRICED, "reno")
 
 
 ROWS = [(name, part, row) for name in papers.EXPERIMENTS

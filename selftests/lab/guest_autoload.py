@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import guest_base
+from declared import CONTROLS_OF, MODULES
 from guest_base import Namespace, note, refused, run, sysctl
 
 # The host's root is read-only and may have no /lib/modules: modprobe is told to
@@ -20,8 +21,6 @@ MODPROBE = "/run/tollway/modprobe"
 BUILT = Path("/run/tollway/build/modules")
 CONGESTION_CONTROL = "/proc/sys/net/ipv4/tcp_congestion_control"
 TCP_CONGESTION = 13
-NAMES = {"tcp_sbrm": ("sbrm", "rem", "cp", "rm"), "tcp_pp": ("pp", "ppx"),
-         "tcp_alpha": ("alpha",)}
 
 
 def install():
@@ -31,7 +30,7 @@ def install():
     (FOLDER / "updates").mkdir(parents=True)
     for name in ("modules.order", "modules.builtin"):
         (FOLDER / name).touch()
-    for module in guest_base.MODULES:
+    for module in MODULES:
         shutil.copy(BUILT / module / f"{module}.ko", FOLDER / "updates")
     run(f"depmod -b {ROOT}")
     Path(MODPROBE).write_text(f'#!/bin/sh\nexec /sbin/modprobe -d {ROOT} "$@"\n')
@@ -74,7 +73,7 @@ def check_qdisc():
 def check_sysctl():
     """Each name, written to the sysctl, loads the module that has it."""
     before = sysctl(CONGESTION_CONTROL)
-    for module, names in NAMES.items():
+    for module, names in CONTROLS_OF.items():
         for name in names:
             without(module)
             run(f"sysctl net.ipv4.tcp_congestion_control={name}")
@@ -133,7 +132,7 @@ def check_user_namespace():
     # The kernel lets it ask for qdiscs (by their alias), as for any of its own;
     # never for a congestion control.
     assert not loaded("tcp_sbrm"), said
-    for module in guest_base.MODULES:
+    for module in MODULES:
         run(f"{MODPROBE} {module}")
 
 

@@ -23,12 +23,13 @@ import time
 import traceback
 from pathlib import Path
 
+from declared import MODULES
+
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
 CHECK_LIMIT_S = 20000
 # Orphans (FIN-WAIT with a dead peer) live on for many timeouts, s between looks.
 REST_S = 100
-MODULES = ("sch_sbrm", "sch_fq_rr", "tcp_sbrm", "tcp_pp", "tcp_alpha")
 
 _notes = []
 _namespaces = []

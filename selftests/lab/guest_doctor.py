@@ -10,6 +10,7 @@ from pathlib import Path as File
 
 import guest_base
 import tcp_bench
+from declared import MODULES
 from guest_base import note, start
 from rtnl import ALPHA_LAW, MARK, TWO_BIT, options
 from tcp_bench import PORT, Path, cc_info, pump
@@ -200,7 +201,7 @@ def check_module_missing_here():
         flow.close()
         guest_base.cleanup()
     finally:
-        for module in guest_base.MODULES:
+        for module in MODULES:
             guest_base.run("insmod /run/tollway/build/modules/"
                            f"{module}/{module}.ko")
 

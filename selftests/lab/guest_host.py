@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import declared
 import guest_base
 from guest_base import note, run
 
@@ -206,7 +207,7 @@ def check_missing_modules():
         assert said.endswith("here: there is no nosuch qdisc "
                              "(modprobe sch_nosuch)"), said
     finally:
-        for module in guest_base.MODULES:
+        for module in declared.MODULES:
             run(f"insmod {MODULES}/{module}/{module}.ko")
 
 

@@ -18,11 +18,12 @@ import traceback
 from collections import Counter
 
 import guest_base
+from declared import RESTRICTED
 from guest_base import SETTINGS, note, run
 from guest_ecn import PORT as OWN_PORT
 from guest_ecn import (ADDRESSES, both_families, choose, connecting, disconnect,
                        listener)
-from guest_userns import MAPPED, RESTRICTED
+from guest_userns import MAPPED
 from states_bench import (CLOSE, CLOSE_WAIT, CLOSING, CONTROLS, ESTABLISHED,
                           FIN_WAIT1, FIN_WAIT2, LAST_ACK, RECEIVER, RECV_QUEUE,
                           SEND_QUEUE, SENDER, SIZE, SYN_DATA, SYN_RECV,

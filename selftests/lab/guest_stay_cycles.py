@@ -11,7 +11,8 @@ import time
 from pathlib import Path as File
 
 import guest_base
-from guest_base import LIBC, MODULES, amount, run
+from declared import CONTROLS_OF, DEFAULTS_OF, MODULES, QUEUES
+from guest_base import LIBC, amount, run
 from guest_fuzz import FQ_RR_DEFAULTS, fq_rr_good, good
 from memory import memory, no_leak
 from rtnl import NLM_F_CREATE, NLM_F_REPLACE, Refused
@@ -22,12 +23,6 @@ SYS_DELETE_MODULE, SYS_FINIT_MODULE = 176, 313
 FILES = File("/run/tollway/build/modules")
 ADDRESS, LEAF = ("10.0.2.2", 6000), 0x10001
 OURS, OTHER = 0x100000, 0x200000
-CONTROLS = {"tcp_sbrm": ("sbrm", "rem", "cp", "rm"), "tcp_pp": ("pp", "ppx"),
-            "tcp_alpha": ("alpha",)}
-# Those that a namespace may have as its default: the others are restricted.
-DEFAULTS = {"tcp_sbrm": ("sbrm", "rem", "rm"), "tcp_pp": ("pp",),
-            "tcp_alpha": ()}
-QUEUES = {"sch_sbrm": b"sbrm\0", "sch_fq_rr": b"fq_rr\0"}
 DEFAULT = "net.ipv4.tcp_congestion_control"
 # Cycles until the caches of the kernel have what they keep.
 WARMUP = 5
@@ -156,22 +151,22 @@ def cycle(traffic, rng):
     """Load, use, refuse to unload, stop to use, unload; all with traffic."""
     for name in rng.sample(MODULES, len(MODULES)):
         load(name)
-    for name in rng.sample(sorted(CONTROLS), len(CONTROLS)):
-        for cc in rng.sample(CONTROLS[name], min(2, len(CONTROLS[name]))):
+    for name in rng.sample(sorted(CONTROLS_OF), len(CONTROLS_OF)):
+        for cc in rng.sample(CONTROLS_OF[name], min(2, len(CONTROLS_OF[name]))):
             traffic.connect(cc)
     queues = rng.sample(sorted(QUEUES), 2)
     for name in queues:
         try:
-            traffic.queue(QUEUES[name], OURS, random_options(rng, name))
+            traffic.queue(QUEUES[name].encode() + b"\0", OURS, random_options(rng, name))
         except Refused:
-            traffic.queue(QUEUES[name], OURS)
+            traffic.queue(QUEUES[name].encode() + b"\0", OURS)
         traffic.run(rng.random() / 20)
-        for used in (name, *CONTROLS):
+        for used in (name, *CONTROLS_OF):
             refused(used)
         traffic.queue(b"pfifo\0", OTHER)
     space = rng.choice((traffic.path.s, traffic.path.d))
-    name = rng.choice([name for name in sorted(DEFAULTS) if DEFAULTS[name]])
-    space.sysctl(DEFAULT, rng.choice(DEFAULTS[name]))
+    name = rng.choice([name for name in sorted(DEFAULTS_OF) if DEFAULTS_OF[name]])
+    space.sysctl(DEFAULT, rng.choice(DEFAULTS_OF[name]))
     traffic.leave(rng)
     refused(name)
     space.sysctl(DEFAULT, "reno")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import guest_base
 import guest_host
+from declared import MODULES
 from guest_base import note, run
 
 INSTALLED = Path("/run/tollway/out/installed")
@@ -43,7 +44,7 @@ def loaded():
     """Our modules that are loaded."""
     names = {line.split()[0] for line in
              Path("/proc/modules").read_text().splitlines()}
-    return sorted(names & set(guest_base.MODULES))
+    return sorted(names & set(MODULES))
 
 
 def check_install():
@@ -74,7 +75,7 @@ def check_run():
 def check_nothing_to_judge():
     """So does one of the other two modules, whose status is 0."""
     guest_host.check_nothing_to_judge()
-    assert loaded() == sorted(guest_base.MODULES), loaded()
+    assert loaded() == sorted(MODULES), loaded()
 
 
 def check_sigint():

@@ -17,6 +17,7 @@ import threading
 from pathlib import Path
 
 import guest_base
+from declared import CONTROLS, CONTROLS_OF, MODULES, RESTRICTED
 from guest_base import SETTINGS, Namespace, note, run
 
 USER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
@@ -25,9 +26,6 @@ USER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
 MAPPED = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
           "unshare", "--user", "--map-root-user"]
 SYSCTLS = Path("/proc/sys/net/ipv4")
-OURS = ("tcp_sbrm", "tcp_pp", "tcp_alpha")
-CONTROLS = ("sbrm", "rem", "cp", "rm", "pp", "ppx", "alpha")
-RESTRICTED = ("cp", "ppx", "alpha")
 DEFAULT = SYSCTLS / "tcp_congestion_control"
 ALLOWED = SYSCTLS / "tcp_allowed_congestion_control"
 TCP_CONGESTION = 13
@@ -77,7 +75,7 @@ def inside():
     rng = random.Random(int(sys.argv[2]))
     taken = {"settings": {}, "operations": {}, "bytes": {}}
     run("ip link set lo up")
-    for path in sorted(path for name in OURS for path in
+    for path in sorted(path for name in CONTROLS_OF for path in
                        (SYSCTLS / name).iterdir()):
         before = path.read_text()
         seen = set()
@@ -146,9 +144,9 @@ def outside():
                 found[str(path)] = path.read_text()
             except OSError:
                 continue
-    for module in OURS:
+    for module in CONTROLS_OF:
         found[module] = Path(f"/proc/net/{module}").read_text()
-    for module in guest_base.MODULES:
+    for module in MODULES:
         for path in Path(f"/sys/module/{module}").glob("parameters/*"):
             found[str(path)] = path.read_text()
     found["qdiscs"] = run("tc -s qdisc show")
@@ -227,7 +225,7 @@ def check_refused_outside():
     before = both(neighbour)
     tries = 0
     for who in (USER, MAPPED):
-        for name in OURS:
+        for name in CONTROLS_OF:
             for path in (SYSCTLS / name).iterdir():
                 denied(["sh", "-c", f"echo 1 > {path}"], who)
                 tries += 1
@@ -246,7 +244,7 @@ def check_refused_outside():
                      "netns exec neighbour true"):
             denied(["ip", *line.split()], who)
         denied(["nsenter", "--net=/proc/1/ns/net", "true"], who)
-        for module in guest_base.MODULES:
+        for module in MODULES:
             denied(["rmmod", module], who)
         for priority in (7, 15):
             denied([sys.executable, "-c",
@@ -321,7 +319,7 @@ def check_new_namespaces_begin_with_defaults():
     """What one namespace was set to is not another's beginning."""
     def settings(space):
         with space:
-            return {str(path): path.read_text() for name in OURS
+            return {str(path): path.read_text() for name in CONTROLS_OF
                     for path in (SYSCTLS / name).iterdir()}
 
     first = Namespace("first")

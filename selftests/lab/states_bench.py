@@ -12,15 +12,15 @@ import struct
 import time
 from collections import Counter
 
+import declared
 from guest_base import SETTINGS, note
 from guest_ecn import PORT, choose, connecting, listener
 from rtnl import ECN
 from tcp_bench import TCP_CC_INFO, TCP_CONGESTION, Path, info, paper_queue
 
-OURS = ("sbrm", "rem", "cp", "rm", "pp", "ppx", "alpha")
 # The kernel's own: what a socket has before, and may have again; three, as rows()
 # takes an even number.
-CONTROLS = [*OURS, "reno", "cubic", "vegas"]
+CONTROLS = [*declared.CONTROLS, "reno", "cubic", "vegas"]
 SENDER, RECEIVER = "10.0.0.1", "10.0.2.2"
 (ESTABLISHED, SYN_SENT, SYN_RECV, FIN_WAIT1, FIN_WAIT2, _, CLOSE, CLOSE_WAIT,
  LAST_ACK, LISTEN, CLOSING) = range(1, 12)

@@ -1,40 +1,33 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Congestion controls and queues: the words of tc by which experiments name
-queues. The modules that have them are in modules.py."""
+"""Congestion controls and queues: what --set takes for them, their words of tc
+and their sysctls. The modules that have them are in modules.py; each other file
+here that has a COMPONENT declares a family of them."""
 
-import math
+import importlib
+import pkgutil
 import shlex
 
 from ..errors import TollwayError
-from .pp import reserved_words
-from .sbrm import LAWS, law_words, unmarked_words
+from .modules import CONTROLS
 
-# tc words of the queues that are known by a name; {key} is a parameter.
-# price and rem4 alone are PC3, the law that CP05 uses throughout chapter 4
-# and 5.2; price-vqm is the "VQM n bit" of its Table 5.4.2.
-AQMS = {
-    "sbrm": "sbrm limit {limit} mark sbrm target {target} "
-            "gamma {gamma_or_auto}{unmarked}{draws}",
-    **{law: law_words(law) for law in LAWS},
-    "rem4-pc1": law_words("rem-pc1", "four-bit"),
-    "rem4-pc2": law_words("rem-pc2", "four-bit"),
-    "rem4": law_words("rem-pc3", "four-bit"),
-    "price-pc1": law_words("rem-pc1", "price"),
-    "price-pc2": law_words("rem-pc2", "price"),
-    "price": law_words("rem-pc3", "price"),
-    "price-vqm": law_words("vqm", "price"),
-    "price-sbrm": "sbrm limit {limit} mark sbrm target {target} "
-                  "gamma {gamma_or_auto}{unmarked} feedback price",
-    "alpha": "sbrm limit {limit} mark alpha high {high} goal {goal} "
-             "feedback two-bit",
-    "pfifo": "pfifo limit {fifo_limit}",
-    "red": "red limit {red_limit_bytes} min {red_min_bytes} "
-           "max {red_max_bytes} avpkt {packet_bytes} burst {red_burst} "
-           "probability {red_probability:g} bandwidth {rate_mbit}mbit ecn{spare}",
-    "fq_rr": "fq_rr limit {buffer} service {service} overflow {overflow}"
-             "{reserved}",
-}
+# In the order of modules.py; the kernel's own are last.
+_ORDER = [cc for controls in CONTROLS.values() for cc in controls]
+COMPONENTS = tuple(sorted(
+    (found for found in (
+        getattr(importlib.import_module(f".{one.name}", __name__), "COMPONENT",
+                None) for one in pkgutil.iter_modules(__path__)) if found),
+    key=lambda found: min(map(_ORDER.index, found.controls),
+                          default=len(_ORDER))))
+# {congestion control: its Component}; the kernel's own have none.
+OF_CONTROL = {cc: one for one in COMPONENTS for cc in one.controls}
+# tc words of the queues that are known by a name; {key} is a parameter, or one
+# of a component's fields.
+AQMS = {name: words for one in COMPONENTS for name, words in one.queues.items()}
 ALIASES = {"rem": "rem-pc3"}
+PRICED = tuple(cc for cc, one in OF_CONTROL.items() if one.priced)
+# The modules' own defaults, where the parameters have the papers' values.
+SHIPPED = {name: value for one in COMPONENTS
+           for name, value in one.shipped.items()}
 
 
 def known_aqm(aqm):
@@ -44,18 +37,10 @@ def known_aqm(aqm):
 
 def aqm_words(aqm, values):
     """tc words of the queue under test, from a name of AQMS or any words."""
-    packet = values["packet_bytes"]
     if known_aqm(aqm) in AQMS:
-        return AQMS[known_aqm(aqm)].format(
-            rate_bps=int(values["rate_mbit"] * 1e6),
-            link_phi=f"{values['phi'] if values['phi'] > 1 else math.e:.6f}",
-            gamma_or_auto=values["gamma"] or "auto",
-            spare=" nodrop" if values["nodrop"] else "",
-            draws="" if values["dither"] else " no-dither",
-            unmarked=unmarked_words(values), reserved=reserved_words(values),
-            red_limit_bytes=values["red_limit"] * packet,
-            red_min_bytes=values["red_min"] * packet,
-            red_max_bytes=values["red_max"] * packet, **values)
+        fields = {name: text for one in COMPONENTS
+                  for name, text in one.fields(values).items()}
+        return AQMS[known_aqm(aqm)].format(**{**values, **fields})
     try:
         words = shlex.split(aqm)
     except ValueError as error:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """tcp_alpha, and the law alpha of sch_sbrm: names, parameters, sysctls."""
 
-# Congestion controls of tcp_alpha.
-SECOND_ORDER = ("alpha",)
+from .component import Component, setting
 
-SECOND_ORDER_PARAMETERS = {
+_QUEUE = {
     # sch_sbrm
     "high": (50, 1, 1000000, "packets above which the law alpha sets CN"),
     "goal": (300, 2, 1000000, "packets, goal of the law alpha for the largest queue"),
+}
+_SOURCE = {
     # tcp_alpha
     "gain": (0, 0, 10**9, "packets/s^2, first gain of alpha; 0: by the round trip"),
     "gip": (0, 0, 10**9, "packets/s^2, p of alpha; 0: by the round trip"),
@@ -20,6 +21,7 @@ SECOND_ORDER_PARAMETERS = {
                    "from which on losses are congestion to alpha; 1: never"),
 }
 
+# {setting of tcp_alpha: parameter}
 _SYSCTLS = {"gain": "gain", "gip": "gip", "gdp": "gdp", "initial": "first_pps",
             "bandwidth": "bw_pps", "share": "bw_share", "interval": "step", "losses": "loss_share"}
 
@@ -29,9 +31,18 @@ def gain_sysctl(gain):
     return {"net.ipv4.tcp_alpha.gain": gain}
 
 
-def second_order_sysctls(values):
-    """{name: value} to set on every host of sources with second-order rate
-    control."""
-    return {f"net.ipv4.tcp_alpha.{name}":
-            f"{values[key]:.6f}" if isinstance(values[key], float)
-            else values[key] for name, key in _SYSCTLS.items()}
+def _sysctls(values, _wtps):
+    return {f"net.ipv4.tcp_alpha.{name}": setting(values[key])
+            for name, key in _SYSCTLS.items()}
+
+
+def _deciding(_cc, values):
+    first = () if values["first_pps"] else ("initcwnd",)
+    return {*_SOURCE, *first}
+
+
+COMPONENT = Component(
+    controls=("alpha",), parameters={**_QUEUE, **_SOURCE},
+    queues={"alpha": "sbrm limit {limit} mark alpha high {high} goal {goal} "
+                     "feedback two-bit"},
+    sysctls=_sysctls, deciding=_deciding, cc_info=True)

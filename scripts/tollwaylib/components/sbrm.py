@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """tcp_sbrm and sch_sbrm: names, parameters, words of tc, sysctls."""
 
-from .modules import ECHOED, RESTRICTED
+import math
 
-# Congestion controls of tcp_sbrm, which have a willingness to pay.
-PRICED = ("sbrm", "rm", "rem", "cp")
+from .component import Component, setting
+
 # Willingness to pay goes by socket priority. These three are also what the
 # kernel makes of the types of service below (rt_tos2priority), which is all
 # that iperf3 can set.
 PRIORITIES = {2: 0x08, 4: 0x18, 6: 0x10}
 
-LAWS = {
+_LAWS = {
     "rem-pc1": "mark rem-pc1 phi {link_phi} gamma {gamma:g} delta {delta:g} "
                "interval {interval_us}us avpkt {packet_bytes} "
                "rate {rate_bps}bit",
@@ -23,17 +23,37 @@ LAWS = {
 }
 
 
-def law_words(law, feedback=None):
-    words = f"sbrm limit {{limit}} {LAWS[law]}{{unmarked}}"
+def _law_words(law, feedback=None):
+    words = f"sbrm limit {{limit}} {_LAWS[law]}{{unmarked}}"
     if feedback is not None:
         return f"{words} feedback {feedback}"
     # The marks of vqm are certain: nothing is drawn.
     return words if law == "vqm" else f"{words}{{draws}}"
 
 
-# {name: (default, least, greatest, meaning)} of what --set takes, of the qdisc
-# sbrm, of other queues, of tcp_sbrm and of packet pair.
-SBRM_QUEUE = {
+# tc words of the queues that are known by a name. price and rem4 alone are PC3,
+# the law that CP05 uses throughout chapter 4 and 5.2; price-vqm is the "VQM n
+# bit" of its Table 5.4.2.
+_QUEUES = {
+    "sbrm": "sbrm limit {limit} mark sbrm target {target} "
+            "gamma {gamma_or_auto}{unmarked}{draws}",
+    **{law: _law_words(law) for law in _LAWS},
+    "rem4-pc1": _law_words("rem-pc1", "four-bit"),
+    "rem4-pc2": _law_words("rem-pc2", "four-bit"),
+    "rem4": _law_words("rem-pc3", "four-bit"),
+    "price-pc1": _law_words("rem-pc1", "price"),
+    "price-pc2": _law_words("rem-pc2", "price"),
+    "price": _law_words("rem-pc3", "price"),
+    "price-vqm": _law_words("vqm", "price"),
+    "price-sbrm": "sbrm limit {limit} mark sbrm target {target} "
+                  "gamma {gamma_or_auto}{unmarked} feedback price",
+}
+# What the fields of these are made of. The rate is the link's, and no setting.
+_MADE_OF = {"link_phi": ["phi"], "gamma_or_auto": ["gamma"],
+            "unmarked": ["nodrop", "coupling"], "draws": ["dither"],
+            "rate_bps": []}
+
+_QUEUE = {
     # sch_sbrm
     "limit": (1000, 1, 1000000, "limit of the queue sbrm, packets"),
     "target": (10, 0, 999999, "target of the queue sbrm, packets, b0 of CP05 (5.4.1)"),
@@ -51,7 +71,7 @@ SBRM_QUEUE = {
     "dither": (1, 0, 1, "0: each mark is drawn independently, as in the papers"),
 }
 
-SBRM_SOURCES = {
+_SOURCES = {
     # tcp_sbrm
     "phi": (1.0, 1.0, 100.0, "base of REM's prices and of wtp; 1: e"),
     "wtp": (100, 1, 1000000, "willingness to pay of the lowest class, packets/s"),
@@ -72,35 +92,59 @@ SBRM_SOURCES = {
 _RARE = ("phi", "history", "rtt", "slow_start", "kappa_window")
 
 
-def unmarked_words(values):
-    """tc words of sbrm for packets that are not ECN-capable."""
+def _fields(values):
+    return {"rate_bps": int(values["rate_mbit"] * 1e6),
+            "link_phi": f"{values['phi'] if values['phi'] > 1 else math.e:.6f}",
+            "gamma_or_auto": values["gamma"] or "auto",
+            "draws": "" if values["dither"] else " no-dither",
+            "unmarked": _unmarked(values)}
+
+
+def _unmarked(values):
+    """Words of tc for packets that are not ECN-capable."""
     if values["nodrop"]:
         return " nodrop"
     return f" coupling {values['coupling']:g}" if values["coupling"] else \
         " price-drop"
 
 
-def sysctls(cc, values, wtps):
-    """{name: value} to set on every host."""
-    # ECN is asked for by everyone: CP05 4.3.1 compares with an ECN NewReno.
-    # The rest keeps one connection from learning of another.
-    settings = {"net.ipv4.tcp_ecn": 1, "net.ipv4.tcp_no_metrics_save": 1}
-    if cc in ECHOED and cc not in RESTRICTED:
-        # For receivers that cannot be told (iperf3): they echo the marks.
-        settings["net.ipv4.tcp_congestion_control"] = cc
-    if cc in PRICED:
-        base = "net.ipv4.tcp_sbrm"
-        table = [wtps[0]] * 16
-        for priority, wtp in zip(sorted(PRIORITIES), wtps):
-            table[priority] = wtp
-        settings[f"{base}.wtp"] = " ".join(map(str, table))
-        for name in ("kappa", "kappa_young", "history_gain"):
-            settings[f"{base}.{name}"] = f"{values[name]:.6f}"
-        # The papers' loss_cut is not the default of the module.
-        for name in ("young_ms", "source", "estimator", "loss_cut"):
-            settings[f"{base}.{name}"] = values[name]
-        for name in _RARE:
-            if values[name] != SBRM_SOURCES[name][0]:
-                settings[f"{base}.{name}"] = f"{values[name]:.6f}" \
-                    if isinstance(values[name], float) else values[name]
+def _sysctls(values, wtps):
+    base = "net.ipv4.tcp_sbrm"
+    table = [wtps[0]] * 16
+    for priority, wtp in zip(sorted(PRIORITIES), wtps):
+        table[priority] = wtp
+    settings = {f"{base}.wtp": " ".join(map(str, table))}
+    # The papers' loss_cut is not the default of the module.
+    for name in ("kappa", "kappa_young", "history_gain", "young_ms", "source",
+                 "estimator", "loss_cut"):
+        settings[f"{base}.{name}"] = setting(values[name])
+    for name in _RARE:
+        if values[name] != _SOURCES[name][0]:
+            settings[f"{base}.{name}"] = setting(values[name])
     return settings
+
+
+def _deciding(cc, values):
+    names = {"initcwnd", "wtp", "phi", "kappa_young", "slow_start", "loss_cut"}
+    if values["kappa_young"]:
+        names.add("young_ms")
+    if cc in ("sbrm", "cp"):
+        names.add("source")
+    if cc in ("sbrm", "rem"):
+        names.add("estimator")
+    if cc == "rem" or cc == "sbrm" and values["estimator"] == "history":
+        names.add("history")
+    if cc == "sbrm" and values["estimator"] == "log":
+        names.add("history_gain")
+    vegas = cc == "rem" or cc == "cp" and values["source"] == "vegas"
+    return names | ({"rtt"} if vegas else {"kappa", "kappa_window"})
+
+
+COMPONENT = Component(
+    controls=("sbrm", "rm", "rem", "cp"), parameters={**_QUEUE, **_SOURCES},
+    choices={"source": ("direct", "aimd", "vegas", "relative"),
+             "estimator": ("log", "raw", "history", "four-bit", "explicit"),
+             "rtt": ("last", "min")},
+    shipped={"source": "relative", "wtp": 25, "loss_cut": 2, "coupling": 0.5},
+    queues=_QUEUES, fields=_fields, made_of=_MADE_OF, sysctls=_sysctls,
+    deciding=_deciding, priced=True)

@@ -6,11 +6,9 @@ which is the whole run: the flows of its classes, that come and go as its
 schedule says.
 """
 
-from ..components import aqm_words, known_aqm
-from ..components.alpha import SECOND_ORDER, second_order_sysctls
-from ..components.modules import ECHOED
-from ..components.pp import PACKET_PAIR, packet_pair_sysctls
-from ..components.sbrm import PRICED, PRIORITIES, sysctls
+from ..components import OF_CONTROL, PRICED, aqm_words, known_aqm
+from ..components.modules import ECHOED, RESTRICTED
+from ..components.sbrm import PRIORITIES
 from ..errors import TollwayError
 from . import workload
 from .description import SAME_QUEUE
@@ -107,19 +105,19 @@ def _sysctls(experiment, cc, values):
     """{name: value} of all hosts. In cases packets are counted, of which
     timestamps would take 12 bytes."""
     wtps = sorted(_wtp_of(experiment, values).values())
-    found = sysctls(cc, values, wtps)
-    for other in experiment.others:
-        found = {**sysctls(other, values, wtps), **found}
-    if experiment.others:
-        # Receivers are told which control they run.
-        found.pop("net.ipv4.tcp_congestion_control", None)
+    # ECN is asked for by everyone: CP05 4.3.1 compares with an ECN NewReno.
+    # The rest keeps one connection from learning of another.
+    found = {"net.ipv4.tcp_ecn": 1, "net.ipv4.tcp_no_metrics_save": 1}
+    if cc in ECHOED and cc not in RESTRICTED and not experiment.others:
+        # For receivers that cannot be told (iperf3): they echo the marks. With
+        # others each is told which control it runs.
+        found["net.ipv4.tcp_congestion_control"] = cc
     if experiment.cases:
         found["net.ipv4.tcp_timestamps"] = 0
+    for one in (cc, *experiment.others):
+        if one in OF_CONTROL:
+            found.update(OF_CONTROL[one].sysctls(values, wtps))
     found.update(experiment.sysctls)
-    if {cc, *experiment.others}.intersection(PACKET_PAIR):
-        found.update(packet_pair_sysctls(values))
-    if {cc, *experiment.others}.intersection(SECOND_ORDER):
-        found.update(second_order_sysctls(values))
     return found
 
 
@@ -155,7 +153,8 @@ def _case_job(experiment, case, cc, aqm, values, duration_s, seed):
             "gate": queue if case.gate == SAME_QUEUE else case.gate,
             "rates": [list(rate) for rate in case.rates],
             "network": None if network == built else network,
-            "cc_info": cc in PACKET_PAIR + SECOND_ORDER, "flows": flows,
+            "cc_info": cc in OF_CONTROL and OF_CONTROL[cc].cc_info,
+            "flows": flows,
             # It begins with new queues on a whole millisecond, and nobody
             # reads their counters before its end.
             "renew": True, "align_ns": 10**6, "warmup_s": None, "keep": KEPT}

@@ -3,13 +3,8 @@
 
 import string
 
-from ..components import AQMS, known_aqm
-from ..components.alpha import SECOND_ORDER, SECOND_ORDER_PARAMETERS
-from ..components.linux import OTHER_QUEUES
-from ..components.pp import (PACKET_PAIR, PACKET_PAIR_PARAMETERS,
-                             PACKET_PAIR_POLE, PACKET_PAIR_PROBING,
-                             PACKET_PAIR_RESERVED)
-from ..components.sbrm import PRICED, SBRM_QUEUE, SBRM_SOURCES
+from .. import components
+from ..components import AQMS, COMPONENTS, OF_CONTROL, known_aqm
 from ..errors import TollwayError
 from . import published
 
@@ -31,8 +26,8 @@ COMMON = {
     "flow_sample_ms": (100, 10, 10000, "ms between samples of the flows"),
     "queue_sample_us": (10000, 100, 1000000, "us between samples of a queue"),
     "initcwnd": (1, 1, 1000, "initial window, segments"),
-    **SBRM_QUEUE, **OTHER_QUEUES, **SBRM_SOURCES, **PACKET_PAIR_PARAMETERS,
-    **SECOND_ORDER_PARAMETERS,
+    **{name: entry for one in COMPONENTS
+       for name, entry in one.parameters.items()},
 }
 # Of one experiment or another.
 SPECIAL = {
@@ -51,24 +46,18 @@ SPECIAL = {
     "round_trips": (200.0, 1.0, 1e6, "length of a case in round trips"),
     "rtt_ms": (20.0, 0.1, 10000.0, "ms, round trip of the network before "
                "cases change it"),
-    **PACKET_PAIR_RESERVED, **PACKET_PAIR_POLE, **PACKET_PAIR_PROBING,
+    **{name: entry for one in COMPONENTS
+       for name, entry in one.special.items()},
 }
-CHOICES = {"source": ("direct", "aimd", "vegas", "relative"),
-           "estimator": ("log", "raw", "history", "four-bit", "explicit"),
-           "rtt": ("last", "min"), "scale": ("few", "many"),
-           "model": ("greedy", "http"), "setup": ("ours", "paper"),
-           "recovery": ("pp94", "linux"),
-           "row": ("lan", "man", "wan"),
-           "service": ("rr", "drr", "wfq"),
-           "overflow": ("drop-last", "drop-tail-of-longest", "drop-longest"),
-           "pp_estimator": ("fuzzy", "fixed", "kalman"),
-           "law": ("continuous", "discrete"),
-           "gate": ("gap", "bucket"),
-           "change": ("excess", "interval", "pair")}
+CHOICES = {"scale": ("few", "many"), "model": ("greedy", "http"),
+           "setup": ("ours", "paper"), "recovery": ("pp94", "linux"),
+           "row": ("lan", "man", "wan"), "gate": ("gap", "bucket"),
+           "change": ("excess", "interval", "pair"),
+           **{name: words for one in COMPONENTS
+              for name, words in one.choices.items()}}
 
-
-# The modules' own defaults, where the parameters above have the papers' values.
-SHIPPED = {"source": "relative", "wtp": 25, "loss_cut": 2, "coupling": 0.5}
+# Papers and reports know the components by this file.
+SHIPPED, PRICED = components.SHIPPED, components.PRICED
 
 
 def parse(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
@@ -129,14 +118,8 @@ def _parse_value(name, text, default, least, greatest):
 
 
 # What the fields of AQMS are made of, where that is not a parameter's name.
-# The rate is the link's, and no setting.
-_FIELDS = {"link_phi": ["phi"], "gamma_or_auto": ["gamma"],
-           "spare": ["nodrop"], "unmarked": ["nodrop", "coupling"],
-           "draws": ["dither"], "rate_bps": [], "rate_mbit": [],
-           "red_limit_bytes": ["red_limit"],
-           "red_min_bytes": ["red_min"], "red_max_bytes": ["red_max"],
-           # Only some experiments have it, see below.
-           "reserved": []}
+_FIELDS = {name: made_of for one in COMPONENTS
+           for name, made_of in one.made_of.items()}
 
 
 def deciding(cc, aqm, values):
@@ -148,32 +131,8 @@ def deciding(cc, aqm, values):
     fields = {field for _, field, _, _ in string.Formatter().parse(
         AQMS.get(known_aqm(aqm), "")) if field}
     names = {name for field in fields for name in _FIELDS.get(field, [field])}
-    names |= {"packet_bytes", "warmup_s", "initcwnd"}
+    names |= {"packet_bytes", "warmup_s"}
     # Of experiments with admission.
     names |= {"time_limit", "change", "gate"} & set(values)
-    if cc in PACKET_PAIR:
-        names |= {"setpoint", "pp_estimator", "law", "initial"}
-        names |= {*PACKET_PAIR_RESERVED, *PACKET_PAIR_POLE,
-                  *PACKET_PAIR_PROBING} & set(values)
-        if values["initial"]:
-            names.remove("initcwnd")
-    if cc in SECOND_ORDER:
-        names |= {"gain", "gip", "gdp", "first_pps", "bw_pps", "bw_share", "step",
-                  "loss_share"}
-        if values["first_pps"]:
-            names.remove("initcwnd")
-    if cc not in PRICED:
-        return names
-    names |= {"wtp", "phi", "kappa_young", "slow_start", "loss_cut"}
-    if values["kappa_young"]:
-        names.add("young_ms")
-    if cc in ("sbrm", "cp"):
-        names.add("source")
-    if cc in ("sbrm", "rem"):
-        names.add("estimator")
-    if cc == "rem" or cc == "sbrm" and values["estimator"] == "history":
-        names.add("history")
-    if cc == "sbrm" and values["estimator"] == "log":
-        names.add("history_gain")
-    vegas = cc == "rem" or cc == "cp" and values["source"] == "vegas"
-    return names | ({"rtt"} if vegas else {"kappa", "kappa_window"})
+    family = OF_CONTROL.get(cc)
+    return names | (family.deciding(cc, values) if family else {"initcwnd"})

@@ -5,7 +5,7 @@ matter, and when a measure favours one of the runs."""
 from .. import papers
 from ..errors import TollwayError
 from ..experiments import published
-from ..experiments.parameters import COMMON, SHIPPED, SPECIAL, deciding
+from ..experiments.parameters import COMMON, PRICED, SHIPPED, SPECIAL, deciding
 from ..results.fields import run_of
 
 PAPERS = {
@@ -19,8 +19,6 @@ PAPERS = {
 }
 # Queues that give all flows at a link the same rate.
 _EQUAL_RATES = ("fq", "fq_codel", "fq_pie", "fq_rr", "cake", "sfq", "drr")
-# Congestion controls that have a willingness to pay.
-_PRICED = ("sbrm", "rm", "rem", "cp")
 # These stand in the first sentence, or say nothing about the network.
 _SAID = ("cc", "aqm", "duration_s", "variant")
 _TOLERANCES = ("rate_tolerance", "rtt_tolerance_ms")
@@ -206,7 +204,7 @@ def yardsticks(groups):
             f"longest paths get more than 100 % of the fair share there. This "
             f"is neither an advantage nor a fault of the queue.")
     without = {group.whole["parameters"].get("cc") for group in groups} \
-        - set(_PRICED)
+        - set(PRICED)
     if without and len(without) < len(groups):
         said.append(
             f"{listed(sorted(map(str, without)))} "
