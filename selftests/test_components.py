@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 
-import pytest
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))

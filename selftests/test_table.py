@@ -15,7 +15,7 @@ sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 import synthetic  # noqa: E402
 from tollwaylib import cli, files  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
-from tollwaylib.results import analysis, tidy  # noqa: E402
+from tollwaylib.results import analysis, entries, tidy  # noqa: E402
 from tollwaylib.results.fields import run_of  # noqa: E402
 
 CASES = [{"name": "burst, 3", "x": 3.0, "series": None, "runs": 1,
@@ -74,6 +74,51 @@ def test_every_measured_number_has_one_row(site, capsys):
                 ("burst, 3", "", "3.0", "peak", "17.0"),
                 ("burst, 4", 'a "b"', "4.0", "peak", "18.5"),
                 ("burst, 4", 'a "b"', "4.0", "late_s", "0.25")]
+
+
+def test_flows_and_links_of_an_experiment_with_metrics(tmp_path):
+    """Its result has only metrics: raw.json beside it has the rest."""
+    raw = synthetic.steady(seed=1)
+    result = analysis.analyse(raw)
+    wanted = run_of(result)
+    files.write_json_atomic(tmp_path / "result.json", of_cases(
+        {**result, "cases": CASES}))
+    assert {row["kind"] for row in tidy.table(tmp_path)} == {"case"}
+    files.write_json_atomic(tmp_path / "raw.json", raw)
+    rows = tidy.table(tmp_path)
+    kept = {(row["kind"], row["name"], row["metric"]): row for row in rows}
+    assert len(kept) == len(rows)
+    for flow in wanted["flows"]:
+        row = kept["flow", str(flow["id"]), "rate_pps"]
+        # Of its whole life, with the warm-up.
+        assert row["value"] == pytest.approx(flow["rate_pps"], rel=0.1)
+        assert (row["path"], row["cc"], row["case"]) == (
+            flow["path"], flow["cc"], "run")
+    for name, link in wanted["links"].items():
+        row = kept["link", name, "utilization"]
+        assert row["value"] == pytest.approx(link["utilization"], rel=0.1)
+        assert kept["link", name, "drops"]["value"] >= link["drops"]
+
+
+def test_what_udp_brought_and_what_was_not_sampled():
+    raw = synthetic.steady(seed=1)
+    flow, other = raw["flows"][:2]
+    flow.update(cc=None, samples={}, arrivals={
+        "t_s": [flow["start_s"] + 1.0, flow["start_s"] + 2.0],
+        "bytes": [1000, 3000]})
+    other["samples"] = {}
+    found = {one["id"]: one for one in entries.entries_of(raw)[0]["flows"]}
+    assert found[flow["id"]]["goodput_bps"] == pytest.approx(12000)
+    assert found[flow["id"]]["rate_pps"] is None
+    assert found[other["id"]]["rate_pps"] is None
+
+
+def test_damaged_raw_measurements_are_reported(tmp_path):
+    result = analysis.analyse(synthetic.steady(seed=1))
+    files.write_json_atomic(tmp_path / "result.json", of_cases(result))
+    (tmp_path / "raw.json").write_text("{")
+    with pytest.raises(TollwayError, match="raw.json is not valid JSON"):
+        tidy.table(tmp_path)
 
 
 def test_a_file_is_written_whole(site, tmp_path, capsys):

@@ -8,25 +8,29 @@ import sys
 from pathlib import Path
 
 from ..errors import TollwayError
-from ..files import result_directories, write_text_atomic
+from ..files import load_json, result_directories, write_text_atomic
+from .entries import entries_of
 from .schema import load_result
 
 FORMATS = ("csv", "parquet")
 # One row for each number that was measured.
+# The names of cases, which may have commas, are last.
 COLUMNS = ("experiment", "run", "cc", "aqm", "seed", "kind", "name", "path",
-           "wtp", "series", "x", "metric", "value")
+           "wtp", "series", "x", "metric", "value", "case")
 # Of a result: the kind of its rows, the fields that name an entry, and those
 # that describe it. All others are measured.
 _LISTS = {"flows": ("flow", "id", ("path", "cc", "wtp")),
           "classes": ("class", "path", ("path", "wtp"))}
 
 
-def rows(result, run):
+def rows(result, run, raw=None):
     """Rows of one result as a list of dicts, each with some of COLUMNS.
 
-    result: as in result.json. run: the name of its directory. Flows, classes,
-    links and cases have one row for each measured number; a number that is
-    None was not measured, and has no row. Units are in the names of metrics.
+    result: as in result.json. run: the name of its directory. raw: as in
+    raw.json; the flows and links of an experiment that names metrics are in it
+    only. Flows, classes, links and cases have one row for each measured number;
+    a number that is None was not measured, and has no row. Units are in the
+    names of metrics.
     """
     whose = {"experiment": result["experiment"], "run": run,
              "cc": result["parameters"].get("cc"),
@@ -37,18 +41,28 @@ def rows(result, run):
         found.extend({**whose, **words, "metric": metric, "value": value}
                      for metric, value in numbers.items() if value is not None)
 
-    for case in result["cases"]:
+    def add_entries(case):
         for name, link in case.get("links", {}).items():
-            add(link, kind="link", name=name)
+            add(link, case=case["name"], kind="link", name=name)
         for field, (kind, key, words) in _LISTS.items():
             for entry in case.get(field, ()):
+                given = {word: entry[word] for word in words}
+                given.setdefault("cc", whose["cc"])
                 add({metric: value for metric, value in entry.items()
-                     if metric not in (key, *words)},
-                    kind=kind, name=str(entry[key]),
-                    **{word: entry[word] for word in words})
-        add(case["metrics"], kind="case", name=case["name"],
+                     if metric not in (key, *words)}, case=case["name"],
+                    kind=kind, name=str(entry[key]), **given)
+
+    for case in result["cases"]:
+        add_entries(case)
+        add(case["metrics"], case=case["name"], kind="case", name=case["name"],
             series=case["series"], x=case["x"])
+    for case in entries_of(raw) if raw and _names_metrics(result) else ():
+        add_entries(case)
     return found
+
+
+def _names_metrics(result):
+    return not any("flows" in case for case in result["cases"])
 
 
 def table(directory):
@@ -61,7 +75,10 @@ def table(directory):
         raise TollwayError(f"{directory} is not a directory with results")
     found = []
     for place in result_directories(directory):
-        found += rows(load_result(place), str(place.relative_to(directory)))
+        result, raw = load_result(place), place / "raw.json"
+        found += rows(result, str(place.relative_to(directory)),
+                      load_json(raw) if _names_metrics(result)
+                      and raw.exists() else None)
     if not found:
         raise TollwayError(f"{directory} holds no results: no result.json was "
                            "found below it")

@@ -124,12 +124,12 @@ def measure_flows(run):
             "rate_pps": rate,
             "goodput_bps": rate * flow.mss * 8,
             "retransmits": again and round(again.between(start, stop)),
-            "rtt_mean_ms": _rtt_mean_ms(flow, start, stop),
+            "rtt_mean_ms": rtt_mean_ms(flow, start, stop),
         })
     return flows, rates
 
 
-def _rtt_mean_ms(flow, start, stop):
+def rtt_mean_ms(flow, start, stop):
     if "srtt_us" not in flow.samples:
         return None
     rtt = series_of(flow.samples, "srtt_us", flow.where, len(flow.times))
