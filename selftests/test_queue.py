@@ -81,17 +81,17 @@ def kill_and_resume(command, out_dir, total, most, longest_s,
 
 
 def test_killed_ten_times_and_resumed(tmp_path):
-    more = ("--repeat", "60", "-j", "2")
-    options = {"sleep_s": 0.12}
+    more = ("--repeat", "200", "-j", "2")
+    options = {"sleep_s": 0.04}
     whole = fake(tmp_path / "whole", *more)
     assert whole.returncode in (0, 1), whole.stderr
     counts = kill_and_resume(
-        [*FAKE, *words(tmp_path / "parts", *more)], tmp_path / "parts", 60,
-        4, 0.3, dict(os.environ, TOLLWAY_FAKE=json.dumps(options)))
+        [*FAKE, *words(tmp_path / "parts", *more)], tmp_path / "parts", 200,
+        14, 0.3, dict(os.environ, TOLLWAY_FAKE=json.dumps(options)))
     assert len(set(counts)) > 3, counts
     last = fake(tmp_path / "parts", *more, "--resume")
     assert last.returncode == whole.returncode, last.stderr
-    assert f"{counts[-1]} of 60 runs exist already" in last.stderr
+    assert f"{counts[-1]} of 200 runs exist already" in last.stderr
     assert shown(last) == shown(whole)
     assert table(tmp_path / "parts") == table(tmp_path / "whole")
 
@@ -99,12 +99,12 @@ def test_killed_ten_times_and_resumed(tmp_path):
 @pytest.mark.full
 def test_killed_ten_times_in_the_lab(tmp_path):
     more = ("--set", "flows_per_class=1", "--set", "rate_mbit=8",
-            "--repeat", "12", "-j", "2")
+            "--repeat", "200", "-j", "2")
     whole = subprocess.run([*REAL, *words(tmp_path / "whole", *more)],
                            text=True, capture_output=True, check=False)
     assert whole.returncode in (0, 1), whole.stderr
     counts = kill_and_resume([*REAL, *words(tmp_path / "parts", *more)],
-                             tmp_path / "parts", 12, 1, 4)
+                             tmp_path / "parts", 200, 14, 4)
     assert len(set(counts)) > 2, counts
     last = subprocess.run(
         [*REAL, *words(tmp_path / "parts", *more, "--resume")], text=True,

@@ -125,9 +125,10 @@ def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
 
     place: object with prepare(progress), run(job, folder, core, on_line),
     stop(), provenance(), `parallel` (may several jobs run at a time?) and
-    `has_kernel` (are there networks to build?), see places/lab.py. out_dir: the directory of all combinations. jobs: how many
-    jobs run at a time, each on a core of its own. resume: keep the results that
-    are there; TollwayError where another job or another kernel made them.
+    `has_kernel` (are there networks to build?), see places/lab.py. out_dir: the
+    directory of all combinations. jobs: how many jobs run at a time, each on a
+    core of its own. resume: keep the results that are there; TollwayError where
+    another job or another kernel made them.
 
     A result is written when its job ends. What a failed or interrupted job
     left is removed, but for its logs; the jobs that have not ended are lost,
