@@ -408,9 +408,25 @@ static void pp_set_state(struct sock *sk, u8 new_state)
 	pp_restart(sk, ca, 63);
 }
 
+/*
+ * A nominal rate that the network guarantees to each new connection (PP94 5): the
+ * first round trip is sent at it, and the rise to the first target begins there.
+ * In units of 2^-3 us srtt_us is below 2^32, and the product below 2^59.
+ */
+static void pp_begin_at(struct sock *sk, struct pp *ca, u32 nominal)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 packets = div_u64((u64)nominal * tp->srtt_us, 8 * USEC_PER_SEC);
+
+	packets = clamp_t(u64, packets, 2, PP_PACKETS_MAX);
+	tcp_snd_cwnd_set(tp, min_t(u32, packets, tp->snd_cwnd_clamp));
+	ca->mean_rate = (u64)nominal << PP_RATE_SHIFT;
+}
+
 static void pp_init(struct sock *sk)
 {
 	const struct pp_net *net = pp_net(sock_net(sk));
+	u32 nominal = READ_ONCE(net->initial_rate);
 	u32 initial = READ_ONCE(net->initial);
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct pp *ca = inet_csk_ca(sk);
@@ -427,7 +443,9 @@ static void pp_init(struct sock *sk)
 		ca->delay_us = clamp(tcp_min_rtt(tp), 1U, PP_RTT_MAX_US);
 	ca->setpoint = READ_ONCE(net->setpoint) << PP_PACKET_SHIFT ?:
 		       PP_SETPOINT_INITIAL;
-	if (initial)
+	if (nominal && tp->srtt_us)
+		pp_begin_at(sk, ca, nominal);
+	else if (initial)
 		tcp_snd_cwnd_set(tp, min(initial, tp->snd_cwnd_clamp));
 	pp_pace_cut_off(sk, ca);
 	/* The stack does not pace the first ten segments. srtt_us is in 2^-3 us. */

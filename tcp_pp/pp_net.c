@@ -103,6 +103,8 @@ static const struct ctl_table pp_table[] = {
 				 10000, 990000, PP_MILLE),
 	TOLLWAY_SETTING_NUMBER("train", PP_OFFSET(train), 2, 64),
 	TOLLWAY_SETTING_NUMBER("initial", PP_OFFSET(initial), 0, 1024),
+	TOLLWAY_SETTING_NUMBER("initial_rate", PP_OFFSET(initial_rate),
+			       0, PP_INITIAL_RATE_MAX),
 	TOLLWAY_SETTING_NUMBER("window", PP_OFFSET(window), 0, 1048576),
 };
 

@@ -8,6 +8,9 @@
 
 #include "pp_model.h"
 
+/* Packets/s; in Q16 below PP_RATE_MAX. */
+#define PP_INITIAL_RATE_MAX	100000000
+
 /**
  * struct pp_net - settings of a network namespace, net.ipv4.tcp_pp.*
  * @gains: estimator and what it needs
@@ -20,6 +23,7 @@
  * @setpoint_cut: what is left of a setpoint that was too much, thousandths
  * @train: segments that leave back to back, 2 and up
  * @initial: segments sent before anything is known; 0: the initial window
+ * @initial_rate: rate of the first round trip, packets/s; 0: by @initial
  * @window: segments that may be outstanding; 0: as many as the law needs
  *
  * Each setting is a single word, written and read without a lock.
@@ -35,6 +39,7 @@ struct pp_net {
 	u32		setpoint_cut;
 	u32		train;
 	u32		initial;
+	u32		initial_rate;
 	u32		window;
 };
 
