@@ -140,7 +140,8 @@ def _roles(job):
 def run_all(arguments, words, experiment, checked, out_dir):
     """Run all seeds of all combinations; returns their results."""
     options = {"trace": None if arguments.trace == "none" else arguments.trace,
-               "traffic": arguments.traffic, "verbose": arguments.verbose}
+               "traffic": arguments.traffic, "verbose": arguments.verbose,
+               **({"separate": True} if arguments.separate else {})}
     combinations = [
         runner.Combination(experiment, cc, aqm, values,
                            arguments.duration or experiment.duration_s, folder,

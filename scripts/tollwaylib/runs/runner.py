@@ -4,8 +4,8 @@
 A job is one seed of one variant. The cases of an experiment are one job: they
 run one after another in one network and one kernel, and share the stream of
 random numbers of their start times, so that each case begins in the state that
-the ones before it have left. In kernels of their own they would give other
-numbers than those published.
+the ones before it have left. In kernels of their own they give other numbers
+than those published: that is for those who ask for it, see separate.py.
 """
 
 import contextlib
@@ -24,6 +24,7 @@ from ..experiments import jobs as experiments
 from ..paths import checkout
 from ..progress import Progress
 from ..results import analysis, schema
+from . import separate
 
 # Of a job: what does not change its numbers, and what places add to it.
 _NOT_COMPARED = {"title", "verbose", "out_dir", "bin_dir", "disposable",
@@ -156,7 +157,7 @@ def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
         provenance.update(command=command, checkout=checkout())
         try:
             _run_all(place, waiting, jobs if place.parallel else 1, provenance,
-                     progress, done)
+                     progress, done, resume)
         except BaseException:
             count = len([result for result in done.values() if result])
             if count:
@@ -168,16 +169,89 @@ def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
     return [done[task.folder] for task in tasks]
 
 
-def _run_all(place, waiting, jobs, provenance, progress, done):
+def _run_all(place, waiting, jobs, provenance, progress, done, resume):
     """Run tasks, and put each result into `done` as it comes."""
-    cores = jobqueue.cores()[:max(1, min(jobs, len(waiting)))]
-    progress.jobs(len(waiting))
+    joined, queue = separate.Joined(), []
+    for task in waiting:
+        parts = separate.parts_of(task)
+        if not parts:
+            queue.append(task)
+            continue
+        if not resume:
+            shutil.rmtree(task.folder, ignore_errors=True)
+        left = [part for part in parts if not _is_kept(part, provenance)]
+        if left:
+            joined.expect(task, len(left))
+            queue += left
+        else:
+            done[task.folder] = join(task)
+    cores = jobqueue.cores()[:max(1, min(jobs, len(queue)))]
+    progress.jobs(len(queue))
 
     def one(task, core):
         with progress.job(task.name) as line:
-            done[task.folder] = run_task(place, task, core, provenance, line)
+            if isinstance(task, separate.Part):
+                result = run_part(place, task, core, provenance, line, joined)
+                if result:
+                    done[task.task.folder] = result
+            else:
+                done[task.folder] = run_task(place, task, core, provenance, line)
 
-    jobqueue.run(waiting, cores, one, place.stop)
+    jobqueue.run(queue, cores, one, place.stop)
+
+
+def _is_kept(part, provenance):
+    """Has an earlier run left what this part would be?"""
+    folder = part.folder
+    provenance = {key: value for key, value in provenance.items()
+                  if key not in ("command", "checkout")}
+    if not all((folder / name).is_file() for name in
+               ("job.json", separate.PART)):
+        return False
+    made = files.load_json(folder / separate.PART)["provenance"]
+    return not difference(
+        {"job": _compared(files.load_json(folder / "job.json")),
+         **{key: made.get(key) for key in provenance}},
+        json.loads(json.dumps({"job": _compared(part.job()), **provenance})))
+
+
+def run_part(place, part, core, provenance, line, joined):
+    """Run one case into its folder; returns the result of its task if it was the
+    last one of it."""
+    folder, task, complete = part.folder, part.task, False
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        place.run(part.job(), folder, core, _follow(part.job(), line))
+        raw = schema.load_raw(folder)
+        raw["provenance"].update(provenance)
+        files.write_json_atomic(folder / "raw.json", raw, indent=None)
+        separate.keep(part)
+        complete = True
+    finally:
+        if not complete:
+            (folder / "raw.json").unlink(missing_ok=True)
+    return join(task) if joined.is_last(part) else None
+
+
+def join(task):
+    """The result of a task all of whose parts are there, which is written."""
+    separate.write_job(task)
+    raw = separate.merged(separate.parts_of(task))
+    files.write_json_atomic(task.folder / "raw.json", raw, indent=None)
+    result = analysis.analyse(raw)
+    files.write_json_atomic(task.folder / "result.json", result)
+    return result
+
+
+def _follow(job, line):
+    """What to do with each line that a place prints."""
+    def on_line(text):
+        if text.startswith("tollway: "):
+            line.step(text[9:])
+        elif job.get("verbose"):
+            line.say(text)
+    return on_line
 
 
 def run_task(place, task, core, provenance, line):
@@ -185,17 +259,10 @@ def run_task(place, task, core, provenance, line):
     progress.Job."""
     folder, job = task.folder, task.job()
     complete = False
-
-    def on_line(text):
-        if text.startswith("tollway: "):
-            line.step(text[9:])
-        elif job.get("verbose"):
-            line.say(text)
-
     try:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        place.run(job, folder, core, on_line)
+        place.run(job, folder, core, _follow(job, line))
         raw = schema.load_raw(folder)
         raw["provenance"].update(provenance)
         files.write_json_atomic(folder / "raw.json", raw, indent=None)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Cases of a run as jobs of their own, so that they can run at the same time.
+
+Each case then has a network of its own, and in the lab a kernel of its own. Its
+numbers are those of `--set only=CASE`, whatever other cases there are, and not
+those of the same case after others.
+"""
+
+import hashlib
+import json
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import files
+from ..results import schema
+
+# Raw measurements of a part; a raw.json is a run's.
+PART = "part.json"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A job of the queue: one case of a task. number: its place, from 0."""
+    task: Any
+    number: int
+    case: dict
+
+    @property
+    def folder(self):
+        """Where its measurements are."""
+        return self.task.folder / "cases" / f"{self.number + 1:03d}"
+
+    @property
+    def name(self):
+        """What it is called in lines of progress."""
+        return f"{self.task.name}, {self.case['name']}"
+
+    def job(self):
+        """What the guest needs (dict)."""
+        job = self.task.job()
+        # Each queue that is looked up takes random numbers.
+        return dict(job, cases=[self.case],
+                    queues=sorted({self.case["aqm"]} - {job["aqm"]}),
+                    virtual_s=self.case["duration_s"] + 5)
+
+
+def parts_of(task):
+    """The parts of a task, in order; none where its cases are no jobs of their
+    own."""
+    job = task.job()
+    if not job.get("separate") or len(job["cases"]) < 2:
+        return []
+    return [Part(task, number, case) for number, case in
+            enumerate(job["cases"])]
+
+
+def keep(part):
+    """What was measured is the part's from now on."""
+    (part.folder / "raw.json").rename(part.folder / PART)
+
+
+def merged(parts):
+    """The raw result of all cases of a task, from those of its parts."""
+    found = [schema.upgraded(files.load_json(part.folder / PART))
+             for part in parts]
+    body = hashlib.sha256()
+    for raw in found:
+        body.update(raw["trace_sha256"].encode())
+    calibration = found[0]["calibration"]
+    for raw in found[1:]:
+        for link, outcome in raw["calibration"].items():
+            if outcome.get("ok") is not True:
+                calibration[link] = outcome
+    return {**found[0], "cases": [case for raw in found
+                                  for case in raw["cases"]],
+            # A model has none.
+            "sinks": [raw.get("sinks") for raw in found],
+            "calibration": calibration, "trace_sha256": body.hexdigest(),
+            "provenance": {**found[0]["provenance"], "separate": True}}
+
+
+class Joined:
+    """Counts the parts of tasks that are done; safe for several threads."""
+
+    def __init__(self):
+        self.lock, self.left = threading.Lock(), {}
+
+    def expect(self, task, count):
+        """So many parts of it will come."""
+        self.left[task.folder] = count
+
+    def is_last(self, part):
+        """A part is done: was it the last one of its task?"""
+        with self.lock:
+            self.left[part.task.folder] -= 1
+            return not self.left[part.task.folder]
+
+
+def write_job(task):
+    """The job of the whole run, as places leave it."""
+    Path(task.folder / "job.json").write_text(json.dumps(task.job()))

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0
+"""tollway run --separate: cases as jobs of their own, with the fluid model."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+TOLLWAY = HERE.parent / "scripts/tollway"
+CASES = 4
+
+
+def run(out_dir, *words):
+    """Run the experiment with four cases; the finished process."""
+    return subprocess.run(
+        [sys.executable, TOLLWAY, "run", "pp-law", "--on", "model", "--duration",
+         "5", "--out", out_dir, *words], text=True, capture_output=True,
+        check=False)
+
+
+def load(path):
+    return json.loads(path.read_text())
+
+
+def parts(out_dir):
+    return {path: path.stat().st_mtime_ns
+            for path in out_dir.rglob("part.json")}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The results of all cases, each as a job of its own."""
+    out_dir = tmp_path_factory.mktemp("separate") / "whole"
+    done = run(out_dir, "--separate", "-j", "2")
+    assert done.returncode in (0, 1), done.stderr
+    assert f"{CASES} of {CASES} runs done" in done.stderr
+    return out_dir
+
+
+def test_a_result_is_that_of_all_cases(whole, tmp_path):
+    together = tmp_path / "together"
+    assert run(together).returncode in (0, 1)
+    found, wanted = (load(place / "seed-1/result.json")
+                     for place in (whole, together))
+    assert [case["name"] for case in found["cases"]] == \
+        [case["name"] for case in wanted["cases"]]
+    assert len(found["cases"]) == CASES == len(parts(whole))
+    assert {bound["name"]: bound["verdict"] for bound in found["bounds"]} == \
+        {bound["name"]: bound["verdict"] for bound in wanted["bounds"]}
+    assert found["provenance"]["separate"] is True
+    assert "separate" not in wanted["provenance"]
+    # One directory is one result, however many parts it has.
+    shown = subprocess.run([sys.executable, TOLLWAY, "table", whole], text=True,
+                           check=True, stdout=subprocess.PIPE).stdout
+    assert {line.split(",")[1] for line in shown.splitlines()[1:]} == {"seed-1"}
+
+
+def test_a_case_does_not_depend_on_the_others(whole, tmp_path):
+    alone = tmp_path / "alone"
+    name = load(whole / "seed-1/result.json")["cases"][-1]["name"]
+    assert run(alone, "--separate", "--set", f"only={name}").returncode in (0, 1)
+    found, = (case for case in load(whole / "seed-1/raw.json")["cases"]
+              if case["name"] == name)
+    case, = load(alone / "seed-1/raw.json")["cases"]
+    assert case == found
+
+
+def test_what_is_there_is_not_made_again(whole, tmp_path):
+    before = parts(whole)
+    result = whole / "seed-1/result.json"
+    kept = load(result)
+    lost = sorted(before)[1]
+    lost.unlink()
+    result.unlink()
+    done = run(whole, "--separate", "--resume")
+    assert done.returncode in (0, 1), done.stderr
+    after = parts(whole)
+    assert {path for path in after if after[path] != before[path]} == {lost}
+    assert load(result)["cases"] == kept["cases"]
+    assert load(result)["digest"] == kept["digest"]
+    # All parts, and no result: nothing is run.
+    result.unlink()
+    assert run(whole, "--separate", "--resume").returncode in (0, 1)
+    assert parts(whole) == after
+    assert load(result)["digest"] == kept["digest"]
+
+
+def test_results_of_both_kinds_do_not_mix(whole):
+    before = parts(whole)
+    done = run(whole, "--resume")
+    assert done.returncode == 2
+    assert "another run (job.separate" in done.stderr
+    assert parts(whole) == before
+
+
+def test_without_resume_all_is_made_again(whole):
+    before = parts(whole)
+    assert run(whole, "--separate").returncode in (0, 1)
+    after = parts(whole)
+    assert after.keys() == before.keys()
+    assert not any(after[path] == before[path] for path in after)
