@@ -80,7 +80,7 @@ help: ## print this text (also the default)
 # RESULTS=DIR        directory for the results of make demo [results in the cache]
 # TESTS=WORDS        tests of make check, words for pytest [selftests]
 # JOBS=N             files of tests that run at the same time [cores]
-# RESUME=1           make check-full runs only the files that were not run at this commit
+# RESUME=1           make check-full runs only the files whose inputs have changed
 # TOLLWAY_CACHE=DIR  directory for built kernels, modules and tools [~/.cache/tollway]
 # KERNELS=WORDS      kernels of make matrix and make smoke, such as "6.1 newest"
 # KERNEL_SRC=DIR     source of the kernel of the lab [package linux-source]

@@ -10,13 +10,17 @@ a core of its own, those first that took longest the last time. What fails does
 not keep the others from being run, and is named again at the end.
 
 build/check-full has what each file printed, and its outcome with the commit.
---resume keeps the outcomes of the same commit, the same words and the same
-TOLLWAY_SEED, and runs the other files; it needs a tree without changes. Exit
-status: 0 if nothing failed.
+--resume keeps the outcomes of the same inputs, the same words and the same
+TOLLWAY_SEED, and runs the other files; it needs a tree without changes. The
+inputs of a file of tests are all files of the tree. Those of the lab run where
+there is nothing but the sources: other tests, checks that are not imported and
+texts are no inputs of theirs. Exit status: 0 if nothing failed.
 """
 
 import argparse
+import ast
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -99,10 +103,71 @@ def state():
     return None if found["changed"] else found["commit"]
 
 
+@functools.cache
+def tree(commit):
+    """{path: hash of its content} of a commit."""
+    said = subprocess.run(["git", "ls-tree", "-rz", commit], cwd=TOP, text=True,
+                          check=True, stdout=subprocess.PIPE).stdout
+    return {path: words.split()[2] for words, path in
+            (line.split("\t") for line in said.split("\0") if line)}
+
+
+def scripts_of(test):
+    """Names of the scripts of the lab that a file of tests runs: its
+    GUEST_SCRIPT, and what that imports of selftests/lab."""
+    words = ast.walk(ast.parse(test.read_text(encoding="utf-8")))
+    waiting = {node.value for node in words if isinstance(node, ast.Constant)
+               and str(node.value).startswith("guest_")}
+    found = set()
+    while waiting:
+        name = waiting.pop()
+        path = test.parent / name
+        if name in found or not path.is_file():
+            continue
+        found.add(name)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] \
+                if isinstance(node, ast.Import) else \
+                [node.module] if isinstance(node, ast.ImportFrom) else []
+            waiting.update(f"{one}.py" for one in names if one)
+    return found
+
+
+def is_input(path, test, scripts):
+    """Does a file of tests of the lab depend on a file of the tree?
+
+    path: in the tree; test: that file, in the tree; scripts: of scripts_of()."""
+    if path == test:
+        return True
+    folder, _, name = path.rpartition("/")
+    if path.startswith("selftests/") and name.startswith("test_"):
+        return False
+    if folder == "selftests/lab" and name.startswith("guest_"):
+        return name in scripts
+    return not (name.endswith(".md") or
+                path.startswith(("tools/man/", "examples/", ".ci/")))
+
+
+def inputs_of(job, commit):
+    """The digest of what a job's outcome depends on."""
+    files_of, test = tree(commit), job.test.partition("::")[0]
+    path = os.path.relpath(test, TOP)
+    if path.startswith("selftests/lab/"):
+        text = Path(test).read_text(encoding="utf-8")
+        scripts = scripts_of(Path(test))
+        # Those that read texts depend on them.
+        if not any(".md" in (HERE / "lab" / name).read_text(encoding="utf-8")
+                   for name in scripts) and ".md" not in text:
+            files_of = {name: content for name, content in files_of.items()
+                        if is_input(name, path, scripts)}
+    return digest_of(*(f"{content} {name}" for name, content in
+                       sorted(files_of.items())))
+
+
 def key_of(job, commit):
-    """What an outcome depends on."""
-    return {"commit": commit, "words": list(job.words),
-            "seed": os.environ.get("TOLLWAY_SEED", "1")}
+    """What an outcome depends on; None of a tree that has changed."""
+    return commit and {"inputs": inputs_of(job, commit), "words": list(job.words),
+                       "seed": os.environ.get("TOLLWAY_SEED", "1")}
 
 
 def durations(jobs):
@@ -122,7 +187,7 @@ def in_order(jobs):
 
 
 def kept(jobs, commit):
-    """{job: its outcome} of those that were run at this commit already."""
+    """{job: its outcome} of those that were run with the inputs of a commit."""
     found = {}
     for job in jobs:
         with contextlib.suppress(OSError, ValueError, KeyError):
@@ -203,7 +268,8 @@ class Queue:
             del self.running[job]
             if self.stopped:
                 return
-            outcome = outcome_of(job, status, time.monotonic() - started)
+            outcome = {"commit": self.commit, **outcome_of(
+                job, status, time.monotonic() - started)}
             # The sources may have changed while it ran.
             commit = self.commit if state() == self.commit else None
             files.write_json_atomic(
@@ -256,6 +322,12 @@ def summary(outcomes, builds, seconds):
                 + f" in {len(mine)} files, "
                 f"{sum(one['seconds'] for one in mine) / 60:.0f} minutes of a "
                 "core")
+    commits = [str(one["commit"])[:12] for one in outcomes.values()
+               if one.get("commit")]
+    if len(set(commits)) > 1:
+        said.append("run with the same inputs at several commits: " + ", ".join(
+            f"{commits.count(commit)} files at {commit}"
+            for commit in dict.fromkeys(commits)))
     return [*said, f"all together {seconds / 60:.0f} minutes"]
 
 
@@ -280,8 +352,8 @@ def main():
                         help="files of tests that run at the same time "
                         "(default: 1)")
     parser.add_argument("--resume", action="store_true",
-                        help="run only the files that have no result of this "
-                        "commit")
+                        help="run only the files that have no result of the "
+                        "same inputs")
     options, words = parser.parse_known_args()
     jobs, commit, started = jobs_of(words), state(), time.monotonic()
     if options.resume and not commit:

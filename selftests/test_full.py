@@ -39,6 +39,7 @@ def run(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(full, "RECORDS", tmp_path / "records")
     monkeypatch.setattr(full, "build", lambda kernels: (True, []))
     monkeypatch.setattr(full, "state", lambda: run_it.state)
+    monkeypatch.setattr(full, "tree", lambda commit: {"file": commit})
     folder = tmp_path / "tests"
     folder.mkdir()
 
@@ -109,7 +110,8 @@ def test_resume_runs_what_is_missing(run, monkeypatch):
     assert again[0] == everything[0] and len(again[1]) == len(everything[1])
     run(["test_good.py", "test_bad.py"], "--resume")
     assert not ran()
-    # Another commit, seed or words have outcomes of their own.
+    assert not any("several commits" in line for line in again[1])
+    # Other inputs, another seed or other words have outcomes of their own.
     run.state = "beef"
     run(["test_good.py", "test_bad.py"], "--resume")
     assert len(ran()) == 3
@@ -121,6 +123,56 @@ def test_resume_runs_what_is_missing(run, monkeypatch):
     run.state = None
     with pytest.raises(TollwayError, match="a tree without changes"):
         run(["test_good.py"], "--resume")
+
+
+LAB_FILE = full.Job("plain", str(full.HERE / "lab/test_share.py"))
+OTHER_FILE = full.Job("plain", str(full.HERE / "test_report.py"))
+
+
+@pytest.mark.parametrize("path, of_lab", [
+    ("sch_sbrm/sbrm_accounts.c", True), ("scripts/tollwaylib/guest/run.py", True),
+    ("scripts/lab/init", True), ("selftests/conftest.py", True),
+    ("selftests/lab/test_share.py", True), ("selftests/lab/rtnl.py", True),
+    ("selftests/lab/guest_share.py", True),
+    # guest_share.py imports it by way of tcp_bench.py.
+    ("selftests/lab/guest_base.py", True),
+    ("selftests/lab/guest_fuzz.py", False),
+    ("selftests/lab/test_fuzz.py", False), ("selftests/test_report.py", False),
+    ("CHANGELOG.md", False), ("tools/man/tollway.1", False)])
+def test_inputs_of_a_file(path, of_lab, monkeypatch):
+    """What changes the outcome of a file of tests, and what does not."""
+    was = full.tree("HEAD")
+    assert path in was
+
+    def inputs(job, content):
+        monkeypatch.setattr(full, "tree", lambda _: {**was, path: content})
+        return full.inputs_of(job, "HEAD")
+
+    assert (inputs(LAB_FILE, "a") != inputs(LAB_FILE, "b")) is of_lab
+    assert inputs(OTHER_FILE, "a") != inputs(OTHER_FILE, "b")
+
+
+def test_what_reads_the_readme_depends_on_it():
+    job = full.Job("plain", str(full.HERE / "lab/test_readme.py"))
+    was = full.tree("HEAD")
+    before = full.inputs_of(job, "HEAD")
+    full.tree.cache_clear()
+    assert full.inputs_of(job, "HEAD") == before
+    assert "guest_readme.py" in full.scripts_of(full.HERE / "lab/test_readme.py")
+    assert "README.md" in was
+
+
+def test_the_summary_names_the_commits():
+    def outcome(commit):
+        return {"good": True, "seconds": 1.0, "lines": [], "commit": commit,
+                **dict.fromkeys(full.COUNTS, 1)}
+
+    jobs = [full.Job("plain", name) for name in ("/a", "/b", "/c")]
+    said = full.summary(dict(zip(jobs, map(outcome, "aab"))), [], 1.0)
+    assert "run with the same inputs at several commits: 2 files at a, " \
+        "1 files at b" in said
+    said = full.summary(dict(zip(jobs, map(outcome, "aaa"))), [], 1.0)
+    assert not any("commits" in line for line in said)
 
 
 def test_outcomes_of_a_tree_that_changes_are_not_kept(run, monkeypatch):
