@@ -27,6 +27,8 @@ from tollwaylib import add_sbin  # noqa: E402
 
 # What is collected after this finds tc, too.
 add_sbin()
+# What tests share is explained like a test where it fails.
+pytest.register_assert_rewrite(*(path.stem for path in HERE.glob("*_bench.py")))
 
 SCRIPTS = "/run/tollway/src/selftests/lab"
 KERNEL_TROUBLE = re.compile(
