@@ -11,8 +11,8 @@ import time
 from pathlib import Path as File
 
 import guest_base
+from fuzz_models import FQ_RR_DEFAULTS, fq_rr_good, good
 from guest_base import LIBC, MODULES, amount, run
-from guest_fuzz import FQ_RR_DEFAULTS, fq_rr_good, good
 from memory import memory, no_leak
 from rtnl import NLM_F_CREATE, NLM_F_REPLACE, Refused
 from tcp_bench import DATA, TCP_CONGESTION, Path, info, pump
