@@ -27,6 +27,8 @@ from tollwaylib import add_sbin  # noqa: E402
 
 # What is collected after this finds tc, too.
 add_sbin()
+# What tests share is explained like a test where it fails.
+pytest.register_assert_rewrite(*(path.stem for path in HERE.glob("*_bench.py")))
 
 SCRIPTS = "/run/tollway/src/selftests/lab"
 KERNEL_TROUBLE = re.compile(
@@ -62,11 +64,16 @@ def pytest_configure(config):
 
 
 def full_checks_of(script):
-    """Names of the checks in a guest script."""
-    tree = ast.parse((HERE / "lab" / script).read_text())
-    return [node.name[len("check_"):] for node in tree.body
-            if isinstance(node, ast.FunctionDef)
-            and node.name.startswith("check_")]
+    """Names of the checks in a guest script, in the order of the boot: those that
+    it has from elsewhere stand in its tuple FIRST."""
+    found = []
+    for node in ast.parse((HERE / "lab" / script).read_text()).body:
+        if isinstance(node, ast.Assign) and \
+                ast.unparse(node.targets[0]) == "FIRST":
+            found += [name.id for name in node.value.elts]
+        elif isinstance(node, ast.FunctionDef):
+            found.append(node.name)
+    return [name[len("check_"):] for name in found if name.startswith("check_")]
 
 
 def checks_of(script):

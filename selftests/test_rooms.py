@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The rooms of the harness: which package imports which, and how long files
-are."""
+"""The rooms of the harness: which package imports which, how long files are, and
+that each check of the lab is one of a boot."""
 
 import ast
 from pathlib import Path
 
 import pytest
+from conftest import full_checks_of
 
 TOP = Path(__file__).resolve().parents[1]
 LIBRARY = TOP / "scripts/tollwaylib"
@@ -109,8 +110,8 @@ def test_no_circle_of_rooms():
 
 
 def test_files_are_short():
-    folders = [*TOP.glob("tcp_*"), *TOP.glob("sch_*"), TOP / "include",
-               TOP / "scripts", TOP / "tools"]
+    folders = [*TOP.glob("tcp_*"), *TOP.glob("sch_*"), TOP / "examples",
+               TOP / "include", TOP / "scripts", TOP / "selftests", TOP / "tools"]
     long = []
     for path in (path for folder in folders for path in folder.rglob("*")):
         most = LONGEST.get(path.suffix)
@@ -118,3 +119,15 @@ def test_files_are_short():
             if len(path.read_text().splitlines()) > most:
                 long.append(str(path.relative_to(TOP)))
     assert not long
+
+
+def test_every_check_is_run():
+    """Once: those that are not in a guest script stand in the FIRST of one."""
+    lab = TOP / "selftests/lab"
+    run = [f"check_{name}" for path in lab.glob("guest_*.py")
+           for name in full_checks_of(path.name)]
+    there = [node.name for path in lab.glob("*.py")
+             for node in ast.parse(path.read_text()).body
+             if isinstance(node, ast.FunctionDef) and
+             node.name.startswith("check_")]
+    assert sorted(run) == sorted(there)

@@ -15,7 +15,7 @@ import socket
 import struct
 
 from guest_base import Namespace, mac, quiet
-from rtnl import GAMMA_ONE, Rtnl
+from rtnl import DITHER, ECN, GAMMA_ONE, SPLIT_GSO, Rtnl
 
 ETH_P_IP, ETH_P_IPV6, ETH_P_ALL, ETH_P_EXPERIMENT = 0x800, 0x86DD, 3, 0x88B5
 NOT_ECT, ECT1, ECT0, CE = range(4)
@@ -25,6 +25,12 @@ MACS = bytes.fromhex((mac(0x99) + mac(1)).replace(":", ""))
 QDISC, CHILD, PARENT = 0x100000, 0x00010001, 0x00010000
 # A packet of 1000 bytes each second: no time passes while a test fills.
 HOLD_BPS = 8000
+FAST_BPS = 40000        # 0.2 s for each 1000 bytes, far more than a fill takes
+# Of a measured share from the one that is due.
+SIGMA = 4.5
+# Flags of a new queue, and those with which each packet has a draw of its own.
+DEFAULTS = ECN | SPLIT_GSO | DITHER
+INDEPENDENT = ECN | SPLIT_GSO
 
 
 def ip_sum(header):

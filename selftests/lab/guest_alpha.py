@@ -13,7 +13,7 @@ import time
 import guest_base
 from bench import Bench
 from guest_base import cleanup, main, near, note
-from guest_laws import carrier, price_of
+from law_bench import carrier, price_of
 from law_models import Alpha as LawModel
 from rtnl import ALPHA_LAW, MARK, TWO_BIT, options
 from tcp_bench import DATA, TCP_CC_INFO, Path, info, pump

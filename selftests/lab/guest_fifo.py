@@ -9,7 +9,7 @@ import time
 
 import guest_base
 from guest_base import note
-from guest_pp import SHARED, counters, fair_path, pp_info
+from pp_bench import SHARED, counters, fair_path, pp_info
 from tcp_bench import PACKET, info, pump
 
 RTT_MS = 40

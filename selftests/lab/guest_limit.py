@@ -8,7 +8,7 @@ seconds hardly anything is lost.
 
 import guest_base
 from guest_base import note
-from guest_pp import counters, fair_path, pp_info
+from pp_bench import counters, fair_path, pp_info
 from tcp_bench import PACKET, info, pump
 
 LIMIT = 100

@@ -19,7 +19,7 @@ from pathlib import Path
 import guest_base
 import tcp_bench
 from guest_base import mac, note, run, start
-from guest_pp import fair_path
+from pp_bench import fair_path
 from rtnl import options
 from tcp_bench import TCP_CONGESTION, info, settle
 

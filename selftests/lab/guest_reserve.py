@@ -10,10 +10,10 @@ import random
 
 import guest_base
 from bench import super_packet
+from fq_rr_bench import FLOWS, FqBench, Pair
 from fq_rr_model import Reference
 from guest_base import note, refused
-from guest_fq_rr import FLOWS, FqBench, Pair
-from guest_pp import SYSCTL, fair_path, look, pp_info
+from pp_bench import SYSCTL, fair_path, look, pp_info
 from rtnl import DROP_LAST, DROP_LONGEST, DROP_TAIL_OF_LONGEST, DRR, RR, WFQ
 from tcp_bench import info, pump
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import guest_base
 from guest_base import note
-from guest_pp import FAIR, counters, fair_path, pp_info
+from pp_bench import FAIR, counters, fair_path, pp_info
 from tcp_bench import PACKET, info, pump
 
 SETPOINT = 10

@@ -12,8 +12,8 @@ from pathlib import Path as File
 
 import guest_base
 from declared import CONTROLS_OF, DEFAULTS_OF, MODULES, QUEUES
+from fuzz_models import FQ_RR_DEFAULTS, fq_rr_good, good
 from guest_base import LIBC, amount, run
-from guest_fuzz import FQ_RR_DEFAULTS, fq_rr_good, good
 from memory import memory, no_leak
 from rtnl import NLM_F_CREATE, NLM_F_REPLACE, Refused
 from tcp_bench import DATA, TCP_CONGESTION, Path, info, pump

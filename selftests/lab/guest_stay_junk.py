@@ -16,9 +16,10 @@ import struct
 
 import guest_base
 from bench import CHILD, QDISC, Bench
+from fuzz_models import (FQ_RR_DEFAULTS, FQ_RR_RANGES, TAKES, fq_rr_good,
+                         good, number, payload)
 from guest_base import amount, note
-from guest_fuzz import (FQ_RR_DEFAULTS, FQ_RR_RANGES, TAKES, fq_rr_good, good,
-                        number, payload, traffic, usable)
+from guest_fuzz import traffic, usable
 from memory import memory, no_leak
 from rtnl import (FQ_RR_CLASS_WEIGHT, GAMMA, GAMMA_AUTO, GAMMA_ONE, NLM_F_ACK,
                   NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST,

@@ -2,7 +2,7 @@
 """A storm of tc commands on queues that are in use, all options random.
 
 Each command is one message of netlink, as tc sends it, and whether the kernel
-takes it must be what the models of guest_fuzz.py say.
+takes it must be what the models of fuzz_models.py say.
 """
 
 import collections
@@ -15,9 +15,10 @@ import time
 
 import guest_base
 from bench import CHILD, ETH_P_ALL, Bench, ipv4, ipv6, other
+from fuzz_models import (FQ_RR_DEFAULTS, Settings, fq_rr_good, fq_rr_shown,
+                         good, junk)
 from guest_base import amount, note
-from guest_fuzz import (FQ_RR_DEFAULTS, Settings, fq_rr_good, fq_rr_shown,
-                        good, junk, usable)
+from guest_fuzz import usable
 from memory import memory, no_leak
 from rtnl import (FQ_RR_CLASS_WEIGHT, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL,
                   NLM_F_REPLACE, RTM_NEWTCLASS, TCA_KIND, TCA_OPTIONS, Refused, attr, u32)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import guest_base
 from guest_base import note
-from guest_pp import counters, fair_path, pp_info
+from pp_bench import counters, fair_path, pp_info
 from tcp_bench import PACKET, info, pump
 
 # What happens to the packets: netem's words, or the rates of steps.

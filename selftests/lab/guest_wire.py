@@ -16,8 +16,8 @@ from collections import namedtuple
 import guest_base
 import tcp_bench
 from guest_base import near, note
-from guest_pp import SYSCTL as PP_SYSCTL
-from guest_pp import fair_path, look
+from pp_bench import SYSCTL as PP_SYSCTL
+from pp_bench import fair_path, look
 from rtnl import ECN, SPLIT_GSO, options
 from tcp_bench import PACKET, info, pump, settle, tap, watch
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Price laws and feedbacks of sbrm in the lab; what each check wants stands in its docstring."""
+"""Price laws of sbrm in the lab; what each check wants stands in its docstring."""
 
 import pytest
 from conftest import checks_of, run_check
