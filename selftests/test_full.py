@@ -126,7 +126,7 @@ def test_resume_runs_what_is_missing(run, monkeypatch):
 
 
 LAB_FILE = full.Job("plain", str(full.HERE / "lab/test_share.py"))
-OTHER_FILE = full.Job("plain", str(full.HERE / "test_report.py"))
+OTHER_FILE = full.Job("plain", str(full.HERE / "test_report_tables.py"))
 
 
 @pytest.mark.parametrize("path, of_lab", [
@@ -137,7 +137,7 @@ OTHER_FILE = full.Job("plain", str(full.HERE / "test_report.py"))
     # guest_share.py imports it by way of tcp_bench.py.
     ("selftests/lab/guest_base.py", True),
     ("selftests/lab/guest_fuzz.py", False),
-    ("selftests/lab/test_fuzz.py", False), ("selftests/test_report.py", False),
+    ("selftests/lab/test_fuzz.py", False), ("selftests/test_report_tables.py", False),
     ("CHANGELOG.md", False), ("tools/man/tollway.1", False)])
 def test_inputs_of_a_file(path, of_lab, monkeypatch):
     """What changes the outcome of a file of tests, and what does not."""

@@ -20,6 +20,27 @@ FULL_BPS = 10**7 * 1448 / PACKET
 PIPE = 0.04 * 10**7 / 8 / PACKET
 Pp = namedtuple("Pp", "bw delay_us queue setpoint state")
 
+# Settings: what they take, and what they refuse.
+TAKEN = {"estimator": ("fixed", "kalman", "fuzzy"),
+         "law": ("discrete", "continuous"),
+         "gain": ("0.5", "1", "0.125"), "kalman_ratio": ("128", "0.015625"),
+         "setpoint": ("0", "9999", "10"), "setpoint_max": ("2", "9999"),
+         "train": ("64", "2"), "initial": ("1024", "0"),
+         "initial_rate": ("100000000", "1", "0"),
+         "window": ("1048576", "0"), "pole": ("1", "0.5", "0.01", "0.9"),
+         "setpoint_step": ("64", "0.5", "2"),
+         "setpoint_every": ("4", "1", "2"),
+         "setpoint_cut": ("0.5", "0.75")}
+REFUSED = {"estimator": ("fuzz", "", "fuzzyfuzzyfuzzyfuzzy"),
+           "law": ("9", "cont"),
+           "gain": ("0", "1.1", "-1", "x"), "kalman_ratio": ("0", "129"),
+           "setpoint": ("10000", "-1", "x"), "setpoint_max": ("1", "10000"),
+           "train": ("1", "65"), "initial": ("1025", "-1"),
+           "initial_rate": ("100000001", "-1", "x"),
+           "window": ("1048577", "-1"), "pole": ("0", "1.01"),
+           "setpoint_step": ("0.003", "65"), "setpoint_every": ("0", "5"),
+           "setpoint_cut": ("0", "1")}
+
 
 def pp_info(connection):
     """What ss shows as bbr:(), as what it is."""
