@@ -292,7 +292,7 @@ def test_variants_of_two_models():
     for chosen in (variants(), users):
         for name, variant in chosen.items():
             for bound in variant.bounds:
-                baseline = chosen[bound["than"]]
+                baseline = chosen[bound["baseline"]]
                 # The same workload on the same links.
                 assert baseline.settings.get("off_s") \
                     == variant.settings.get("off_s"), name
@@ -300,7 +300,7 @@ def test_variants_of_two_models():
         experiment, "rm", "red", plan.parse_settings(
             experiment, [], "rm", "red"), 60, 1, variants()["rm-red"])
     assert made["parameters"]["variant"] == "rm-red"
-    assert {bound["than"] for bound in made["bounds"]} == {"reno-red"}
+    assert {bound["baseline"] for bound in made["bounds"]} == {"reno-red"}
 
 
 def test_red_is_asked_for_what_table_562_says():

@@ -93,12 +93,12 @@ def compared(with_pages=False):
         raws.append(raw)
     raws[0]["bounds"] = [
         {"name": "utilisation", "metric": "utilization",
-         "of": {"link": "core1"}, "op": ">=", "than": "theirs"},
+         "of": {"link": "core1"}, "op": ">=", "baseline": "theirs"},
         {"name": "backlog", "metric": "queue_mean_pkts",
-         "of": {"link": "core1"}, "op": ">=", "than": "nobody"}]
+         "of": {"link": "core1"}, "op": ">=", "baseline": "nobody"}]
     if with_pages:
         raws[0]["bounds"].append({"name": "tail", "metric": "p99_s",
-                                  "of": {"path": "all"}, "op": "<=", "than": "theirs"})
+                                  "of": {"path": "all"}, "op": "<=", "baseline": "theirs"})
     return raws
 
 

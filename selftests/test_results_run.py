@@ -240,7 +240,7 @@ BROKEN = {
                          "nothing is left"),
     "no packet size": (lambda raw: raw["parameters"].pop("packet_bytes"),
                        "packet_bytes"),
-    "other schema": (lambda raw: raw.update(schema=4), "schema"),
+    "other schema": (lambda raw: raw.update(schema=5), "schema"),
     "no digest": (lambda raw: raw.update(trace_sha256=""), "digest"),
     "no kernel": (lambda raw: raw["provenance"].pop("kernel"), "kernel"),
     "unknown metric": (

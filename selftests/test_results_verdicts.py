@@ -333,7 +333,7 @@ def baselines(*utilizations, op=">="):
         found.append(raw)
     found[0]["bounds"] = [{"name": "u", "metric": "utilization",
                            "of": {"link": "core1"}, "op": op,
-                           "than": "theirs"},
+                           "baseline": "theirs"},
                           bound("min_utilization", ">=", 0.5)]
     return [analysis.analyse(raw) for raw in found]
 

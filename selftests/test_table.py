@@ -156,7 +156,7 @@ def test_parquet_needs_a_file(site):
     (lambda top: (top.mkdir(), (top / "result.json").write_text("{")),
      "not valid JSON"),
     (lambda top: (top.mkdir(), (top / "result.json").write_text("{}")),
-     "result.json: the result has schema None, not one of 1 to 4"),
+     "result.json: the result has schema None, not one of 1 to 5"),
     (lambda top: (top.mkdir(), (top / "raw.json").write_text("{}")),
      "cannot read .*result.json"),
 ])

@@ -167,7 +167,7 @@ def bound(name, metric, operator, value, **of):
 
 def against(name, metric, operator, variant, **of):
     """A bound that is what another variant measured."""
-    return {**_quantity(name, metric, operator, of), "than": variant}
+    return {**_quantity(name, metric, operator, of), "baseline": variant}
 
 
 def _quantity(name, metric, operator, of):

@@ -38,7 +38,7 @@ TICK_NS = 10**6
 # Open files at a time of this process, and of programs that ask for no more.
 FILES = 1024
 # Of what raw.json holds; results/schema.py reads the older ones.
-RAW_SCHEMA = 3
+RAW_SCHEMA = 4
 # The kernel's own values of what flows may have sysctls for.
 USUAL = {"net.ipv4.tcp_recovery": 1, "net.ipv4.tcp_early_retrans": 3}
 

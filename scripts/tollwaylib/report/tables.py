@@ -178,7 +178,7 @@ def bound_cells(bound):
         limit = f"{bound['bound']:.4g}"
     else:
         limit = "that" if bound["verdict"] == "needs runs" else "never"
-    baseline = f" of {bound['than']}" if "than" in bound else ""
+    baseline = f" of {bound['baseline']}" if "baseline" in bound else ""
     return [bound["name"], bound["verdict"],
             "-" if bound["verdict"] == "needs seeds"
             else "never" if bound["measured"] is None

@@ -89,7 +89,7 @@ def _check_same(results):
                 # A bound on a metric of one case may be what another one
                 # measured, which differs from seed to seed.
                 [(bound["name"], bound["metric"], bound["of"], bound["op"],
-                  bound.get("than") or result["columns"] or bound["bound"])
+                  bound.get("baseline") or result["columns"] or bound["bound"])
                  for bound in result["bounds"]])
 
     seeds = [result["seed"] for result in results]
@@ -190,7 +190,7 @@ _PARTS = {
 
 def _aggregate_bound(same, whole):
     """The worst seed's: one that fails, if one does."""
-    if "than" in same[0]:
+    if "baseline" in same[0]:
         return judge_baseline(same[0], look_up(
             whole, same[0]["metric"], same[0]["of"]), None)
     if same[0]["metric"] == OVER_SEEDS:

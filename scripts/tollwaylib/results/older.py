@@ -190,6 +190,15 @@ def _with_cases_and_words(result):
     return _in_words_of_now(_with_cases(result))
 
 
+def _with_baselines(content):
+    """Of schema 3 of raw.json, and 4 of result.json: bounds had the name of
+    their baseline as `than`."""
+    return {**content, "bounds": [
+        {"baseline" if key == "than" else key: value
+         for key, value in bound.items()} for bound in content["bounds"] or []]}
+
+
 # From schema 1 of raw.json, and of result.json, on.
-RAW = (_raw_with_cases, _raw_in_words)
-RESULT = (_with_delays, _with_differences, _with_cases_and_words)
+RAW = (_raw_with_cases, _raw_in_words, _with_baselines)
+RESULT = (_with_delays, _with_differences, _with_cases_and_words,
+          _with_baselines)

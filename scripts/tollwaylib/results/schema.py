@@ -11,8 +11,8 @@ from . import older
 
 # Of result.json, and of raw.json, which guest/run.py writes; older.py reads
 # those before them.
-SCHEMA = 4
-RAW_SCHEMA = 3
+SCHEMA = 5
+RAW_SCHEMA = 4
 # More than this means that the link is not shaped as described.
 LARGEST_UTILIZATION = 1.02
 # What the report of tollway-traffic calls them.

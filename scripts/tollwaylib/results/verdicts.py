@@ -129,7 +129,7 @@ def _measure_bound(bound, run, result):
 
 
 def judge(bound, measured):
-    if "than" in bound:
+    if "baseline" in bound:
         return judge_baseline(bound, measured, None)
     value = number_of(bound, "value", "bounds")
     entry = {key: entry_of(bound, key, "bounds") for key in
@@ -150,7 +150,7 @@ def judge_baseline(bound, measured, baseline):
     """A bound against what a baseline measured; baseline: its result, or None."""
     entry = {**{key: entry_of(bound, key, "bounds") for key in
                 ("name", "metric", "of", "unit")}, "measured": measured,
-             **{key: entry_of(bound, key, "bounds") for key in ("op", "than")},
+             **{key: entry_of(bound, key, "bounds") for key in ("op", "baseline")},
              "bound": None, "verdict": "needs runs"}
     if baseline is None:
         return entry
@@ -168,7 +168,7 @@ def judge_baseline(bound, measured, baseline):
 def compare(wholes):
     """The same results or aggregates, judged against one another.
 
-    Bounds with `than` are against the variant of that name, of the same
+    Bounds with `baseline` are against the variant of that name, of the same
     experiment and the same seeds; where that is not among wholes, their
     verdict stays "needs runs".
     """
@@ -180,8 +180,8 @@ def compare(wholes):
              for whole in wholes}
     return [{**whole, "bounds": [
         judge_baseline(bound, bound["measured"],
-                       there.get(key(whole, bound["than"])))
-        if "than" in bound else bound for bound in whole["bounds"]]}
+                       there.get(key(whole, bound["baseline"])))
+        if "baseline" in bound else bound for bound in whole["bounds"]]}
         for whole in wholes]
 
 
