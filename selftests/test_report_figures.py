@@ -212,7 +212,7 @@ def groups_of(place, raws, analysed, *names):
     for number, name in enumerate(names):
         save(place / str(number), raws[name])
         found.append(types.SimpleNamespace(
-            raw=schema.load_raw(place / str(number)), whole=analysed[name],
+            raw=schema.load_raw(place / str(number)), outcome=analysed[name],
             results=[analysed[name]]))
     return found
 

@@ -31,7 +31,7 @@ def parts(out_dir):
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def separate(tmp_path_factory):
     """The results of all cases, each as a job of its own."""
     out_dir = tmp_path_factory.mktemp("separate") / "whole"
     done = run(out_dir, "--separate", "-j", "2")
@@ -40,65 +40,65 @@ def whole(tmp_path_factory):
     return out_dir
 
 
-def test_a_result_is_that_of_all_cases(whole, tmp_path):
+def test_a_result_is_that_of_all_cases(separate, tmp_path):
     together = tmp_path / "together"
     assert run(together).returncode in (0, 1)
     found, wanted = (load(place / "seed-1/result.json")
-                     for place in (whole, together))
+                     for place in (separate, together))
     assert [case["name"] for case in found["cases"]] == \
         [case["name"] for case in wanted["cases"]]
-    assert len(found["cases"]) == CASES == len(parts(whole))
+    assert len(found["cases"]) == CASES == len(parts(separate))
     assert {bound["name"]: bound["verdict"] for bound in found["bounds"]} == \
         {bound["name"]: bound["verdict"] for bound in wanted["bounds"]}
     assert found["provenance"]["separate"] is True
     assert "separate" not in wanted["provenance"]
     # One directory is one result, however many parts it has.
-    shown = subprocess.run([sys.executable, TOLLWAY, "table", whole], text=True,
+    shown = subprocess.run([sys.executable, TOLLWAY, "table", separate], text=True,
                            check=True, stdout=subprocess.PIPE).stdout
     assert {line.split(",")[1] for line in shown.splitlines()[1:]} == {"seed-1"}
 
 
-def test_a_case_does_not_depend_on_the_others(whole, tmp_path):
+def test_a_case_does_not_depend_on_the_others(separate, tmp_path):
     alone = tmp_path / "alone"
-    name = load(whole / "seed-1/result.json")["cases"][-1]["name"]
+    name = load(separate / "seed-1/result.json")["cases"][-1]["name"]
     assert run(alone, "--separate", "--set", f"only={name}").returncode in (0, 1)
-    found, = (case for case in load(whole / "seed-1/raw.json")["cases"]
+    found, = (case for case in load(separate / "seed-1/raw.json")["cases"]
               if case["name"] == name)
     case, = load(alone / "seed-1/raw.json")["cases"]
     assert case == found
 
 
-def test_what_is_there_is_not_made_again(whole, tmp_path):
-    before = parts(whole)
-    result = whole / "seed-1/result.json"
+def test_what_is_there_is_not_made_again(separate, tmp_path):
+    before = parts(separate)
+    result = separate / "seed-1/result.json"
     kept = load(result)
     lost = sorted(before)[1]
     lost.unlink()
     result.unlink()
-    done = run(whole, "--separate", "--resume")
+    done = run(separate, "--separate", "--resume")
     assert done.returncode in (0, 1), done.stderr
-    after = parts(whole)
+    after = parts(separate)
     assert {path for path in after if after[path] != before[path]} == {lost}
     assert load(result)["cases"] == kept["cases"]
     assert load(result)["digest"] == kept["digest"]
     # All parts, and no result: nothing is run.
     result.unlink()
-    assert run(whole, "--separate", "--resume").returncode in (0, 1)
-    assert parts(whole) == after
+    assert run(separate, "--separate", "--resume").returncode in (0, 1)
+    assert parts(separate) == after
     assert load(result)["digest"] == kept["digest"]
 
 
-def test_results_of_both_kinds_do_not_mix(whole):
-    before = parts(whole)
-    done = run(whole, "--resume")
+def test_results_of_both_kinds_do_not_mix(separate):
+    before = parts(separate)
+    done = run(separate, "--resume")
     assert done.returncode == 2
     assert "another run (job.separate" in done.stderr
-    assert parts(whole) == before
+    assert parts(separate) == before
 
 
-def test_without_resume_all_is_made_again(whole):
-    before = parts(whole)
-    assert run(whole, "--separate").returncode in (0, 1)
-    after = parts(whole)
+def test_without_resume_all_is_made_again(separate):
+    before = parts(separate)
+    assert run(separate, "--separate").returncode in (0, 1)
+    after = parts(separate)
     assert after.keys() == before.keys()
     assert not any(after[path] == before[path] for path in after)

@@ -178,8 +178,8 @@ def main(words=None):
         # What draws takes long to import.
         from .report import summary
         from .report.page import write
-        page, wholes = write(arguments.directory)
-        print(f"report: {page}\n{summary.text(wholes)}")
+        page, outcomes = write(arguments.directory)
+        print(f"report: {page}\n{summary.text(outcomes)}")
         return EXIT_HOLDS
     if arguments.command == "table":
         tidy.write(arguments.directory, arguments.form, arguments.out)

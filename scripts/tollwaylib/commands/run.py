@@ -104,10 +104,10 @@ def command_run(arguments, words):
     # It takes long to import, and a run that is refused does without.
     from ..report import terminal
     if variants:
-        whole = terminal.show_variants(done, out_dir, arguments.as_json)
+        outcome = terminal.show_variants(done, out_dir, arguments.as_json)
     else:
-        whole = [terminal.show(done, out_dir, arguments.as_json)]
-    return EXIT_HOLDS if all(map(all_hold, whole)) \
+        outcome = [terminal.show(done, out_dir, arguments.as_json)]
+    return EXIT_HOLDS if all(map(all_hold, outcome)) \
         else EXIT_MISSED
 
 
@@ -118,12 +118,12 @@ def check_run(arguments, experiment, cc, aqm, values, variant):
         raise TollwayError(
             f"--duration {duration_s:g}: it must be longer than the warm-up of "
             f"{values['warmup_s']:g} s (--set warmup_s=...)")
-    job, whole = (jobs.job(experiment, cc, aqm, values, length_s,
+    job, outcome = (jobs.job(experiment, cc, aqm, values, length_s,
                            arguments.seed, variant)
                   for length_s in (duration_s, experiment.duration_s))
     for spec in job["metrics"]:
         role = spec["words"].get("role")
-        if role in _roles(whole) - _roles(job):
+        if role in _roles(outcome) - _roles(job):
             raise TollwayError(
                 f"--duration {duration_s:g}: no flow named {role} starts before "
                 f"that, so there is no {spec['key']}")

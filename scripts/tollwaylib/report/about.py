@@ -73,8 +73,8 @@ def _what(groups):
         or len(raw["links"])
     network = f"{counted(bottlenecks, 'link')} of {rates} Mbit/s"
     pairs = list(dict.fromkeys(
-        (group.whole["parameters"].get("cc"),
-         group.whole["parameters"].get("aqm")) for group in groups))
+        (group.outcome["parameters"].get("cc"),
+         group.outcome["parameters"].get("aqm")) for group in groups))
     if len(pairs) == 1:
         control, queue = pairs[0]
         how = (f"the congestion control {control}, and the links have the "
@@ -84,14 +84,14 @@ def _what(groups):
                "pair in each run")
     counts = [len(case["flows"]) for group in groups
               for case in group.raw["cases"]]
-    if run_of(groups[0].whole) is None:
+    if run_of(groups[0].outcome) is None:
         cases = len({case["name"] for group in groups
                      for case in group.raw["cases"]})
         flows = f"{numbers(counts)} flow{'' if max(counts) == 1 else 's'}"
         if cases == 1:
             return f"{flows} over {network}, with {how}."
         return f"{cases} cases, each of {flows}, over {network}, with {how}."
-    seconds = numbers([group.whole["parameters"]["duration_s"]
+    seconds = numbers([group.outcome["parameters"]["duration_s"]
                        for group in groups])
     return (f"{counted(max(counts), 'flow')} over {network} for {seconds} seconds, "
             f"with {how}.")
@@ -107,7 +107,7 @@ def _why(name, groups):
         said = (f"The experiment repeats a published one: "
                 f"{experiment.reproduces} ({paper}: {PAPERS[paper]}).")
         if published.parts(name) and all(
-                group.whole["parameters"].get("setup") == "ours"
+                group.outcome["parameters"].get("setup") == "ours"
                 for group in groups):
             said += (" The parameters are our own. With --set setup=paper they "
                      "are those of the paper, if it states them.")
@@ -141,15 +141,15 @@ def _place(provenance):
 
 # --- parameters --------------------------------------------------------------
 
-def parameters(whole):
+def parameters(outcome):
     """(those that matter to the run, all others), rows of name, value and
     meaning.
 
     A parameter matters if the congestion control or the queue of the run
     depends on it, or if its value is not the usual one.
     """
-    values = whole["parameters"]
-    experiment = known(whole["experiment"])
+    values = outcome["parameters"]
+    experiment = known(outcome["experiment"])
     meanings = experiment.parameters() if experiment else {**COMMON, **SPECIAL}
     usual = {name: entry[0] for name, entry in COMMON.items()}
     try:
@@ -184,12 +184,12 @@ def _plain(value):
 
 def yardsticks(groups):
     """Why a comparison by fair shares does not treat all runs alike."""
-    runs = [run_of(group.whole) for group in groups]
+    runs = [run_of(group.outcome) for group in groups]
     if any(run is None or "pages" in run for run in runs):
         return []
     said = []
-    equal = {group.whole["parameters"].get("aqm") for group in groups
-             if str(group.whole["parameters"].get("aqm")).split()[:1] in
+    equal = {group.outcome["parameters"].get("aqm") for group in groups
+             if str(group.outcome["parameters"].get("aqm")).split()[:1] in
              [[name] for name in _EQUAL_RATES]}
     several = any(len(path["links"]) > 1 for group in groups
                   for path in group.raw["paths"].values())
@@ -203,7 +203,7 @@ def yardsticks(groups):
             f"rate for all flows at a link (max-min fairness). Therefore the "
             f"longest paths get more than 100 % of the fair share there. This "
             f"is neither an advantage nor a fault of the queue.")
-    without = {group.whole["parameters"].get("cc") for group in groups} \
+    without = {group.outcome["parameters"].get("cc") for group in groups} \
         - set(PRICED)
     if without and len(without) < len(groups):
         said.append(

@@ -12,14 +12,14 @@ from .tables import combination, path_share
 _PLAIN = "{x:g}"
 
 
-def run_names(wholes):
+def run_names(outcomes):
     """What runs are called where they stand beside one another: congestion
     control and queue, with the parameters that differ where that is the same
     for several."""
-    names = list(map(combination, wholes))
+    names = list(map(combination, outcomes))
     if len(set(names)) == len(names):
         return names
-    parameters = [whole["parameters"] for whole in wholes]
+    parameters = [outcome["parameters"] for outcome in outcomes]
     if len({values.get("variant") for values in parameters}) == len(names):
         return [values["variant"] for values in parameters]
     differing = [key for key in parameters[0]
@@ -30,14 +30,14 @@ def run_names(wholes):
             for name, values in zip(names, parameters)]
 
 
-def _series(whole, key):
+def _series(outcome, key):
     """(the column of a metric, {series: [(x, value or None)]} of its cases that
     have an x; parts in per cent where the column is)."""
-    column = next(column for column in whole["columns"]
+    column = next(column for column in outcome["columns"]
                   if column["key"] == key)
     factor = 100 if column["unit"] == "%" else 1
     found = {}
-    for point in whole["cases"]:
+    for point in outcome["cases"]:
         if point["x"] is not None:
             value = mean_of(point["metrics"][key])
             found.setdefault(point["series"], []).append(
@@ -80,15 +80,15 @@ def _limit(axes, drawn, log=False):
                                                    np.floor(least) + 1))
 
 
-def curve(wholes, key, out, look):
+def curve(outcomes, key, out, look):
     """A metric against the x of its cases: a panel for each series if several
     results are compared, else a line. None if no case has it."""
-    first = wholes[0]
+    first = outcomes[0]
     column = _series(first, key)[0]
     lines = [(run, {
-        name: _known(points) for name, points in _series(whole, key)[1].items()
-        if _known(points)}) for run, whole in zip(run_names(wholes), wholes)]
-    if len(wholes) > 1:
+        name: _known(points) for name, points in _series(outcome, key)[1].items()
+        if _known(points)}) for run, outcome in zip(run_names(outcomes), outcomes)]
+    if len(outcomes) > 1:
         names = list(dict.fromkeys(name for _, found in lines
                                    for name in found))
         panels = [(name, [(label, found[name]) for label, found in lines
@@ -107,7 +107,7 @@ def curve(wholes, key, out, look):
             len(panels), 1, figsize=(9, 1.2 + 2.8 * len(panels)),
             squeeze=False)
         for (name, drawn), axes in zip(panels, grid[:, 0]):
-            _lines(axes, drawn, look, "run" if len(wholes) > 1 else "series")
+            _lines(axes, drawn, look, "run" if len(outcomes) > 1 else "series")
             _limit(axes, drawn)
             axes.set_title(name or head_of(column))
             axes.set_ylabel(head_of(column))
@@ -116,7 +116,7 @@ def curve(wholes, key, out, look):
         return save(figure, out)
 
 
-def curves(wholes, panels, out, look):
+def curves(outcomes, panels, out, look):
     """Several metrics against the x of the cases, one below another: a column
     and in it a line for each of the results if several are compared, else one
     column with a line for each series. None if no case has any of them.
@@ -125,16 +125,16 @@ def curves(wholes, panels, out, look):
     """
     def drawn(key):
         """{head of a column: its lines}."""
-        if len(wholes) == 1:
-            return {combination(wholes[0]):
-                    list(_series(wholes[0], key)[1].items())}
+        if len(outcomes) == 1:
+            return {combination(outcomes[0]):
+                    list(_series(outcomes[0], key)[1].items())}
         found = {}
-        for run, whole in zip(run_names(wholes), wholes):
-            for name, points in _series(whole, key)[1].items():
+        for run, outcome in zip(run_names(outcomes), outcomes):
+            for name, points in _series(outcome, key)[1].items():
                 found.setdefault(name, []).append((run, points))
         return found
 
-    rows = [(panel, head_of(_series(wholes[0], panel["key"])[0]),
+    rows = [(panel, head_of(_series(outcomes[0], panel["key"])[0]),
              drawn(panel["key"])) for panel in panels]
     heads = list(rows[0][2])
     if not any(_known(points) for _, _, found in rows
@@ -151,13 +151,13 @@ def curves(wholes, panels, out, look):
         for line, (panel, title, found) in zip(grid, rows):
             for axes, head in zip(line, heads):
                 _lines(axes, found[head], look,
-                       "run" if len(wholes) > 1 else "series")
+                       "run" if len(outcomes) > 1 else "series")
             _limit(line[0], sum(found.values(), []), panel["log"])
             line[0].set_ylabel(title)
         for axes, head in zip(grid[0], heads):
             axes.set_title(head)
         for axes in grid[-1]:
-            axes.set_xlabel(wholes[0]["x_title"] or "")
+            axes.set_xlabel(outcomes[0]["x_title"] or "")
         above[0].legend(*grid[0][0].get_legend_handles_labels(), ncol=3,
                         loc="center left").set_in_layout(False)
         return save(figure, out)
@@ -175,26 +175,26 @@ def rate_allocation(results, out, look):
     interval, a line the weighted proportionally fair rate of a class.
     out: path without suffix. Returns [SVG path, PNG path].
     """
-    whole = aggregate(results)
+    outcome = aggregate(results)
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(9, 4.6))
-        _plot_flows(axes, whole, look)
-        axes.set_title(f"Rate allocation: {combination(whole)}")
+        _plot_flows(axes, outcome, look)
+        axes.set_title(f"Rate allocation: {combination(outcome)}")
         axes.set_xlabel("flow")
         axes.set_ylabel("rate [packets/s]")
         legend_above(axes)
         return save(figure, out)
 
 
-def _plot_flows(axes, whole, look):
+def _plot_flows(axes, outcome, look):
     """Points, class lines and path bands; flows ordered by path."""
-    run = run_of(whole)
+    run = run_of(outcome)
     paths = list(dict.fromkeys(group["path"] for group in run["classes"]))
     flows = sorted(run["flows"], key=lambda flow: (
         paths.index(flow["path"]), flow["id"]))
     expected = {(group["path"], group["wtp"]): group["expected_pps"]
                 for group in run["classes"]}
-    seeds = len(whole["seeds"])
+    seeds = len(outcome["seeds"])
     label = "flow"
     if seeds > 1:
         label = f"flow: mean over {seeds} seeds and 95 % confidence interval"

@@ -150,15 +150,15 @@ def bounds(costs, of=statistics.median):
 
 def packet_table(costs, of=statistics.median):
     """Cycles of each qdisc: a dequeue and an enqueue."""
-    whole = costs["packets"]
+    packets = costs["packets"]
     rows = []
-    for name, row in whole.items():
+    for name, row in packets.items():
         other = "codel" if name in FIFOS else "fq_codel"
         rows.append([name, *(f"{packet_cost(row, column, of, False):.0f}"
                              for column in range(len(COLUMNS))),
                      f"{row['reads']}", f"{packet_cost(row, 1, of):.0f}",
-                     f"{packet_cost(row, 1, of) / packet_cost(whole[other], 1, of):.2f}"])
-    clock = of([value for row in whole.values() for value in row["clock"]])
+                     f"{packet_cost(row, 1, of) / packet_cost(packets[other], 1, of):.2f}"])
+    clock = of([value for row in packets.values() for value in row["clock"]])
     return Table(
         "Cycles per packet (dequeue and enqueue), by flows in the queue",
         ["qdisc", *map(column_name, range(len(COLUMNS))), "clock",

@@ -22,13 +22,13 @@ _MOST_LINES = 8
 _MOST_ROWS, _MOST_CASES = 40, 12
 
 
-def over_time(raw, whole, out, look, name=None):
+def over_time(raw, outcome, out, look, name=None):
     """Throughput of each path, or of each source of the case `name`, and the
     queueing delay of each link, over time.
 
     Throughput is what is acknowledged, without headers and retransmissions; of
     UDP, what is received, without headers. Queueing delay is the backlog over
-    the rate of the link. whole: the result, of which the weighted
+    the rate of the link. outcome: the result, of which the weighted
     proportionally fair share of each path is drawn if its paths are.
     """
     if name is None:
@@ -52,7 +52,7 @@ def over_time(raw, whole, out, look, name=None):
         if lines:
             _throughput(panels[0, 0], lines, duration_s, look)
             if name is None:
-                _fair_shares(panels[0, 0], raw, whole, look)
+                _fair_shares(panels[0, 0], raw, outcome, look)
         _delays(panels[-1, 0], part["queues"], links,
                 raw["parameters"]["packet_bytes"], look)
         target_ms = {**raw["parameters"], **part.get("values", {})}.get(
@@ -116,12 +116,12 @@ def _throughput(axes, lines, duration_s, look):
     headroom(axes, top)
 
 
-def _fair_shares(axes, raw, whole, look):
+def _fair_shares(axes, raw, outcome, look):
     """A dotted line for each path, in each interval if there are several."""
     mss_bits = 8 * raw["flows"][0]["mss_bytes"]
-    steps = part_of(whole, "intervals") or [
+    steps = part_of(outcome, "intervals") or [
         {"start_s": 0, "stop_s": raw["parameters"]["duration_s"],
-         "classes": part_of(whole, "classes")}]
+         "classes": part_of(outcome, "classes")}]
     for path in raw["paths"]:
         for step in steps:
             fair_pps = sum(
@@ -150,9 +150,9 @@ def _delays(axes, queues, links, packet_bytes, look):
                                                 dtype=float)
         delays = 8e3 * waiting / links[name]["capacity_bps"]
         count = max(1, len(times) // _BINS)
-        whole = len(times) // count * count
-        bins = delays[:whole].reshape(-1, count)
-        at = times[:whole].reshape(-1, count)[:, 0]
+        outcome = len(times) // count * count
+        bins = delays[:outcome].reshape(-1, count)
+        at = times[:outcome].reshape(-1, count)[:, 0]
         line = look.line("link", name)
         if count > 1:
             axes.fill_between(at, bins.min(axis=1), bins.max(axis=1),
@@ -167,13 +167,13 @@ def _delays(axes, queues, links, packet_bytes, look):
 
 # --- runs beside one another -------------------------------------------------
 
-def compared(wholes, out, look):
+def compared(outcomes, out, look):
     """Several results or aggregates of one experiment: a panel for each
     quantity and in it a bar for each run, at each link, path or case."""
-    rows = _rows_of_cases(wholes) + _rows_of_links(wholes)
+    rows = _rows_of_cases(outcomes) + _rows_of_links(outcomes)
     if not rows:
         return None
-    names = run_names(wholes)
+    names = run_names(outcomes)
     with plt.rc_context(STYLE):
         figure, panels = plt.subplots(
             len(rows), 1, squeeze=False,
@@ -215,17 +215,17 @@ def _two_lines(title):
     return title if cut < 0 else f"{title[:cut]}\n{title[cut + 1:]}"
 
 
-def _rows_of_cases(wholes):
+def _rows_of_cases(outcomes):
     """[(title, values, None)] of all metrics of cases; nothing where there are
     too many cases, which tables and curves show."""
-    names = {point["name"] for whole in wholes for point in whole["cases"]}
+    names = {point["name"] for outcome in outcomes for point in outcome["cases"]}
     if len(names) > _MOST_CASES:
         return []
     rows = []
-    for column in wholes[0]["columns"]:
+    for column in outcomes[0]["columns"]:
         factor = 100 if column["unit"] == "%" else 1
         values = [{point["name"]: _times(factor, point["metrics"].get(
-            column["key"])) for point in whole["cases"]} for whole in wholes]
+            column["key"])) for point in outcome["cases"]} for outcome in outcomes]
         if any(value is not None for found in values
                for value in found.values()):
             rows.append((head_of(column), values, None))
@@ -237,9 +237,9 @@ def _times(factor, value):
     return None if value is None else factor * value
 
 
-def _rows_of_links(wholes):
+def _rows_of_links(outcomes):
     """The same of links and paths; nothing where metrics are named."""
-    runs = list(map(run_of, wholes))
+    runs = list(map(run_of, outcomes))
     if None in runs:
         return []
 
@@ -252,22 +252,22 @@ def _rows_of_links(wholes):
             ("drops [packets]", of_links("drops"), None)]
     if any("pages" in run or "intervals" in run for run in runs):
         return rows
-    return [("rate, of the fair share [%]", [shares(whole) for whole in wholes],
+    return [("rate, of the fair share [%]", [shares(outcome) for outcome in outcomes],
              (100, "weighted proportionally fair share")), *rows]
 
 
-def shares(whole):
+def shares(outcome):
     """{path: its rate over its weighted proportionally fair share, in %}."""
     return {f"path {path}": 100 * part for path, part in
-            shares_of_paths(whole).items()}
+            shares_of_paths(outcome).items()}
 
 
 # --- published values --------------------------------------------------------
 
-def published(whole, out, look):
+def published(outcome, out, look):
     """Published values, and what was measured, in a panel for each unit."""
     units = {}
-    for entry in whole["published"]:
+    for entry in outcome["published"]:
         units.setdefault(entry["unit"], []).append(entry)
     units = {unit: entries for unit, entries in units.items()
              if len(entries) <= _MOST_ROWS}
@@ -280,14 +280,14 @@ def published(whole, out, look):
             figsize=(9, 0.9 + 0.7 * len(units) + 0.27 * count),
             height_ratios=[len(entries) + 1.5 for entries in units.values()])
         for (unit, entries), axes in zip(units.items(), panels[:, 0]):
-            _beside(axes, unit, entries, whole, look)
+            _beside(axes, unit, entries, outcome, look)
         legend_above(panels[0, 0])
         return save(figure, out)
 
 
-def _beside(axes, unit, entries, whole, look):
+def _beside(axes, unit, entries, outcome, look):
     factor = 100 if unit == "%" else 1
-    mine = look.marker("run", combination(whole))
+    mine = look.marker("run", combination(outcome))
     for row, entry in enumerate(entries):
         value, measured = (_times(factor, entry[key])
                            for key in ("value", "measured"))

@@ -45,7 +45,7 @@ class Group:
         self.raw = raw
         self.results = []
         self.places = []
-        self.whole = None
+        self.outcome = None
 
     def add(self, result, place):
         self.results.append(result)
@@ -55,7 +55,7 @@ class Group:
         ordered = sorted(zip(self.results, self.places),
                          key=lambda pair: pair[0]["seed"])
         self.results, self.places = map(list, zip(*ordered))
-        self.whole = (aggregate.aggregate(self.results)
+        self.outcome = (aggregate.aggregate(self.results)
                       if len(ordered) > 1 else self.results[0])
 
 
@@ -81,7 +81,7 @@ def write(directory):
                            f"{error.strerror}") from error
     experiments = {}
     for group in groups:
-        experiments.setdefault(group.whole["experiment"], []).append(group)
+        experiments.setdefault(group.outcome["experiment"], []).append(group)
     index = directory / "index.html"
     if len(experiments) == 1:
         write_text_atomic(index, _page(groups, directory))
@@ -91,7 +91,7 @@ def write(directory):
             write_text_atomic(directory / names[name],
                               _page(members, directory, above="index.html"))
         write_text_atomic(index, _index(experiments, names))
-    return index, [group.whole for group in groups]
+    return index, [group.outcome for group in groups]
 
 
 def _collect(directory):
@@ -110,9 +110,9 @@ def _collect(directory):
                            f"no raw.json was found below it")
     for group in groups.values():
         group.finish()
-    wholes = compare([group.whole for group in groups.values()])
-    for group, whole in zip(groups.values(), wholes):
-        group.whole = whole
+    outcomes = compare([group.outcome for group in groups.values()])
+    for group, outcome in zip(groups.values(), outcomes):
+        group.outcome = outcome
     return list(groups.values())
 
 
@@ -150,18 +150,18 @@ def _page_names(experiments):
 
 def _page(groups, directory, above=None):
     """The page of one experiment."""
-    name = groups[0].whole["experiment"]
-    wholes = [group.whole for group in groups]
+    name = groups[0].outcome["experiment"]
+    outcomes = [group.outcome for group in groups]
     look = Look()
-    queues = {whole["parameters"].get("aqm", "") for whole in wholes}
+    queues = {outcome["parameters"].get("aqm", "") for outcome in outcomes}
     drawing = sketch(groups[0].raw, look, f"queue {queues.pop()}"
                      if len(queues) == 1 else "queue: differs by run")
-    names = dict(zip(map(id, groups), charts.run_names(wholes)))
+    names = dict(zip(map(id, groups), charts.run_names(outcomes)))
     title = about.title(groups[0].raw)
     return render_page(
         title=title if title == name else f"{title} ({name})", above=above,
-        lead=about.sentences(groups), headline=summary.headline(wholes),
-        missed=summary.missed(wholes), entries=(), drawing=drawing,
+        lead=about.sentences(groups), headline=summary.headline(outcomes),
+        missed=summary.missed(outcomes), entries=(), drawing=drawing,
         comparison=sections.comparison(groups, directory, look),
         sections=[sections.section(group, names[id(group)], anchor, directory,
                                    look)
@@ -171,22 +171,22 @@ def _page(groups, directory, above=None):
 
 def _index(experiments, names):
     """The page that leads to those of several experiments."""
-    wholes = [group.whole for groups in experiments.values()
+    outcomes = [group.outcome for groups in experiments.values()
               for group in groups]
     entries = []
     for name, groups in experiments.items():
-        mine = [group.whole for group in groups]
+        mine = [group.outcome for group in groups]
         entries.append({
             "name": name, "title": about.title(groups[0].raw), "page": names[name],
             "runs": sum(len(group.results) for group in groups),
-            "judged": sum(len(verdicts(whole)) for whole in mine),
+            "judged": sum(len(verdicts(outcome)) for outcome in mine),
             "missed": len(summary.missed(mine))})
     return render_page(
         title=f"Results of {about.counted(len(experiments), 'experiment')}",
         above=None, lead=("Each experiment has a page of its own.",),
-        headline=summary.headline(wholes), missed=[
+        headline=summary.headline(outcomes), missed=[
             f"{name}: {line}" for name, groups in experiments.items()
-            for line in summary.missed([group.whole for group in groups])],
+            for line in summary.missed([group.outcome for group in groups])],
         entries=entries, drawing=None, comparison=None, sections=(),
         commands=_commands([group for groups in experiments.values()
                             for group in groups]), limitations=LIMITATIONS)

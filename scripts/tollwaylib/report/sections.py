@@ -15,9 +15,9 @@ def with_file_names(groups):
     """[(group, a name for its files and its section that no other has)]."""
     taken, found = set(), []
     for group in groups:
-        parameters = group.whole["parameters"]
+        parameters = group.outcome["parameters"]
         name = base = slug("-".join(
-            str(part) for part in (group.whole["experiment"],
+            str(part) for part in (group.outcome["experiment"],
                                    parameters.get("cc", ""),
                                    parameters.get("aqm", ""))))
         while name in taken:
@@ -38,47 +38,47 @@ def _figure(paths, caption, directory):
 
 def comparison(groups, directory, look):
     """{figures, reasons, tables} of what is compared; None if nothing is."""
-    wholes = [group.whole for group in groups]
-    name = wholes[0]["experiment"]
+    outcomes = [group.outcome for group in groups]
+    name = outcomes[0]["experiment"]
     drawn, base = [], directory / "figures" / slug(name)
     if name == "price-laws":
-        wholes.sort(key=lambda whole: int(whole["parameters"]["simulations"]))
-        paths = charts.price_laws(wholes, base, look)
+        outcomes.sort(key=lambda outcome: int(outcome["parameters"]["simulations"]))
+        paths = charts.price_laws(outcomes, base, look)
         drawn.append(_figure(
             paths, "Each combination of Table 5.4.2. Dotted lines are the "
                    "whole fair share and the full link", directory))
-        shown = [tables.variants_table(wholes)]
+        shown = [tables.variants_table(outcomes)]
     else:
-        shown = _tables(wholes)
-        if len(wholes) < 2 or not shown:
+        shown = _tables(outcomes)
+        if len(outcomes) < 2 or not shown:
             return None if not shown else {
                 "figures": [], "reasons": [], "tables": shown}
-        drawn += _drawn(groups, wholes, base, directory, look)
+        drawn += _drawn(groups, outcomes, base, directory, look)
     return {"figures": drawn, "reasons": about.yardsticks(groups),
             "tables": shown}
 
 
-def _tables(wholes):
-    baselines = [whole for whole in wholes if "variant" in whole["parameters"]]
+def _tables(outcomes):
+    baselines = [outcome for outcome in outcomes if "variant" in outcome["parameters"]]
     if baselines:
         return tables.variants_tables(baselines)
-    if len(wholes) < 2:
+    if len(outcomes) < 2:
         return []
-    if wholes[0]["columns"]:
-        return tables.case_variants_tables(wholes)
-    return [tables.comparison_table(wholes)] if _same_links(wholes) else []
+    if outcomes[0]["columns"]:
+        return tables.case_variants_tables(outcomes)
+    return [tables.comparison_table(outcomes)] if _same_links(outcomes) else []
 
 
-def _same_links(wholes):
-    def shape(whole):
-        run = run_of(whole)
+def _same_links(outcomes):
+    def shape(outcome):
+        run = run_of(outcome)
         return (list(run["links"]),
                 sorted({group["path"] for group in run["classes"]}))
 
-    return all(shape(whole) == shape(wholes[0]) for whole in wholes)
+    return all(shape(outcome) == shape(outcomes[0]) for outcome in outcomes)
 
 
-def _drawn(groups, wholes, base, directory, look):
+def _drawn(groups, outcomes, base, directory, look):
     paths = side_by_side(groups, base.with_name(f"{base.name}-side-by-side"),
                          look)
     if paths:
@@ -88,16 +88,16 @@ def _drawn(groups, wholes, base, directory, look):
                              "link. The numbers are without the warm-up",
                       directory)
     paths = overview.compared(
-        wholes, base.with_name(f"{base.name}-compared"), look)
+        outcomes, base.with_name(f"{base.name}-compared"), look)
     if paths:
         yield _figure(paths, "The runs compared", directory)
     for kind, what in groups[0].raw["pictures"]:
         if kind in charts.OF_METRICS:
             paths = charts.OF_METRICS[kind](
-                wholes, what,
+                outcomes, what,
                 base.with_name(f"{base.name}-{slug(_keys(what))}"), look)
             if paths:
-                yield _figure(paths, f"{_in_words(what, wholes[0])} of each "
+                yield _figure(paths, f"{_in_words(what, outcomes[0])} of each "
                                      "congestion control and queue", directory)
 
 
@@ -107,9 +107,9 @@ def _keys(what):
         panel["key"] for panel in what)
 
 
-def _in_words(what, whole):
+def _in_words(what, outcome):
     """The heads of these metrics without their units, as in tables."""
-    titles = {column["key"]: column["title"] for column in whole["columns"]}
+    titles = {column["key"]: column["title"] for column in outcome["columns"]}
     words = about.listed(titles[key] for key in _keys(what).split(", "))
     return words[0].upper() + words[1:]
 
@@ -118,17 +118,17 @@ def _in_words(what, whole):
 
 def section(group, heading, name, directory, look):
     """What the template shows of the runs of one setting."""
-    whole = group.whole
-    judged = [table for table in (tables.bounds_table(whole),
-                                  tables.published_table(whole)) if table]
-    shown, others = about.parameters(whole)
+    outcome = group.outcome
+    judged = [table for table in (tables.bounds_table(outcome),
+                                  tables.published_table(outcome)) if table]
+    shown, others = about.parameters(outcome)
     heads = ["parameter", "value", "meaning"]
     return {
         "heading": heading, "anchor": name,
         "seeds": [result["seed"] for result in group.results],
         "judged": judged,
         "figures": list(_figures(group, directory, name, look)),
-        "tables": [table for table in tables.result_tables(whole)
+        "tables": [table for table in tables.result_tables(outcome)
                    if table not in judged],
         "parameters": Table("Parameters that matter to this run", heads, shown,
                             left=3),
@@ -148,7 +148,7 @@ def _figures(group, directory, name, look):
     base = directory / "figures" / name
     for paths, caption in _drawn_of(group, base, look):
         yield _figure(paths, caption, directory)
-    paths = overview.published(group.whole,
+    paths = overview.published(group.outcome,
                                base.with_name(f"{name}-published"), look)
     if paths:
         yield _figure(paths, "Published values (diamonds) and what was "
@@ -159,7 +159,7 @@ def _figures(group, directory, name, look):
 def _drawn_of(group, base, look):
     """[(paths, caption)] of the figures of a setting."""
     yield from _case_pictures(group, base, look)
-    whole, run = group.whole, run_of(group.whole)
+    outcome, run = group.outcome, run_of(group.outcome)
     if run is None:
         return
     raw = whole_run(group.raw)
@@ -174,7 +174,7 @@ def _drawn_of(group, base, look):
         yield (charts.rate_allocation(group.results, out("rates"), look),
                "Rate of each flow, grouped by path. The lines are the weighted "
                "proportionally fair shares")
-    yield (overview.over_time(raw, whole, out("time"), look),
+    yield (overview.over_time(raw, outcome, out("time"), look),
            "Throughput of each path (acknowledged bytes, without headers and "
            "retransmissions), and queueing delay of each link (mean, and range "
            f"in a lighter colour). {seed}")
@@ -198,9 +198,9 @@ def _case_pictures(group, base, look):
         part = slug(f"{kind}-{_keys(what) if of_metrics else what}")
         out = base.with_name(f"{base.name}-{part}")
         if of_metrics:
-            paths = charts.OF_METRICS[kind]([group.whole], what, out, look)
+            paths = charts.OF_METRICS[kind]([group.outcome], what, out, look)
             if paths:
-                yield paths, f"{_in_words(what, group.whole)} of each case"
+                yield paths, f"{_in_words(what, group.outcome)} of each case"
             continue
         if all(case["name"] != what for case in raw["cases"]):
             continue
@@ -208,7 +208,7 @@ def _case_pictures(group, base, look):
         if what not in timed:
             timed.add(what)
             yield (overview.over_time(
-                raw, group.whole,
+                raw, group.outcome,
                 base.with_name(f"{base.name}-time-{slug(what)}"), look, what),
                    "Throughput of sources (acknowledged bytes, without headers "
                    "and retransmissions; of UDP, received bytes), and queueing "
@@ -257,7 +257,7 @@ def _short(value):
 
 
 def _provenance(group):
-    lines = list(_outline(group.whole["provenance"]))
+    lines = list(_outline(group.outcome["provenance"]))
     lines.append("trace digests (sha256):")
     lines += [f"  seed {result['seed']}: {result['digest']}"
               for result in group.results]

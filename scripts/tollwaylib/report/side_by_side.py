@@ -25,22 +25,22 @@ def side_by_side(groups, out, look):
     """Draw runs beside one another.
 
     groups: runs of one experiment, each with raw (the raw result of its first
-    seed) and whole (its result or aggregate). Those whose flows have weights
+    seed) and outcome (its result or aggregate). Those whose flows have weights
     come first. out: path without suffix. The description of the SVG has the
     commands of the runs.
 
     Returns [SVG path, PNG path], or None if there are too many runs, or if
     their flows have no constant number or no rate.
     """
-    wholes = [group.whole for group in groups]
-    runs = list(map(run_of, wholes))
+    outcomes = [group.outcome for group in groups]
+    runs = list(map(run_of, outcomes))
     if not 2 <= len(groups) <= _MOST or any(
             run is None or "pages" in run or "intervals" in run
             for run in runs):
         return None
     order = sorted(range(len(runs)),
                    key=lambda number: not _weights(runs[number]))
-    names = run_names(wholes)
+    names = run_names(outcomes)
     with plt.rc_context({**STYLE, "axes.titlesize": 11, "font.size": 10}):
         figure, panels = plt.subplots(
             2, len(groups), sharex=True, sharey="row", squeeze=False,
@@ -54,7 +54,7 @@ def side_by_side(groups, out, look):
         panels[0, 0].set_ylabel("rate of each flow [Mbit/s]")
         panels[1, 0].set_ylabel("delay in the queue [ms]")
         panels[0, 0].set_xlim(0, max(
-            whole["parameters"]["duration_s"] for whole in wholes))
+            outcome["parameters"]["duration_s"] for outcome in outcomes))
         for axes in panels[:, 0]:
             headroom(axes, max(
                 other.dataLim.y1 for other in

@@ -16,14 +16,14 @@ _UNJUDGED = {
 }
 
 
-def headline(wholes):
+def headline(outcomes):
     """A sentence or more for results or aggregates: N of M verdicts hold."""
-    judged = sum(len(verdicts(whole)) for whole in wholes)
-    said = [f"{judged - len(missed(wholes))} of {judged} verdicts hold."] \
+    judged = sum(len(verdicts(outcome)) for outcome in outcomes)
+    said = [f"{judged - len(missed(outcomes))} of {judged} verdicts hold."] \
         if judged else ["There is nothing to judge: no bound and no published value is for "
               "this setup."]
-    words = [entry["verdict"] for whole in wholes
-             for entry in whole["published"] + whole["bounds"]]
+    words = [entry["verdict"] for outcome in outcomes
+             for entry in outcome["published"] + outcome["bounds"]]
     for word, (one, several) in _UNJUDGED.items():
         count = words.count(word)
         if count:
@@ -31,12 +31,12 @@ def headline(wholes):
     return " ".join(said)
 
 
-def missed(wholes):
+def missed(outcomes):
     """A line for each verdict that does not hold; where there are several
     results, each line begins with the source and the queue."""
-    return [(f"{combination(whole)}: " if len(wholes) > 1 else "")
+    return [(f"{combination(outcome)}: " if len(outcomes) > 1 else "")
             + f"{entry['name']}: {entry['verdict']} ({_numbers(entry)})"
-            for whole in wholes for entry in verdicts(whole)
+            for outcome in outcomes for entry in verdicts(outcome)
             if entry["verdict"] in MISS]
 
 
@@ -49,9 +49,9 @@ def _numbers(entry):
     return f"measured {measured}, published {value} {entry['unit']}"
 
 
-def text(wholes):
+def text(outcomes):
     """headline() and missed() for a terminal."""
-    lines = missed(wholes)
-    return "\n".join([headline(wholes)]
+    lines = missed(outcomes)
+    return "\n".join([headline(outcomes)]
                      + ["These do not hold:"] * bool(lines)
                      + [f"  {line}" for line in lines])

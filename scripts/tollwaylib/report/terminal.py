@@ -30,26 +30,26 @@ def show_variants(done, out_dir, as_json=None):
     for result in done:
         key = json.dumps(result["parameters"], sort_keys=True)
         settings.setdefault(key, []).append(result)
-    wholes = compare([
+    outcomes = compare([
         aggregate.aggregate(same) if len(same) > 1 else same[0]
         for same in settings.values()])
-    _present(wholes, tables.variants_tables(wholes), out_dir, as_json)
-    return wholes
+    _present(outcomes, tables.variants_tables(outcomes), out_dir, as_json)
+    return outcomes
 
 
 def show(done, out_dir, as_json=None):
     """Print the tables, write the report; returns the object of --json."""
-    whole = aggregate.aggregate(done) if len(done) > 1 else done[0]
-    _present(whole, tables.result_tables(whole), out_dir, as_json)
-    return whole
+    outcome = aggregate.aggregate(done) if len(done) > 1 else done[0]
+    _present(outcome, tables.result_tables(outcome), out_dir, as_json)
+    return outcome
 
 
-def _present(wholes, shown, out_dir, as_json):
+def _present(outcomes, shown, out_dir, as_json):
     """Write the report and the object of --json, or print its tables; then how
     many verdicts hold, and which do not."""
     # First what lasts: the terminal may be gone.
     page = write_report(out_dir)
-    text = json.dumps(wholes, indent=1) + "\n"
+    text = json.dumps(outcomes, indent=1) + "\n"
     if as_json == "-":
         sys.stdout.write(text)
     elif as_json:
@@ -58,7 +58,7 @@ def _present(wholes, shown, out_dir, as_json):
         for table in shown:
             print(rendering.render_text(table))
             print()
-    if isinstance(wholes, dict):
-        wholes = [wholes]
-    print(f"report: {page}\n{summary.text(wholes)}",
+    if isinstance(outcomes, dict):
+        outcomes = [outcomes]
+    print(f"report: {page}\n{summary.text(outcomes)}",
           file=sys.stderr if as_json == "-" else sys.stdout)

@@ -48,7 +48,7 @@ def aggregate(results):
     """
     _check_same(results)
     first = results[0]
-    whole = {
+    outcome = {
         "schema": SCHEMA,
         "experiment": first["experiment"],
         "parameters": {key: value for key, value in
@@ -63,11 +63,11 @@ def aggregate(results):
         "provenance": first["provenance"],
         "digests": [result["digest"] for result in results],
     }
-    whole["published"] = compare_published(whole)
-    whole["bounds"] = [
-        _aggregate_bound(same, whole)
+    outcome["published"] = compare_published(outcome)
+    outcome["bounds"] = [
+        _aggregate_bound(same, outcome)
         for same in zip(*(result["bounds"] for result in results))]
-    return whole
+    return outcome
 
 
 def _check_same(results):
@@ -188,14 +188,14 @@ _PARTS = {
 }
 
 
-def _aggregate_bound(same, whole):
+def _aggregate_bound(same, outcome):
     """The worst seed's: one that fails, if one does."""
     if "baseline" in same[0]:
         return judge_baseline(same[0], look_up(
-            whole, same[0]["metric"], same[0]["of"]), None)
+            outcome, same[0]["metric"], same[0]["of"]), None)
     if same[0]["metric"] == OVER_SEEDS:
         return judge({**same[0], "value": same[0]["bound"]},
-                     max_abs_error(None, run_of(whole)))
+                     max_abs_error(None, run_of(outcome)))
     if "over_seeds" in same[0]:
-        return judge_case(same[0]["over_seeds"], whole)
+        return judge_case(same[0]["over_seeds"], outcome)
     return min(same, key=margin_of)

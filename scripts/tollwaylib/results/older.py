@@ -45,11 +45,11 @@ def _raw_with_cases(raw):
     their place."""
     if "cases" in raw:
         return raw
-    whole = {key: value for key, value in raw.items()
+    kept = {key: value for key, value in raw.items()
              if key not in _OF_RAW_CASE}
     case = {key: raw[key] for key in _OF_RAW_CASE if key in raw}
     flows = raw.get("flows") or [{}]
-    return {**whole, "mss_bytes": flows[0].get("mss_bytes"),
+    return {**kept, "mss_bytes": flows[0].get("mss_bytes"),
             "metrics": [], "pictures": [],
             "cases": [{"name": "run", "point": "run", "x": None,
                        "series": None, "rtt_s": None, "values": {},
@@ -90,9 +90,9 @@ def _with_cases(result):
     cases."""
     if "cases" in result:
         return result
-    whole = {key: value for key, value in result.items()
+    kept = {key: value for key, value in result.items()
              if key not in _OF_CASE}
-    return {**whole, "columns": [], "x_title": None,
+    return {**kept, "columns": [], "x_title": None,
             "capacity_bps": {name: link["capacity_bps"] for name, link in
                              result["links"].items()},
             "cases": [{"name": "run", "x": None, "series": None, "runs": 1,

@@ -165,24 +165,24 @@ def judge_baseline(bound, measured, baseline):
     return entry
 
 
-def compare(wholes):
+def compare(outcomes):
     """The same results or aggregates, judged against one another.
 
     Bounds with `baseline` are against the variant of that name, of the same
-    experiment and the same seeds; where that is not among wholes, their
+    experiment and the same seeds; where that is not among the outcomes, their
     verdict stays "needs runs".
     """
-    def key(whole, name):
-        return (whole["experiment"], name,
-                tuple(whole.get("seeds") or [whole["seed"]]))
+    def key(outcome, name):
+        return (outcome["experiment"], name,
+                tuple(outcome.get("seeds") or [outcome["seed"]]))
 
-    there = {key(whole, whole["parameters"].get("variant")): whole
-             for whole in wholes}
-    return [{**whole, "bounds": [
+    there = {key(outcome, outcome["parameters"].get("variant")): outcome
+             for outcome in outcomes}
+    return [{**outcome, "bounds": [
         judge_baseline(bound, bound["measured"],
-                       there.get(key(whole, bound["baseline"])))
-        if "baseline" in bound else bound for bound in whole["bounds"]]}
-        for whole in wholes]
+                       there.get(key(outcome, bound["baseline"])))
+        if "baseline" in bound else bound for bound in outcome["bounds"]]}
+        for outcome in outcomes]
 
 
 def verdicts(result):

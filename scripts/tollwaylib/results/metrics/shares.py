@@ -21,17 +21,17 @@ def goodput_share(data, words):
 
 
 def goodput_each(data, words):
-    whole = goodput_share(data, words)
-    return whole and whole / len(data.of_role(words["role"]))
+    share = goodput_share(data, words)
+    return share and share / len(data.of_role(words["role"]))
 
 
 def advantage(data, words):
     """Goodput of a source of a role over an equal part of all goodput."""
     mine = goodput_each(data, words)
-    whole = goodput_share(data, {**words, "role": None})
-    if not mine or not whole:
+    together = goodput_share(data, {**words, "role": None})
+    if not mine or not together:
         return None
-    return mine * len(data.of_role()) / whole
+    return mine * len(data.of_role()) / together
 
 
 def rates(data, words):
