@@ -14,6 +14,11 @@ def test_make_demo(tmp_path):
     in_clean_system(tmp_path, "demo", "bookworm")
 
 
+def test_service(tmp_path):
+    """tollway-admit@ under a systemd that boots there."""
+    in_clean_system(tmp_path, "service", "bookworm")
+
+
 def test_make_check(tmp_path):
     """By a user."""
     in_clean_system(tmp_path, "check", "bookworm")
