@@ -12,7 +12,9 @@
  *	traffic_pages.h		the HTTP model
  *	traffic_network.c	counters of the network namespace
  *	traffic_send.c		the sender
+ *	traffic_pairs.c		its flows that the receiver controls
  *	traffic_sink.c		the receiver
+ *	traffic_receiver.c	and its control of flows
  */
 #include <getopt.h>
 #include <sys/resource.h>

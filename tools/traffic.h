@@ -64,6 +64,11 @@ struct flow_config {
 	union address dst;
 	char dst_text[ADDRESS_TEXT_MAX];	/* as written in the file */
 	bool udp;
+	bool paired;				/* law= */
+	uint16_t setpoint;			/* packets */
+	uint16_t report_quarters;		/* of a round trip; 0: default */
+	int64_t frame_bytes;			/* 0: always something to send */
+	int64_t every_ns;			/* of frames */
 	char cc[CONGESTION_NAME_MAX];		/* empty: the system's */
 	int prio;				/* -1: not set */
 	int64_t mark;				/* -1: not set */

@@ -6,11 +6,17 @@
 #include <netinet/ip.h>
 
 #include "traffic.h"
+#include "traffic_wire.h"
 
 #define FLOW_ID_MAX		INT32_MAX
 #define UDP_SIZE_DEFAULT	972	/* 1000 bytes with UDP and IPv4 headers */
 #define UDP_SIZE_MIN		16	/* our sequence header */
 #define UDP_SIZE_MAX		65507
+#define PAIR_SIZE_MAX		(UDP_SIZE_MAX / 2)	/* two in one */
+#define FRAME_MAX		1000000000
+#define FRAME_EVERY_MIN_NS	(NSEC_PER_SEC / 10000)
+#define FRAME_EVERY_MAX_NS	(3600 * NSEC_PER_SEC)
+#define SETPOINT_DEFAULT	20	/* PP94 9.1 */
 #define MMPP_STATES		333	/* AACC Figure 8 */
 /* The HTTP model of CP05 5.6.4. */
 #define HTTP_OBJECTS		6550000	/* millionths */
@@ -34,6 +40,7 @@ enum flow_key {
 	KEY_CONNECTIONS, KEY_RATE, KEY_ARRIVAL, KEY_STATES, KEY_HOLD, KEY_LOW,
 	KEY_SIZE, KEY_OVERHEAD,
 	KEY_UNSENT, KEY_SEED, KEY_CONNECT, KEY_SOURCE, KEY_FLOOR, KEY_ECN,
+	KEY_LAW, KEY_SETPOINT, KEY_REPORT, KEY_FRAME, KEY_EVERY,
 	KEY_COUNT
 };
 
@@ -70,6 +77,11 @@ static const char * const key_names[KEY_COUNT] = {
 	[KEY_SOURCE] = "source",
 	[KEY_FLOOR] = "floor",
 	[KEY_ECN] = "ecn",
+	[KEY_LAW] = "law",
+	[KEY_SETPOINT] = "setpoint",
+	[KEY_REPORT] = "report-rtt",
+	[KEY_FRAME] = "frame",
+	[KEY_EVERY] = "every",
 };
 
 static const char *key_expects(enum flow_key key)
@@ -131,6 +143,16 @@ static const char *key_expects(enum flow_key key)
 		return "a number of bytes from 0 to 1000";
 	case KEY_ECN:
 		return "0 or 1";
+	case KEY_LAW:
+		return "pp";
+	case KEY_SETPOINT:
+		return "a whole number from 1 to 511";
+	case KEY_REPORT:
+		return "a multiple of 0.25 from 0.25 to 31.75";
+	case KEY_FRAME:
+		return "a number of bytes from 1 to 1000m";
+	case KEY_EVERY:
+		return "a number of seconds from 0.0001 to 3600";
 	case KEY_COUNT:
 		break;
 	}
@@ -272,50 +294,109 @@ static bool parse_value(struct flow_config *flow, enum flow_key key,
 			return false;
 		flow->tos = number ? IPTOS_ECN_ECT1 : IPTOS_ECN_ECT0;
 		return true;
+	case KEY_LAW:
+		flow->paired = !strcmp(text, "pp");
+		return flow->paired;
+	case KEY_SETPOINT:
+		if (!parse_integer(text, 1, WIRE_SETPOINT_MAX, &number))
+			return false;
+		flow->setpoint = number;
+		return true;
+	case KEY_REPORT:
+		if (!parse_decimal(text, 4, false, &number) || number < 1 ||
+		    number > WIRE_QUARTERS_MAX)
+			return false;
+		flow->report_quarters = number;
+		return true;
+	case KEY_FRAME:
+		return parse_quantity(text, &flow->frame_bytes) &&
+		       flow->frame_bytes > 0 &&
+		       flow->frame_bytes <= FRAME_MAX;
+	case KEY_EVERY:
+		return parse_seconds(text, &flow->every_ns) &&
+		       flow->every_ns >= FRAME_EVERY_MIN_NS &&
+		       flow->every_ns <= FRAME_EVERY_MAX_NS;
 	case KEY_COUNT:
 		break;
 	}
 	return false;
 }
 
+/* What the words of a line with law= must be to one another, and to others. */
+static void check_paired(const struct flow_file *file,
+			 const struct flow_config *flow, uint64_t given)
+{
+	const uint64_t paired_only = 1ULL << KEY_SETPOINT | 1ULL << KEY_REPORT |
+				     1ULL << KEY_FRAME | 1ULL << KEY_EVERY;
+	const uint64_t frame_only = 1ULL << KEY_EVERY | 1ULL << KEY_FLOOR;
+
+	if (!flow->paired) {
+		if (given & paired_only)
+			bad_line(file, flow->line, "%s= needs law=",
+				 key_names[__builtin_ctzll(given & paired_only)]);
+		return;
+	}
+	if (given & 1ULL << KEY_ARRIVAL)
+		bad_line(file, flow->line,
+			 "arrival= and law= exclude each other");
+	if (flow->size_bytes < (int64_t)sizeof(struct wire_pair) + 1 ||
+	    flow->size_bytes > PAIR_SIZE_MAX)
+		bad_line(file, flow->line,
+			 "size=%lld: with law= from %zu to %d",
+			 (long long)flow->size_bytes,
+			 sizeof(struct wire_pair) + 1, PAIR_SIZE_MAX);
+	if (flow->frame_bytes && !flow->every_ns)
+		bad_line(file, flow->line, "frame= needs every=");
+	if (!flow->frame_bytes && given & frame_only)
+		bad_line(file, flow->line, "%s= needs frame= (law=)",
+			 key_names[__builtin_ctzll(given & frame_only)]);
+	if (flow->frame_bytes && (flow->on.ns || flow->bytes))
+		bad_line(file, flow->line, "%s= and frame= exclude each other",
+			 flow->bytes ? "bytes" : "on");
+}
+
 /* What the words of a line must be to one another. */
 static void check_flow(const struct flow_file *file,
-		       const struct flow_config *flow, uint32_t given)
+		       const struct flow_config *flow, uint64_t given)
 {
 	static const enum flow_key required[] = { KEY_ID, KEY_DST, KEY_PORT };
-	const uint32_t http_only = 1U << KEY_OBJECTS | 1U << KEY_OBJECT_MEAN |
-				   1U << KEY_OBJECT_MIN |
-				   1U << KEY_OBJECT_MAX |
-				   1U << KEY_CONNECTIONS;
-	const uint32_t tcp_only = 1U << KEY_CC | 1U << KEY_BYTES |
-				  1U << KEY_REPEAT | 1U << KEY_UNSENT |
-				  1U << KEY_PAGES | 1U << KEY_CONNECT |
-				  1U << KEY_SOURCE | 1U << KEY_FLOOR |
+	const uint64_t http_only = 1ULL << KEY_OBJECTS | 1ULL << KEY_OBJECT_MEAN |
+				   1ULL << KEY_OBJECT_MIN |
+				   1ULL << KEY_OBJECT_MAX |
+				   1ULL << KEY_CONNECTIONS;
+	const uint64_t tcp_only = 1ULL << KEY_CC | 1ULL << KEY_BYTES |
+				  1ULL << KEY_REPEAT | 1ULL << KEY_UNSENT |
+				  1ULL << KEY_PAGES | 1ULL << KEY_CONNECT |
+				  1ULL << KEY_SOURCE | 1ULL << KEY_FLOOR |
 				  http_only;
-	const uint32_t mmpp_only = 1U << KEY_STATES | 1U << KEY_HOLD |
-				   1U << KEY_LOW;
-	const uint32_t udp_only = 1U << KEY_ARRIVAL | 1U << KEY_ECN |
-				  mmpp_only;
-	const uint32_t rate_only = 1U << KEY_SIZE | 1U << KEY_OVERHEAD |
-				   1U << KEY_SOURCE | 1U << KEY_FLOOR;
-	uint32_t wrong = given & (flow->udp ? tcp_only : udp_only);
+	const uint64_t mmpp_only = 1ULL << KEY_STATES | 1ULL << KEY_HOLD |
+				   1ULL << KEY_LOW;
+	const uint64_t udp_only = 1ULL << KEY_ARRIVAL | 1ULL << KEY_ECN |
+				  1ULL << KEY_LAW | mmpp_only;
+	const uint64_t rate_only = 1ULL << KEY_SIZE | 1ULL << KEY_OVERHEAD |
+				   1ULL << KEY_SOURCE | 1ULL << KEY_FLOOR;
+	/* These mean something else with law=. */
+	const uint64_t paired_too = 1ULL << KEY_BYTES | 1ULL << KEY_FLOOR;
+	uint64_t wrong = given & (!flow->udp ? udp_only : flow->paired ?
+				  tcp_only & ~paired_too : tcp_only);
 	bool produced = !flow->udp && flow->rate_bps;
 	size_t i;
 
 	for (i = 0; i < sizeof(required) / sizeof(required[0]); i++)
-		if (!(given & 1U << required[i]))
+		if (!(given & 1ULL << required[i]))
 			bad_line(file, flow->line, "%s= is missing",
 				 key_names[required[i]]);
 	if (wrong)
 		bad_line(file, flow->line, "%s= is not for proto=%s",
-			 key_names[__builtin_ctz(wrong)],
+			 key_names[__builtin_ctzll(wrong)],
 			 flow->udp ? "udp" : "tcp");
 	if (flow->udp && !flow->rate_bps)
 		bad_line(file, flow->line, "rate= is missing (proto=udp)");
+	check_paired(file, flow, given);
 	if (!flow->modulated && given & mmpp_only)
 		bad_line(file, flow->line, "%s= needs arrival=mmpp",
-			 key_names[__builtin_ctz(given & mmpp_only)]);
-	if (flow->modulated && !(given & 1U << KEY_HOLD))
+			 key_names[__builtin_ctzll(given & mmpp_only)]);
+	if (flow->modulated && !(given & 1ULL << KEY_HOLD))
 		bad_line(file, flow->line, "hold= is missing (arrival=mmpp)");
 	if (flow->modulated && flow->on.ns)
 		bad_line(file, flow->line,
@@ -324,8 +405,8 @@ static void check_flow(const struct flow_file *file,
 		bad_line(file, flow->line, "low= is above rate=");
 	if (!flow->rate_bps && given & rate_only)
 		bad_line(file, flow->line, "%s= needs rate=",
-			 key_names[__builtin_ctz(given & rate_only)]);
-	if (produced && !(given & 1U << KEY_SIZE))
+			 key_names[__builtin_ctzll(given & rate_only)]);
+	if (produced && !(given & 1ULL << KEY_SIZE))
 		bad_line(file, flow->line, "size= is missing (rate= of TCP)");
 	if (flow->closed && !flow->on.ns)
 		bad_line(file, flow->line, "source=closed needs on=");
@@ -345,14 +426,14 @@ static void check_flow(const struct flow_file *file,
 			 "connect=early and pages= exclude each other");
 	if (!flow->http && given & http_only)
 		bad_line(file, flow->line, "%s= needs pages=",
-			 key_names[__builtin_ctz(given & http_only)]);
-	if (given & 1U << KEY_REPEAT && !flow->bytes && !flow->http)
+			 key_names[__builtin_ctzll(given & http_only)]);
+	if (given & 1ULL << KEY_REPEAT && !flow->bytes && !flow->http)
 		bad_line(file, flow->line, "repeat= needs bytes= or pages=");
-	if (given & 1U << KEY_OFF && !flow->on.ns && !flow->http &&
-	    !(given & 1U << KEY_REPEAT))
+	if (given & 1ULL << KEY_OFF && !flow->on.ns && !flow->http &&
+	    !(given & 1ULL << KEY_REPEAT))
 		bad_line(file, flow->line,
 			 "off= needs on=, repeat= or pages=");
-	if (flow->on.ns && !(given & 1U << KEY_OFF))
+	if (flow->on.ns && !(given & 1ULL << KEY_OFF))
 		bad_line(file, flow->line, "on= needs off=");
 	if (flow->stop_ns <= flow->start_ns)
 		bad_line(file, flow->line, "stop= is not after start=");
@@ -360,11 +441,11 @@ static void check_flow(const struct flow_file *file,
 
 /* What pages= makes of what was not said. */
 static void complete_http(const struct flow_file *file,
-			  struct flow_config *flow, uint32_t given)
+			  struct flow_config *flow, uint64_t given)
 {
-	if (!(given & 1U << KEY_REPEAT))
+	if (!(given & 1ULL << KEY_REPEAT))
 		flow->repeat = 0;
-	if (!(given & 1U << KEY_OFF))
+	if (!(given & 1ULL << KEY_OFF))
 		flow->off = (struct span){
 			.ns = HTTP_OFF_NS,
 			.exponential = true,
@@ -394,7 +475,7 @@ static void complete_mmpp(struct flow_config *flow)
 static bool parse_line(const struct flow_file *file, char *text,
 		       struct flow_config *flow)
 {
-	uint32_t given = 0;
+	uint64_t given = 0;
 	char *word, *value;
 	int key;
 
@@ -410,9 +491,9 @@ static bool parse_line(const struct flow_file *file, char *text,
 				break;
 		if (key == KEY_COUNT)
 			bad_line(file, flow->line, "unknown key '%s'", word);
-		if (given & 1U << key)
+		if (given & 1ULL << key)
 			bad_line(file, flow->line, "%s= is given twice", word);
-		given |= 1U << key;
+		given |= 1ULL << key;
 		if (!parse_value(flow, key, value))
 			bad_line(file, flow->line, "%s=%s: expected %s", word,
 				 value, key_expects(key));
@@ -424,7 +505,7 @@ static bool parse_line(const struct flow_file *file, char *text,
 		complete_http(file, flow, given);
 	if (flow->modulated)
 		complete_mmpp(flow);
-	if (!(given & 1U << KEY_SEED))
+	if (!(given & 1ULL << KEY_SEED))
 		flow->seed = flow->id;
 	return true;
 }
@@ -485,6 +566,7 @@ void flow_file_read(struct flow_file *file, const char *path)
 			.stop_ns = TIME_NEVER,
 			.repeat = 1,
 			.size_bytes = UDP_SIZE_DEFAULT,
+			.setpoint = SETPOINT_DEFAULT,
 			.mmpp.states = MMPP_STATES,
 			.pages = {
 				.objects = HTTP_OBJECTS,

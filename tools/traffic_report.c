@@ -65,6 +65,8 @@ static void report_frames(struct json *json, const struct sender *sender,
 	json_end(json, ']');
 	REPORT_FRAMES(json, flow, bytes);
 	REPORT_FRAMES(json, flow, allowed_bps);
+	if (flow->config->paired)
+		REPORT_FRAMES(json, flow, packets);
 	json_end(json, '}');
 }
 
@@ -168,6 +170,32 @@ static void report_modulated(struct json *json, const struct sender *sender,
 	json_end(json, '}');
 }
 
+/* A flow with law= that was not begun knows nothing. */
+static void report_paired(struct json *json, const struct sender *sender,
+			  const struct flow *flow)
+{
+	static const struct pairs none;
+	const struct pairs *pairs = flow->pairs ? flow->pairs : &none;
+
+	json_begin(json, "law", '{');
+	json_integer(json, "reports", pairs->reports);
+	json_integer(json, "cut", pairs->cut);
+	json_integer(json, "truncated", pairs->truncated);
+	json_integer(json, "foreign", pairs->foreign);
+	json_integer(json, "absurd", pairs->absurd);
+	json_integer(json, "repeated", pairs->repeated);
+	json_integer(json, "halved", pairs->halved);
+	json_boolean(json, "unsegmented", pairs->unsegmented);
+	json_integer(json, "received", pairs->received);
+	json_integer(json, "lost", pairs->lost);
+	json_integer(json, "rate_kbps", pairs->rate_kbps);
+	json_integer(json, "srtt_us", pairs->srtt_us);
+	json_integer(json, "min_rtt_us", pairs->least_us);
+	json_end(json, '}');
+	if (flow->config->frame_bytes)
+		report_frames(json, sender, flow);
+}
+
 static void report_flow(struct json *json, const struct sender *sender,
 			const struct flow *flow)
 {
@@ -198,6 +226,8 @@ static void report_flow(struct json *json, const struct sender *sender,
 		json_integer(json, "refused", flow->refused);
 		if (config->modulated)
 			report_modulated(json, sender, flow);
+		if (config->paired)
+			report_paired(json, sender, flow);
 	} else {
 		report_tcp(json, sender, flow);
 	}

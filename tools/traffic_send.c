@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The sender: flows and their timers; traffic_tcp.c and traffic_udp.c send.
+ * The sender: flows and their timers; traffic_tcp.c, traffic_udp.c and
+ * traffic_pairs.c send.
  *
  *	WAITING --start--> CONNECTING --> SENDING <--on/off--> SILENT
  *	   ^                                 | last byte written, FIN sent
@@ -377,7 +378,8 @@ static void sample_all(struct sender *sender)
 	for (i = 0; i < sender->file.count; i++) {
 		struct flow *flow = &sender->flows[i];
 
-		if (flow->polled && flow->state != FLOW_CONNECTING &&
+		if (flow->polled && !flow->config->udp &&
+		    flow->state != FLOW_CONNECTING &&
 		    tcp_read_info(flow, &info))
 			tcp_add_sample(sender, flow, &info);
 	}
@@ -418,6 +420,9 @@ static void run_timers(struct sender *sender, int64_t deadline_ns)
 			else if (timer.generation == flow->generation)
 				udp_on_packet(sender, flow, timer.at_ns);
 			break;
+		case TIMER_FRAME:
+			pairs_on_frame(sender, flow, timer.at_ns);
+			break;
 		case TIMER_SAMPLE:
 			break;
 		}
@@ -451,7 +456,9 @@ static void sender_run(struct sender *sender)
 		for (i = 0; i < count; i++) {
 			struct flow *flow = events[i].data.ptr;
 
-			if (flow->polled)
+			if (flow->polled && flow->config->udp)
+				pairs_on_event(sender, flow);
+			else if (flow->polled)
 				tcp_on_event(sender, flow, events[i].events);
 		}
 		/*

@@ -8,6 +8,7 @@
 #include "json.h"
 #include "traffic.h"
 #include "traffic_random.h"
+#include "traffic_wire.h"
 
 enum flow_state {
 	FLOW_WAITING,		/* for start=, or between two transfers */
@@ -35,6 +36,7 @@ struct frame {
 	int64_t t_ns;
 	int64_t bytes;
 	int64_t allowed_bps;
+	uint64_t packets;	/* law=: sent when all of it is */
 };
 
 struct transfer {
@@ -56,6 +58,26 @@ struct totals {
 	uint64_t segs_out, retransmits;
 	uint64_t delivered, delivered_ce;
 	uint64_t busy_us, rwnd_limited_us, sndbuf_limited_us;
+};
+
+#define PAIRS_NO_END	UINT64_MAX
+
+/* What a flow with law= knows, and what of its reports was not used. */
+struct pairs {
+	uint32_t sequence;		/* of the next packet */
+	uint16_t pair;			/* number of the next pair */
+	bool unsegmented;		/* the kernel takes no super-packets */
+	bool idle;			/* nothing to send, or not now */
+	uint64_t left;			/* packets to send */
+	int64_t last_ns;		/* when the last pair was due */
+	int64_t waits_ns;		/* since when a report might come */
+	uint32_t rate_kbps;		/* 0: not known */
+	uint32_t srtt_us, least_us;
+	uint32_t highest, received, lost;	/* of the last report */
+	uint64_t reports;
+	uint64_t cut;			/* of them with more than rate= */
+	uint64_t truncated, foreign, absurd, repeated;
+	uint64_t halved;
 };
 
 struct flow {
@@ -101,6 +123,7 @@ struct flow {
 	/* udp */
 	uint64_t packets, refused;
 	struct mmpp_place place;
+	struct pairs *pairs;		/* law= */
 	/* bits offered in each sampling period from the epoch, times 10^9 */
 	__uint128_t *offered;
 	size_t offered_room;
@@ -112,6 +135,7 @@ enum timer_kind {
 	TIMER_STOP,
 	TIMER_TOGGLE,
 	TIMER_PACKET,
+	TIMER_FRAME,
 	TIMER_SAMPLE,
 };
 
@@ -177,6 +201,13 @@ void http_begin_page(struct sender *sender, struct flow *flow);
 void udp_on_packet(struct sender *sender, struct flow *flow, int64_t at_ns);
 void udp_turn_on(struct sender *sender, struct flow *flow, int64_t at_ns);
 void udp_start(struct sender *sender, struct flow *flow);
+
+/* traffic_pairs.c */
+void pairs_on_timer(struct sender *sender, struct flow *flow, int64_t at_ns);
+void pairs_on_frame(struct sender *sender, struct flow *flow, int64_t at_ns);
+void pairs_on_event(struct sender *sender, struct flow *flow);
+void pairs_turn_on(struct sender *sender, struct flow *flow, int64_t at_ns);
+void pairs_start(struct sender *sender, struct flow *flow);
 
 /* traffic_report.c */
 bool report_send(struct json *json, const struct sender *sender);

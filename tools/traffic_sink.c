@@ -14,7 +14,9 @@
  *
  * UDP has no low-water mark. When the first datagram comes we stop listening
  * to the socket and empty it every few milliseconds instead, until nothing
- * comes any more: only counts are kept, so nobody waits for us.
+ * comes any more: only counts are kept, so nobody waits for us. But who sends with
+ * law= waits for reports: a socket to which such packets come is emptied when they
+ * come, and the kernel says when that was.
  */
 #include <endian.h>
 #include <linux/sock_diag.h>
@@ -23,6 +25,7 @@
 
 #include "json.h"
 #include "traffic.h"
+#include "traffic_receiver.h"
 #include "traffic_wire.h"
 
 #define EVENTS_PER_WAIT		64
@@ -43,6 +46,8 @@
 /* How many times nothing before we listen to the socket again. */
 #define UDP_IDLE_POLLS		8
 #define PEER_BUCKETS		1024
+/* Senders of which one sink controls the rate. */
+#define RECEIVERS_MAX		4096
 
 enum endpoint_kind {
 	ENDPOINT_LISTENER,
@@ -57,6 +62,7 @@ struct endpoint {
 	uint16_t port;
 	unsigned int idle_polls;	/* datagram: since the last packet */
 	bool polled;			/* datagram: by the timer */
+	bool prompt;			/* datagram: someone waits for reports */
 	bool reset;			/* connection: ended by one */
 	union address peer;		/* connection */
 	int64_t accepted_ns, closed_ns;
@@ -73,6 +79,9 @@ struct peer {
 	uint64_t lost, reordered;
 	uint64_t *received;		/* bytes in each sampling period */
 	size_t received_room, periods;
+	struct receiver *receiver;	/* with law=, else NULL */
+	uint64_t *sequences;		/* of these: next one, by each period's end */
+	size_t sequences_room;
 };
 
 struct sink {
@@ -91,6 +100,8 @@ struct sink {
 	size_t peer_count, peer_room;
 	struct peer *buckets[PEER_BUCKETS];
 	uint64_t udp_drops;
+	size_t receivers;
+	uint64_t receivers_refused;
 };
 
 static struct endpoint *sink_add_endpoint(struct sink *sink,
@@ -297,15 +308,128 @@ static void peer_sample(const struct sink *sink, struct peer *peer,
 	peer->periods = index + 1;
 }
 
-/* Empty the socket. False when there was nothing in it. */
-static bool sink_drain(struct sink *sink, const struct endpoint *datagram)
+/*
+ * A packet with law=. @length may be more than the bytes that are @there. The
+ * report goes to where the packet came from.
+ */
+static void sink_take_pair(struct sink *sink, const struct endpoint *datagram,
+			   struct peer *peer, const void *bytes, size_t length,
+			   int64_t arrival_ns)
 {
-	static struct wire_header headers[UDP_BATCH];
+	size_t there = length < sizeof(struct wire_pair) ?
+		       length : sizeof(struct wire_pair);
+	struct wire_report report;
+	size_t index;
+
+	if (!peer->receiver) {
+		/* Forged addresses are no reason to run out of memory. */
+		if (sink->receivers == RECEIVERS_MAX) {
+			sink->receivers_refused++;
+			return;
+		}
+		sink->receivers++;
+		peer->receiver = checked_alloc(receiver_new());
+	}
+	if (!receiver_packet(peer->receiver, bytes, there, length, arrival_ns))
+		return;
+	peer->packets++;
+	peer->bytes += length;
+	if (sink->options->sample_ns) {
+		peer_sample(sink, peer, arrival_ns,
+			    length - sizeof(struct wire_pair));
+		index = peer->periods - 1;
+		peer->sequences = checked_reach(peer->sequences,
+						&peer->sequences_room, index,
+						sizeof(*peer->sequences));
+		peer->sequences[index] =
+			receiver_next_sequence(peer->receiver);
+	}
+	if (receiver_report(peer->receiver, clock_ns(), &report))
+		sendto(datagram->fd, &report, sizeof(report), 0,
+		       &peer->address.any, address_length(&peer->address));
+}
+
+/* When the kernel got it, by CLOCK_MONOTONIC; if it does not say, now. */
+static int64_t message_arrival(struct msghdr *message, int64_t realtime_less_ns)
+{
+	int64_t now_ns = clock_ns(), arrival_ns;
+	struct cmsghdr *header;
+	struct timespec stamp;
+
+	for (header = CMSG_FIRSTHDR(message); header;
+	     header = CMSG_NXTHDR(message, header)) {
+		if (header->cmsg_level != SOL_SOCKET ||
+		    header->cmsg_type != SCM_TIMESTAMPNS)
+			continue;
+		memcpy(&stamp, CMSG_DATA(header), sizeof(stamp));
+		arrival_ns = stamp.tv_sec * NSEC_PER_SEC + stamp.tv_nsec -
+			     realtime_less_ns;
+		/* The wall clock was set in between. */
+		if (arrival_ns <= now_ns &&
+		    now_ns - arrival_ns < NSEC_PER_SEC)
+			return arrival_ns;
+	}
+	return now_ns;
+}
+
+/* A magic number alone is enough: what is wrong with the rest is counted. */
+static bool message_is_pair(const struct wire_pair *header, size_t length)
+{
+	return length >= sizeof(header->magic) &&
+	       be32toh(header->magic) == WIRE_MAGIC_PAIR;
+}
+
+static void datagram_be_prompt(struct endpoint *datagram)
+{
+	const int one = 1;
+
+	if (datagram->prompt)
+		return;
+	datagram->prompt = true;
+	setsockopt(datagram->fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one));
+}
+
+/* Does someone who sends with law= wait for the first datagram's answer? */
+static bool sink_is_prompt(struct endpoint *datagram)
+{
+	struct wire_pair header;
+
+	if (!datagram->prompt &&
+	    recv(datagram->fd, &header, sizeof(header), MSG_PEEK) > 0 &&
+	    message_is_pair(&header, sizeof(header)))
+		datagram_be_prompt(datagram);
+	return datagram->prompt;
+}
+
+/* Between the clock of the kernel's stamps and ours; only where there are any. */
+static int64_t realtime_less_monotonic(const struct endpoint *datagram)
+{
+	struct timespec now;
+
+	if (!datagram->prompt)
+		return 0;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec - clock_ns();
+}
+
+/* Empty the socket. False when there was nothing in it. */
+static bool sink_drain(struct sink *sink, struct endpoint *datagram)
+{
+	static union {
+		struct wire_header plain;
+		struct wire_pair pair;
+	} headers[UDP_BATCH];
+	static union {
+		char bytes[CMSG_SPACE(sizeof(struct timespec))];
+		struct cmsghdr align;
+	} controls[UDP_BATCH];
 	static union address addresses[UDP_BATCH];
 	static struct iovec vectors[UDP_BATCH];
 	static struct mmsghdr messages[UDP_BATCH];
 	int64_t now_ns = sink->options->sample_ns ? clock_ns() : TIME_UNSET;
+	int64_t less_ns = realtime_less_monotonic(datagram);
 	bool any = false;
+	int64_t arrival_ns;
 	int count, i;
 
 	do {
@@ -318,6 +442,11 @@ static bool sink_drain(struct sink *sink, const struct endpoint *datagram)
 				.msg_iov = &vectors[i],
 				.msg_iovlen = 1,
 			};
+			if (!datagram->prompt)
+				continue;
+			messages[i].msg_hdr.msg_control = &controls[i];
+			messages[i].msg_hdr.msg_controllen =
+				sizeof(controls[i]);
 		}
 		/* MSG_TRUNC: msg_len is the datagram's whole length. */
 		count = recvmmsg(datagram->fd, messages, UDP_BATCH, MSG_TRUNC,
@@ -326,20 +455,34 @@ static bool sink_drain(struct sink *sink, const struct endpoint *datagram)
 			struct peer *peer = sink_find_peer(sink, &addresses[i],
 							   datagram->port);
 
-			peer_count_packet(peer, &headers[i],
+			any = true;
+			if (message_is_pair(&headers[i].pair,
+					    messages[i].msg_len)) {
+				datagram_be_prompt(datagram);
+				arrival_ns = message_arrival(&messages[i].msg_hdr,
+							     less_ns);
+				sink_take_pair(sink, datagram, peer, &headers[i],
+					       messages[i].msg_len, arrival_ns);
+				continue;
+			}
+			peer_count_packet(peer, &headers[i].plain,
 					  messages[i].msg_len);
 			if (sink->options->sample_ns)
 				peer_sample(sink, peer, now_ns,
 					    messages[i].msg_len);
-			any = true;
 		}
 	} while (count == UDP_BATCH);
 	return any;
 }
 
 /* Its event was its last one (EPOLLONESHOT) until we ask again. */
-static void sink_start_polling(struct sink *sink, struct endpoint *datagram)
+static void sink_start_datagrams(struct sink *sink, struct endpoint *datagram)
 {
+	if (sink_is_prompt(datagram)) {
+		sink_drain(sink, datagram);
+		loop_modify(&sink->loop, datagram->fd, EPOLLIN, datagram);
+		return;
+	}
 	datagram->polled = true;
 	datagram->idle_polls = 0;
 	if (sink->poll_ns == TIME_NEVER)
@@ -361,6 +504,12 @@ static void sink_poll(struct sink *sink)
 			continue;
 		if (sink_drain(sink, endpoint)) {
 			endpoint->idle_polls = 0;
+			/* The first with law= has come. */
+			if (endpoint->prompt) {
+				endpoint->polled = false;
+				loop_modify(&sink->loop, endpoint->fd, EPOLLIN,
+					    endpoint);
+			}
 		} else if (++endpoint->idle_polls >= UDP_IDLE_POLLS) {
 			endpoint->polled = false;
 			loop_modify(&sink->loop, endpoint->fd,
@@ -481,7 +630,7 @@ static void sink_run(struct sink *sink, int64_t stop_ns)
 					     events[i].events & ~EPOLLIN);
 				break;
 			case ENDPOINT_DATAGRAM:
-				sink_start_polling(sink, endpoint);
+				sink_start_datagrams(sink, endpoint);
 				break;
 			}
 		}
@@ -544,6 +693,31 @@ static void report_connection(struct json *json, const struct sink *sink,
 	json_end(json, '}');
 }
 
+static void report_receiver(struct json *json, const struct receiver *receiver)
+{
+	const struct receiver_counts *counts = receiver_counts(receiver);
+	struct receiver_state state;
+
+	receiver_read(receiver, &state);
+	json_begin(json, "law", '{');
+	json_integer(json, "pairs", counts->pairs);
+	json_integer(json, "reports", counts->reports);
+	json_integer(json, "lost", state.lost);
+	json_integer(json, "truncated", counts->truncated);
+	json_integer(json, "repeated", counts->repeated);
+	json_integer(json, "late", counts->late);
+	json_integer(json, "far", counts->far);
+	json_integer(json, "restarts", counts->restarts);
+	json_integer(json, "absurd", counts->absurd);
+	json_integer(json, "unordered", counts->unordered);
+	json_integer(json, "service_ns", state.service_ns);
+	json_integer(json, "delay_us", state.delay_us);
+	json_integer(json, "wait_us", state.wait_us);
+	json_integer(json, "way_us", state.way_us);
+	json_integer(json, "rate_kbps", state.rate_kbps);
+	json_end(json, '}');
+}
+
 static void report_peer(struct json *json, const struct sink *sink,
 			const struct peer *peer)
 {
@@ -557,10 +731,18 @@ static void report_peer(struct json *json, const struct sink *sink,
 	json_integer(json, "bytes", peer->bytes);
 	json_integer(json, "lost", peer->lost);
 	json_integer(json, "reordered", peer->reordered);
+	if (peer->receiver)
+		report_receiver(json, peer->receiver);
 	if (sink->options->sample_ns) {
 		json_begin(json, "received_bytes", '[');
 		for (i = 0; i < peer->periods; i++)
 			json_integer(json, NULL, peer->received[i]);
+		json_end(json, ']');
+	}
+	if (sink->options->sample_ns && peer->receiver) {
+		json_begin(json, "next_sequence", '[');
+		for (i = 0; i < peer->periods && i < peer->sequences_room; i++)
+			json_integer(json, NULL, peer->sequences[i]);
 		json_end(json, ']');
 	}
 	json_end(json, '}');
@@ -587,6 +769,7 @@ static bool report(struct json *json, const struct sink *sink)
 		report_peer(json, sink, sink->peers[i]);
 	json_end(json, ']');
 	json_integer(json, "udp_socket_drops", sink->udp_drops);
+	json_integer(json, "receivers_refused", sink->receivers_refused);
 	json_end(json, '}');
 	return json_commit(json);
 }

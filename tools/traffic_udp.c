@@ -100,6 +100,10 @@ static void udp_send_packet(struct sender *sender, struct flow *flow)
 
 void udp_on_packet(struct sender *sender, struct flow *flow, int64_t at_ns)
 {
+	if (flow->config->paired) {
+		pairs_on_timer(sender, flow, at_ns);
+		return;
+	}
 	udp_send_packet(sender, flow);
 	flow->phase_packets++;
 	udp_next_packet(sender, flow, at_ns);
@@ -107,6 +111,10 @@ void udp_on_packet(struct sender *sender, struct flow *flow, int64_t at_ns)
 
 void udp_turn_on(struct sender *sender, struct flow *flow, int64_t at_ns)
 {
+	if (flow->config->paired) {
+		pairs_turn_on(sender, flow, at_ns);
+		return;
+	}
 	flow->generation++;	/* a packet due in an earlier on is not sent */
 	flow->phase_ns = at_ns;
 	flow->phase_packets = 0;
@@ -120,6 +128,10 @@ void udp_start(struct sender *sender, struct flow *flow)
 {
 	const union address *dst = &flow->config->dst;
 
+	if (flow->config->paired) {
+		pairs_start(sender, flow);
+		return;
+	}
 	if (connect(flow->fd, &dst->any, address_length(dst))) {
 		flow_note_error(sender, flow, "connect to", errno);
 		flow_finish(sender, flow);

@@ -44,17 +44,22 @@ def _built(folder, sources, command, name):
     return folder
 
 
+def tools_sources():
+    """What the tools are built from: the traffic generator has tcp_pp's law."""
+    return files_below("tools", "include", "tcp_pp")
+
+
 def tools_folder():
     """Where the tools of this checkout are when they are built."""
     # Two checkouts may share a cache: each content has its own folder.
-    key = digest_of(*(part for path in files_below("tools", "include/uapi")
+    key = digest_of(*(part for path in tools_sources()
                       for part in (str(path.relative_to(TOP)), path)))[:12]
     return cache_dir() / f"build-tools-{key}" / "tools"
 
 
 def tools():
     """Folder with the programs and tc plugins."""
-    sources = files_below("tools", "include/uapi")
+    sources = tools_sources()
     folder = tools_folder()
     cache_folder(folder.parent)
     return _built(folder, sources,

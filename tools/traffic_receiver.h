@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The receiver of a flow with law=pp: traffic_receiver.c. */
+#ifndef TOLLWAY_TRAFFIC_RECEIVER_H
+#define TOLLWAY_TRAFFIC_RECEIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "traffic_wire.h"
+
+struct receiver;
+
+/* What came, and what of it was not used. */
+struct receiver_counts {
+	uint64_t packets;	/* each once */
+	uint64_t pairs;		/* that told a service time */
+	uint64_t reports;
+	uint64_t truncated;	/* too short, or not of such a flow */
+	uint64_t repeated;
+	uint64_t late;		/* too late to tell from repeated ones */
+	uint64_t far;		/* sequence far from what was to be expected */
+	uint64_t restarts;	/* the sequence began anew */
+	uint64_t absurd;	/* a setpoint of 0, or an impossible stamp */
+	uint64_t unordered;	/* the second half of a pair came first */
+};
+
+/* What it holds for true at the moment; 0: not known. */
+struct receiver_state {
+	uint64_t service_ns;
+	uint32_t wait_us;	/* of the last pair in queues */
+	uint32_t delay_us;	/* propagation, there and back */
+	uint32_t queue_256;	/* packets to wait when a report arrives, in 256ths */
+	uint32_t rate_kbps;
+	uint32_t lost;
+	uint32_t way_us;	/* least one-way delay, plus what the clocks differ */
+};
+
+struct receiver *receiver_new(void);
+void receiver_free(struct receiver *receiver);
+bool receiver_packet(struct receiver *receiver, const void *bytes,
+		     size_t there, size_t length, int64_t arrival_ns);
+bool receiver_report(struct receiver *receiver, int64_t now_ns,
+		     struct wire_report *report);
+uint32_t receiver_next_sequence(const struct receiver *receiver);
+const struct receiver_counts *receiver_counts(const struct receiver *receiver);
+void receiver_read(const struct receiver *receiver,
+		   struct receiver_state *state);
+
+#endif
