@@ -71,7 +71,7 @@ class Receiver:
         pair = sequence // 2 if pair is None else pair
         half = sequence % 2 if half is None else half
         return self.ask("packet", sequence % WRAP, int(stamp_us) % WRAP,
-                        pair % 32768, half, setpoint, quarters, srtt_us,
+                        pair % 16384, half, setpoint, quarters, srtt_us,
                         PAYLOAD, int(arrival_ns)) == ["1"]
 
     def pair(self, number, arrival_ns, distance_ns=600_000, **words):
@@ -221,6 +221,26 @@ def test_an_urgent_report_comes_early(receiver, interval):
     assert interval * RTT_S / 16 <= min(gaps) < interval * RTT_S / 4
 
 
+@pytest.mark.parametrize("idle", [False, True])
+def test_a_sender_with_less_to_send(receiver, idle):
+    """Half of what the link serves: nothing waits, whatever was told to be sent. That it
+    is no more, only the sender knows."""
+    for number in range(400):
+        first_ns = 10**9 + number * 2_400_000
+        for half in (0, 1):
+            receiver.packet(2 * number + half, first_ns + half * 600_000,
+                            stamp_us=first_ns / 1000, half=half + 2 * idle,
+                            pair=number)
+        report = receiver.report(first_ns + 600_000)
+        last = report or last
+    whole = PAYLOAD * 8 / SERVICE_S / 1000
+    state = receiver.state()
+    assert (state["queue_256"] <= 2 * 256) == idle
+    # The link's rate, and 20 packets in one and a half round trips, or less.
+    assert 1 < last["rate_kbps"] / whole < 1.34
+    assert (last["rate_kbps"] / whole > 1.1) == idle
+
+
 @pytest.mark.parametrize("drift", [-2e-4, 2e-4])
 def test_clocks_that_differ_and_drift(receiver, drift):
     """A minute at 200 ppm is 12 ms, as much as the queue; stamps wrap meanwhile."""
@@ -352,7 +372,7 @@ def test_any_bytes_whatsoever(receiver):
             receiver.ask(
                 "packet", near if rng.random() < 0.9 else rng.getrandbits(32),
                 rng.getrandbits(32) if rng.random() < 0.1 else near * 600,
-                rng.getrandbits(15) if rng.random() < 0.1 else near // 2,
+                rng.getrandbits(14) if rng.random() < 0.1 else near // 2,
                 near % 2, rng.choice((0, 1, 20, 511)), rng.randrange(128),
                 rng.choice((0, 1, 60000, rng.getrandbits(32))),
                 rng.choice((24, 472, 65507)),

@@ -196,7 +196,7 @@ def test_reports_that_are_refused(traffic):
     first, second = liar.packet(), liar.packet()
     assert first[0] == 0 and second[0] == 1
     assert first[1] == second[1]                        # they left as one
-    assert (first[2], second[2]) == (0, 1)
+    assert (first[2], second[2]) == (0, 1)                  # halves of pair 0
     assert first[3] == 2 << 9 | 33 and first[4] == 0
     # Nothing more until a report comes.
     assert liar.packet() is None

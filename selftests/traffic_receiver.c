@@ -4,6 +4,7 @@
  * an answer to each on standard output:
  *
  *	packet SEQUENCE STAMP_US PAIR HALF SETPOINT QUARTERS SRTT_US LENGTH NS
+ *				HALF may have WIRE_IDLE in it
  *	bytes HEX NS		any payload
  *	report NS		none, or HIGHEST RECEIVED LOST RATE_KBPS ECHO_US
  *	counts			all of struct receiver_counts

@@ -192,12 +192,14 @@ void pairs_on_timer(struct sender *sender, struct flow *flow, int64_t at_ns)
 	struct pairs *pairs = flow->pairs;
 	int64_t now_ns = clock_ns();
 	int count = pairs->left > 1 ? 2 : 1, sent, i;
+	uint16_t state = pairs->pair << WIRE_PAIR_SHIFT;
 
 	pairs_watch(flow, now_ns);
+	if ((uint64_t)count == pairs->left)
+		state |= WIRE_IDLE;
 	for (i = 0; i < count; i++)
 		pairs_fill(flow, packets + i * flow->config->size_bytes,
-			   pairs->sequence + i,
-			   pairs->pair << WIRE_PAIR_SHIFT | i, now_ns);
+			   pairs->sequence + i, state | i, now_ns);
 	sent = pairs_send(sender, flow, packets, count);
 	flow->refused += count - sent;
 	flow->packets += sent;

@@ -52,6 +52,8 @@
 #define URGENT_OFTEN		16
 /* Rates that are told are kept for a round trip: it is four intervals at most. */
 #define TOLD_COUNT		(4 * URGENT_OFTEN + 1)
+/* Of what has come, in a round trip. */
+#define SEEN_COUNT		32
 /* How often the drift of the clocks is looked at. */
 #define DRIFT_NS		(2 * NSEC_PER_SEC)
 /* A clock of quartz is off by up to 100 ppm, and two of them by 1 in 5000. */
@@ -60,6 +62,12 @@
 struct told {
 	int64_t at_ns;
 	u64 rate;		/* packets/s in Q16 */
+};
+
+/* How many had come by a time. */
+struct seen {
+	int64_t at_ns;
+	u32 received;
 };
 
 /* All that is forgotten when the sequence begins anew. */
@@ -102,6 +110,10 @@ struct course {
 	int64_t stop_ns;		/* when to go on after a stop */
 	struct told told[TOLD_COUNT];	/* the last one first, from `newest` on */
 	unsigned int newest, told_count;
+	struct seen seen[SEEN_COUNT];	/* the same */
+	unsigned int newest_seen, seen_count;
+	bool idle;			/* nothing was left to send, */
+	int64_t idle_ns;		/* the last time here */
 	int64_t due_ns;			/* of the next report */
 	bool fresh;			/* something came since the last one */
 	bool paired;			/* and a pair was among it */
@@ -302,13 +314,60 @@ static u32 receiver_rtt_us(const struct course *now)
 	return min(now->delay_us + now->wait_us, PP_RTT_MAX_US);
 }
 
+/* Remember how many have come, some times in a round trip. */
+static void receiver_see(struct course *now, u32 received, int64_t arrival_ns)
+{
+	int64_t apart_ns = receiver_rtt_us(now) * NSEC_PER_USEC /
+			   (SEEN_COUNT / 2);
+
+	if (now->seen_count &&
+	    arrival_ns - now->seen[now->newest_seen].at_ns < apart_ns)
+		return;
+	now->newest_seen = (now->newest_seen + SEEN_COUNT - 1) % SEEN_COUNT;
+	now->seen[now->newest_seen] = (struct seen){
+		.at_ns = arrival_ns,
+		.received = received,
+	};
+	now->seen_count = min(now->seen_count + 1, (unsigned int)SEEN_COUNT);
+}
+
+/* Packets that came in about a round trip until now, Q8; for a part of it, more. */
+static u32 receiver_came(const struct course *now, u32 received, int64_t now_ns)
+{
+	int64_t rtt_ns = receiver_rtt_us(now) * NSEC_PER_USEC;
+	const struct seen *seen = NULL;
+	u64 came;
+	unsigned int i;
+
+	for (i = 0; i < now->seen_count; i++) {
+		seen = &now->seen[(now->newest_seen + i) % SEEN_COUNT];
+		if (now_ns - seen->at_ns >= rtt_ns)
+			break;
+	}
+	if (!seen || now_ns <= seen->at_ns)
+		return U32_MAX / 4;
+	came = (u64)(received - seen->received) << PP_PACKET_SHIFT;
+	return min_t(u64, U32_MAX / 4,
+		     (__uint128_t)came * rtt_ns / (now_ns - seen->at_ns));
+}
+
+/* Has the sender had nothing to send, of late? */
+static bool receiver_is_idle(const struct course *now, int64_t now_ns)
+{
+	return now->idle && now_ns - now->idle_ns <
+			    2 * (int64_t)receiver_rtt_us(now) * NSEC_PER_USEC;
+}
+
 /*
  * n_hat, for the moment at which a report that leaves now reaches the sender:
  * what waited when the last pair came, and what the sender was told to send since
  * then, less what is served since then. That pair left a round trip before that
  * moment. As in tcp_pp, half a pair more: it is found when it does not wait yet.
+ *
+ * A sender that has less to send than it is told sends about as much as it did.
  */
-static u32 receiver_queue(const struct course *now, int64_t now_ns)
+static u32 receiver_queue(const struct course *now, u32 received,
+			  int64_t now_ns)
 {
 	u64 service = now->estimate.service;
 	u32 rtt_us = receiver_rtt_us(now);
@@ -317,6 +376,8 @@ static u32 receiver_queue(const struct course *now, int64_t now_ns)
 	u64 there = receiver_told(now, now->first_ns - rtt_us * NSEC_PER_USEC,
 				  now_ns);
 
+	if (receiver_is_idle(now, now_ns))
+		there = min_t(u64, there, receiver_came(now, received, now_ns));
 	there += min(pp_law_pipe(now->wait_us, service), U32_MAX / 4);
 	there += PP_PACKET;
 	return pp_law_queue(there, pp_law_pipe(rtt_us + held_us, service));
@@ -358,7 +419,7 @@ static u64 receiver_drain(struct course *now, u64 rate, int64_t now_ns)
 				service), PP_RATE_MAX);
 }
 
-static void receiver_law(struct course *now, int64_t now_ns)
+static void receiver_law(struct course *now, u32 received, int64_t now_ns)
 {
 	u64 service = now->estimate.service;
 	u32 setpoint = now->setpoint * PP_PACKET;
@@ -366,7 +427,7 @@ static void receiver_law(struct course *now, int64_t now_ns)
 	u64 target;
 
 	if (now->delay_us) {
-		now->queue = receiver_queue(now, now_ns);
+		now->queue = receiver_queue(now, received, now_ns);
 		/* J goes by R + n_hat s_hat. */
 		interval_us = receiver_interval_us(now);
 		delay_us = max(now->delay_us,
@@ -400,7 +461,7 @@ static void receiver_sample(struct receiver *receiver, int64_t distance_ns,
 	pp_estimate_sample(&now->estimate, &gains, max(sample, SERVICE_MIN));
 	receiver->counts.pairs++;
 	now->paired = true;
-	receiver_law(now, arrival_ns);
+	receiver_law(now, receiver->received, arrival_ns);
 }
 
 /**
@@ -453,6 +514,11 @@ bool receiver_packet(struct receiver *receiver, const void *bytes,
 	now->quarters = wish >> WIRE_SETPOINT_BITS;
 	now->length = length;
 	receiver_round_trip(now, be32toh(header.srtt_us));
+	receiver_see(now, receiver->received, arrival_ns);
+	if (pair & WIRE_IDLE) {
+		now->idle = true;
+		now->idle_ns = arrival_ns;
+	}
 	if (!(pair & WIRE_SECOND_HALF)) {
 		now->open = receiver_wait(now, stamp_us, arrival_ns);
 		now->pair = pair >> WIRE_PAIR_SHIFT;

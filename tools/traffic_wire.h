@@ -25,13 +25,14 @@ struct wire_pair {
 	uint32_t flow;
 	uint32_t sequence;	/* from 0 */
 	uint32_t stamp_us;	/* when it left, by the sender's clock */
-	uint16_t pair;		/* number of the pair, and which half it is */
+	uint16_t pair;		/* its number, and what is below */
 	uint16_t wish;		/* setpoint, and interval of reports */
 	uint32_t srtt_us;	/* 0: not known */
 };
 
 #define WIRE_SECOND_HALF	1
-#define WIRE_PAIR_SHIFT		1
+#define WIRE_IDLE		2	/* then nothing is left to send */
+#define WIRE_PAIR_SHIFT		2
 
 /* Packets that shall wait, and quarters of a round trip between reports. */
 #define WIRE_SETPOINT_BITS	9

@@ -23,7 +23,7 @@ KEPT = {"samples": ("t_s", "bytes_acked", "cwnd", "srtt_us", "retransmits",
                     "cc_pacing_gain", "cc_cwnd_gain"),
         "final": ("transfers", "frames", "bytes_acked", "bytes_sent",
                   "retransmits", "packets", "bytes", "connected_s", "mmpp",
-                  "error")}
+                  "law", "error")}
 
 
 def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
@@ -134,7 +134,9 @@ def _case_job(experiment, case, cc, aqm, values, duration_s, seed):
                                               "packets", "optimal_s")},
             "id": number, "start_s": round(flow["start_s"], 6),
             "stop_s": min(flow.get("stop_s") or whole_s, whole_s),
-            "cc": None if "udp" in flow else flow.get("cc") or cc,
+            "cc": None if {"udp", "law"} & set(flow)
+            else flow.get("cc") or cc,
+            **({"law": "pp"} if "law" in flow else {}),
             "sysctls": flow.get("sysctls", {}),
             "words": flow_words(flow, mine, seed)})
     queue = _words(experiment, case.aqm or aqm, mine)

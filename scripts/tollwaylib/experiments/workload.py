@@ -14,6 +14,8 @@ from .description import Variant
 
 TCP_HEADER_BYTES = 40
 UDP_HEADER_BYTES = 28
+# Of what tollway-traffic(1) sends with law=pp.
+PAIRED_HEADER_BYTES = 24
 # PP94 Table 3, rows of 500-byte packets: Mb/s and the round trip, ms. They are
 # 100 packets in 100 time units each, so that a unit is the time of a packet.
 # WAN is the default: Linux's smallest timeout of 200 ms is 3.3 round trips
@@ -48,6 +50,11 @@ def rtt_ms_of(values):
 def payload(values):
     """Data bytes of a packet."""
     return values["packet_bytes"] - TCP_HEADER_BYTES
+
+
+def paired_payload(values):
+    """The same of a stream that its receiver controls."""
+    return values["packet_bytes"] - UDP_HEADER_BYTES - PAIRED_HEADER_BYTES
 
 
 def flow_of(path, start_s, packets=None, role="source", **more):
@@ -111,7 +118,25 @@ def produced(values, rate_bps, seed, on_s=None, off_s=None, closed=False):
 SEEDS_APART = 10**6
 
 
+def paired_words(flow, values):
+    """Words of a stream of which the receiver controls the rate (PP94 10.4).
+
+    flow["law"]: more words, such as {"setpoint": 20, "report-rtt": 0.25}. What it
+    may send at most is what its own link carries, if "rate" does not say less.
+    """
+    most = {"rate": round(values["edge_mbit"] * 1e6), **flow["law"]}
+    words = [f"proto=udp law=pp "
+             f"size={values['packet_bytes'] - UDP_HEADER_BYTES} "
+             f"overhead={UDP_HEADER_BYTES}"]
+    if flow.get("packets") is not None:
+        words.append(f"bytes={flow['packets'] * paired_payload(values)}")
+    return " ".join(words + [f"{key}={value}" for key, value in
+                             most.items()])
+
+
 def flow_words(flow, values, seed):
+    if "law" in flow:
+        return paired_words(flow, values)
     if "udp" in flow:
         packet_bytes = flow.get("udp_bytes", values["packet_bytes"])
         words = (f"proto=udp rate={int(flow['udp'])} "

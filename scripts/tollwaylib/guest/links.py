@@ -57,7 +57,8 @@ class TollwayIntf(Intf):
         self.rate_bps, self.delay_ms = rate_bps, delay_ms or 0
         self.is_shaped, self.impairment = aqm is not None, ""
         if segments:
-            commands.append(f"ethtool -K {self.name} tso off gso on")
+            commands.append(f"ethtool -K {self.name} tso off "
+                            "tx-udp-segmentation off gso on")
         if gso_max_segs is not None:
             commands.append(f"ip link set dev {self.name} "
                             f"gso_max_segs {gso_max_segs}")

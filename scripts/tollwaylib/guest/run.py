@@ -29,7 +29,7 @@ from .nodes import address_of, shell
 from .passages import Passages
 from .programs import GRACE_S, kill_group
 from .topologies import topology
-from .traffic import TRAFFIC, arrivals
+from .traffic import TRAFFIC, acknowledged, arrivals
 
 # Before the flows of a case: what the last one left in the network is gone by
 # then.
@@ -203,9 +203,13 @@ class Run(Calibration):
         for flow, sink, *arguments in self.datagrams:
             if "sample_s" in received.get(sink, {}):
                 flow["arrivals"] = arrivals(received[sink], *arguments)
+                if flow.get("law") and flow["arrivals"]:
+                    flow["samples"] = acknowledged(flow, received[sink],
+                                                   arguments[0])
         for counted in received.values():
             for peer in counted.get("udp", []):
-                peer.pop("received_bytes", None)
+                for key in ("received_bytes", "next_sequence"):
+                    peer.pop(key, None)
         self.adapt(None)
         raw = {
             "schema": RAW_SCHEMA, "experiment": self.job["experiment"],

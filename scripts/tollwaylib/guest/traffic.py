@@ -36,14 +36,36 @@ def arrivals(counted, peer, epoch_ns, duration_s):
             break
     else:
         return None
-    found, total = {"t_s": [], "bytes": []}, 0
+    found, total, highest = {"t_s": [], "bytes": []}, 0, 0
+    sequences = known.get("next_sequence")
+    if sequences:
+        found["packets"] = []
     for number, received in enumerate(periods, 1):
         end_s = round(begin_s + number * counted["sample_s"], 6)
         if 0 < end_s <= duration_s:
             total += received
             found["t_s"].append(end_s)
             found["bytes"].append(total)
+            if sequences:
+                # 0 where nothing came.
+                highest = max(highest, sequences[number - 1])
+                found["packets"].append(highest)
     return found
+
+
+def acknowledged(flow, counted, peer):
+    """Samples of a stream with law=pp, which has no acknowledgements, as if it
+    had: what had come when an acknowledgement would have been back.
+
+    flow: raw, with arrivals; counted, peer: as for arrivals(), whose clock has to be
+    that of the sender.
+    """
+    seen = flow["arrivals"]
+    way_us = next(known["law"]["way_us"] for known in reversed(counted["udp"])
+                  if known["peer"] == peer)
+    back_s = (flow["final"]["law"]["min_rtt_us"] - way_us) / 1e6
+    return {"t_s": [t + back_s for t in seen["t_s"]],
+            "bytes_acked": seen["bytes"], "packets": seen["packets"]}
 
 
 class TollwayTraffic:

@@ -14,7 +14,7 @@ from ..theory.pairs import rest
 
 # --- PP94 9.1 and 9.2 ------------------------------------------------------
 
-def _table_3(sources):
+def table_3(sources):
     """Shape of PP94 Figure 10: access ten times as fast as the bottleneck."""
     def shape(values):
         rtt_ms = rtt_ms_of(values)
@@ -24,55 +24,60 @@ def _table_3(sources):
     return shape
 
 
-def _units(values):
+def units(values):
     """Seconds of a time unit, and of a round trip of 100."""
     rtt_s = rtt_ms_of(values) / 1000
     return rtt_s / PIPE_PKTS, rtt_s
 
 
-def _row_presets():
+def row_presets():
     return tuple(((row,), {"rate_mbit": mbit, "edge_mbit": 10 * mbit})
                  for row, (mbit, _) in TABLE_3.items())
 
 
-_ROW_DEFAULTS = {"row": "wan", "packet_bytes": 500, "warmup_s": 0.0,
+ROW_DEFAULTS = {"row": "wan", "packet_bytes": 500, "warmup_s": 0.0,
                  "start_jitter_s": 0.0002, "initcwnd": 10, "buffer": PIPE_PKTS,
                  # PP94 5: a pair, and then what it told. With the ten of Linux
                  # nine sources that start at once fill the buffer alone.
                  "initial": 2}
 
 
-def _often(values, each=0.5):
+def often(values, each=0.5):
     """Sampling: us between samples of a queue, ms of a flow, for a resolution
     of a part of a time unit."""
-    unit_s, rtt_s = _units(values)
+    unit_s, rtt_s = units(values)
     return {"queue_us": max(round(unit_s * each * 1e6), 1), "rtt_s": rtt_s,
             "sample_ms": round(unit_s * 1e3 * 10, 6)}
 
 
 def _base_cases(values):
-    _, rtt_s = _units(values)
+    _, rtt_s = units(values)
     return [Case("setpoint 20", (flow_of(1, 0.0),), 40 * rtt_s,
                  values={} if values["setpoint"] else {"setpoint": 20},
-                 classes=True, **_often(values))]
+                 classes=True, **often(values))]
 
 
 def _setpoint_cases(values):
-    _, rtt_s = _units(values)
+    _, rtt_s = units(values)
     return [Case("4 sources", tuple(flow_of(number, 0.0) for number in
                                     range(1, 5)), 80 * rtt_s,
-                 classes=True, **_often(values, 5))]
+                 classes=True, **often(values, 5))]
 
 
-def _arrival_case(settings, apart, name, **words):
+def arrival_flows(settings, apart):
     """Source 1 sends 1500 packets, nine others 500, the first of them 500 time
     units later and then one every R round trips."""
-    unit_s, _ = _units(settings)
+    unit_s, _ = units(settings)
     flows = [flow_of(1, 0.0, 1500, "first")] + [
         flow_of(number, (500 + (number - 2) * apart * PIPE_PKTS) * unit_s,
                 500, "later") for number in range(2, SOURCES + 1)]
-    return Case(name, one_link(flows, settings), 12000 * unit_s, x=apart,
-                classes=True, **_often(settings, 5), **words)
+    return one_link(flows, settings)
+
+
+def _arrival_case(settings, apart, name, **words):
+    unit_s, _ = units(settings)
+    return Case(name, arrival_flows(settings, apart), 12000 * unit_s, x=apart,
+                classes=True, **often(settings, 5), **words)
 
 
 def _arrival_cases(values):
@@ -95,13 +100,13 @@ UNLIMITED_PKTS = 10000
 
 def _burst_case(values, count, series, room):
     """A source that is there, and all others at once."""
-    unit_s, _ = _units(values)
+    unit_s, _ = units(values)
     flows = [flow_of(1, 0.0, BURST_FIRST_PKTS, "first")] + [
         flow_of(number, BURST_UNITS * unit_s, BURST_OTHER_PKTS, "other")
         for number in range(2, count + 1)]
     return Case(f"N = {count}, {series}", one_link(flows, values),
                 15000 * unit_s, values={"buffer": room}, x=count,
-                series=series, classes=True, **_often(values, 2))
+                series=series, classes=True, **often(values, 2))
 
 
 def _burst_cases(values):
@@ -128,7 +133,7 @@ UPSET_RTTS, UPSET_PART, LAW_SWING_PKTS = (20, 22), 0.5, 6
 
 
 def _law_cases(values):
-    _, rtt_s = _units(values)
+    _, rtt_s = units(values)
     laws = [(f"pole {pole:g}", {"law": "discrete", "pole": pole})
             for pole in POLES] + [("continuous", {"law": "continuous"})]
     link_bps = values["rate_mbit"] * 1e6
@@ -137,7 +142,7 @@ def _law_cases(values):
     # The rise after the upset takes some twenty epochs.
     return [Case(name, (flow_of(1, 0.0),), 80 * rtt_s, classes=True,
                  values={"pole": values["pole"], **law}, rates=rates,
-                 **_often(values)) for name, law in laws]
+                 **often(values)) for name, law in laws]
 
 
 def _law_bounds(_values):
@@ -165,12 +170,12 @@ PROBING = {"2 every 2 RTT": (2.0, 2, 0.75), "1 every 2 RTT": (1.0, 2, 0.75),
 
 
 def _probing_cases(values):
-    _, rtt_s = _units(values)
+    _, rtt_s = units(values)
     flows = tuple(flow_of(number, 0.0) for number in range(1, 5))
     return [Case(name, flows, 80 * rtt_s, classes=True,
                  values=dict(zip(("setpoint_step", "setpoint_every",
                                   "setpoint_cut"), steps)),
-                 **_often(values, 5)) for name, steps in PROBING.items()]
+                 **often(values, 5)) for name, steps in PROBING.items()]
 
 
 def _probing_bounds(_values):
@@ -190,7 +195,7 @@ PUBLIC_PKTS = 2000
 def _public_cases(values):
     """On for two round trips on average at the bottleneck's rate (MK94 (2) and
     (4): PP94 does not say), silent for as long as the load wants it."""
-    _, rtt_s = _units(values)
+    _, rtt_s = units(values)
     on_s = 2 * rtt_s
     rate_bps = values["rate_mbit"] * 1e6
     cases = []
@@ -218,7 +223,7 @@ def _public_bounds(values):
     """PP94 9.3: "in all cases, the goodput is above 95 %"; and that all packets
     come, in the time that sources need to make them or the link to carry them.
     """
-    _, rtt_s = _units(values)
+    _, rtt_s = units(values)
     whole_s = SOURCES * PUBLIC_PKTS / PIPE_PKTS * rtt_s
     return [bound for kind in ("open", "closed") for load in LOADS
             for bound in (
@@ -239,12 +244,12 @@ SMALL_WINDOW = f"window {WINDOW_SMALL_PKTS}"
 def _window_cases(values):
     """The bursts of 9.2, with a window's worth of room for each source and no more;
     and a source whose window is half of what the path holds."""
-    _, rtt_s = _units(values)
+    _, rtt_s = units(values)
     each = values["reserve"] or WINDOW_PKTS
     # It would take 4000 TU, and is busy to the end of its case.
     small = one_link([flow_of(1, 0.0, BURST_FIRST_PKTS, "first")], values)
     return [Case(SMALL_WINDOW, small, 38 * rtt_s, classes=True,
-                 values={"window": WINDOW_SMALL_PKTS}, **_often(values))] + [
+                 values={"window": WINDOW_SMALL_PKTS}, **often(values))] + [
         _burst_case(values, count, "reserved", count * each)
         for count in range(2, SOURCES + 1)]
 
@@ -269,7 +274,7 @@ def _cut_off(_values):
             for operator, value in ((">=", half - 0.02), ("<=", half))]
 
 
-_WINDOW_DEFAULTS = {**_ROW_DEFAULTS, "setpoint": 10, "window": WINDOW_PKTS,
+_WINDOW_DEFAULTS = {**ROW_DEFAULTS, "setpoint": 10, "window": WINDOW_PKTS,
                     "reserve": WINDOW_PKTS, "buffer": SOURCES * WINDOW_PKTS}
 # The same room, shared.
 _WINDOW_VARIANTS = (
@@ -285,8 +290,8 @@ EXPERIMENTS = (
         name="pp-base", title="One source: queue at the setpoint",
         reproduces="PP94 9.1: Figures 11-14",
         topology="Confluence", duration_s=10.0,
-        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=BASELINES,
-        cc="pp", aqm="fq_rr", cases=_base_cases, shape=_table_3(1),
+        defaults=ROW_DEFAULTS, presets=row_presets(), variants=BASELINES,
+        cc="pp", aqm="fq_rr", cases=_base_cases, shape=table_3(1),
         metrics=(
             metric("full_rtt", "full_at", "time to 99 % utilisation", 2,
                    link="R1", units=25, level=0.99),
@@ -319,8 +324,8 @@ EXPERIMENTS = (
         name="pp-setpoint", title="Four sources probe 100 buffers",
         reproduces="PP94 9.1: Figures 15 and 16",
         topology="Confluence", duration_s=10.0,
-        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=BASELINES,
-        cc="pp", aqm="fq_rr", cases=_setpoint_cases, shape=_table_3(4),
+        defaults=ROW_DEFAULTS, presets=row_presets(), variants=BASELINES,
+        cc="pp", aqm="fq_rr", cases=_setpoint_cases, shape=table_3(4),
         metrics=(
             metric("utilization", "utilization", "utilisation from 10 RTT",
                    2, link="R1", from_rtt=10),
@@ -352,9 +357,9 @@ EXPERIMENTS = (
         name="pp-law", title="The poles of the discrete law",
         reproduces="PP94 4.2.1",
         topology="Confluence", duration_s=10.0,
-        defaults={**_ROW_DEFAULTS, "setpoint": LAW_SETPOINT, "pole": 0.9},
-        presets=_row_presets(), cc="pp", aqm="fq_rr", cases=_law_cases,
-        shape=_table_3(1),
+        defaults={**ROW_DEFAULTS, "setpoint": LAW_SETPOINT, "pole": 0.9},
+        presets=row_presets(), cc="pp", aqm="fq_rr", cases=_law_cases,
+        shape=table_3(1),
         metrics=(
             metric("upset", "queue_swing", "swing, 20-30 RTT [pkts]", 0,
                    link="R1", from_rtt=20, to_rtt=30),
@@ -372,10 +377,10 @@ EXPERIMENTS = (
         name="pp-probing", title="Steps of a setpoint that is probed",
         reproduces="PP94 7 and 9.1",
         topology="Confluence", duration_s=10.0,
-        defaults={**_ROW_DEFAULTS, "setpoint_step": 2.0, "setpoint_every": 2,
+        defaults={**ROW_DEFAULTS, "setpoint_step": 2.0, "setpoint_every": 2,
                   "setpoint_cut": 0.75},
-        presets=_row_presets(), cc="pp", aqm="fq_rr", cases=_probing_cases,
-        shape=_table_3(4),
+        presets=row_presets(), cc="pp", aqm="fq_rr", cases=_probing_cases,
+        shape=table_3(4),
         metrics=(
             metric("losses_each", "losses_each", "losses of a source", 2),
             metric("utilization", "utilization", "utilisation from 10 RTT [%]",
@@ -394,9 +399,9 @@ EXPERIMENTS = (
         name="pp-arrivals", title="Sources that come one after another",
         reproduces="PP94 9.2: Figures 17 and 18",
         topology="Confluence", duration_s=10.0,
-        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=BASELINES,
+        defaults=ROW_DEFAULTS, presets=row_presets(), variants=BASELINES,
         cc="pp", aqm="fq_rr", cases=_arrival_cases,
-        x_title="round trips between arrivals", shape=_table_3(SOURCES),
+        x_title="round trips between arrivals", shape=table_3(SOURCES),
         metrics=(
             metric("jain", "jain", "Jain of rates from 2200 to 4200 TU", 4,
                    from_rtt=22, to_rtt=42),
@@ -415,9 +420,9 @@ EXPERIMENTS = (
         name="pp-estimators", title="Three estimators of the service time",
         reproduces="PP94 4.4 and 4.5, with the sources of 9.2",
         topology="Confluence", duration_s=10.0,
-        defaults=_ROW_DEFAULTS, presets=_row_presets(), cc="pp", aqm="fq_rr",
+        defaults=ROW_DEFAULTS, presets=row_presets(), cc="pp", aqm="fq_rr",
         cases=_estimator_cases, x_title="round trips between arrivals",
-        shape=_table_3(SOURCES),
+        shape=table_3(SOURCES),
         metrics=(
             *_per_role("first"),
             metric("peak", "class_peak", "largest queue of source 1 [pkts]", 0,
@@ -441,9 +446,9 @@ EXPERIMENTS = (
         name="pp-burst", title="N - 1 sources start at once",
         reproduces="PP94 9.2: Tables 4 and 5, Figures 19-21",
         topology="Confluence", duration_s=10.0,
-        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=BASELINES,
+        defaults=ROW_DEFAULTS, presets=row_presets(), variants=BASELINES,
         cc="pp", aqm="fq_rr", cases=_burst_cases,
-        x_title="sources", shape=_table_3(SOURCES),
+        x_title="sources", shape=table_3(SOURCES),
         metrics=(
             *_per_role("first"),
             metric("loss_rate", "loss_rate", "losses of source 1", 1,
@@ -472,9 +477,9 @@ EXPERIMENTS = (
         name="pp-public", title="On-off sources, open and closed",
         reproduces="PP94 9.3: Table 6",
         topology="Confluence", duration_s=120.0,
-        defaults=_ROW_DEFAULTS, presets=_row_presets(), variants=BASELINES,
+        defaults=ROW_DEFAULTS, presets=row_presets(), variants=BASELINES,
         cc="pp", aqm="fq_rr", cases=_public_cases,
-        x_title="nominal load", shape=_table_3(SOURCES),
+        x_title="nominal load", shape=table_3(SOURCES),
         metrics=(
             metric("retransmits", "retransmits", "retransmissions", 0),
             metric("goodput", "goodput_sent", "goodput", 3),
@@ -489,9 +494,9 @@ EXPERIMENTS = (
         name="pp-window", title="A window beside the rate, and room for it",
         reproduces="PP94 10.3, with the sources of 9.2",
         topology="Confluence", duration_s=10.0, defaults=_WINDOW_DEFAULTS,
-        presets=_row_presets(), variants=_WINDOW_VARIANTS,
+        presets=row_presets(), variants=_WINDOW_VARIANTS,
         cc="pp", aqm="fq_rr", cases=_window_cases,
-        x_title="sources", shape=_table_3(SOURCES),
+        x_title="sources", shape=table_3(SOURCES),
         metrics=(
             metric("drops", "drops", "drops", 0),
             metric("retransmits", "retransmits", "retransmissions [pkts]", 0),
@@ -508,9 +513,9 @@ EXPERIMENTS = (
         title="On-off sources with a window, and room for it",
         reproduces="PP94 10.3, with the sources of 9.3",
         topology="Confluence", duration_s=120.0, defaults=_WINDOW_DEFAULTS,
-        presets=_row_presets(), variants=_WINDOW_VARIANTS,
+        presets=row_presets(), variants=_WINDOW_VARIANTS,
         cc="pp", aqm="fq_rr", cases=_public_cases,
-        x_title="nominal load", shape=_table_3(SOURCES),
+        x_title="nominal load", shape=table_3(SOURCES),
         metrics=(
             metric("drops", "drops", "drops", 0),
             metric("retransmits", "retransmits", "retransmissions [pkts]", 0),

@@ -80,14 +80,17 @@ def _bench_5_cases(values):
                  classes=True, **BENCH_SAMPLES)]
 
 
+def two_way_flows():
+    """Those of benchmark 1, in both directions."""
+    return [flow for prefix in ("", MIRRORED) for flow in (
+        flow_of(f"{prefix}1", 0.0, PRIMARY_PKTS, "back" if prefix else "forth"),
+        *_crosses(BENCH_RTT_MS / 1000, prefix=prefix))]
+
+
 def _bench_6_cases(values):
     """Acknowledgements take their part of both links: 8 % of the data's."""
-    flows, optima = [], {}
+    flows, optima = two_way_flows(), {}
     part = 1 + TCP_HEADER_BYTES / values["packet_bytes"]
-    for prefix in ("", MIRRORED):
-        flows += [flow_of(f"{prefix}1", 0.0, PRIMARY_PKTS,
-                        "back" if prefix else "forth"),
-                  *_crosses(BENCH_RTT_MS / 1000, prefix=prefix)]
     for prefix, link in (("", "R1"), (MIRRORED, "R2")):
         mine = [dict(flow, packets=flow["packets"] * part) for flow in flows
                 if flow["path"].startswith(MIRRORED) == bool(prefix)]
@@ -199,32 +202,42 @@ VIDEOS, VIDEO_CROSSES = 8, 8
 FRAME_S = 0.04
 # A whole share of the link for each, and what a coder cannot go below.
 VIDEO_MOST_BPS, VIDEO_LEAST_BPS = 5e6, 4e5
+FRAME_BYTES = int(VIDEO_MOST_BPS * FRAME_S / 8)
+
+
+def video_case(name, coder, **words):
+    """Eight coders over the bottleneck of the benchmarks, and eight transfers
+    that come for 4 s each: the share of a coder falls to a half and rises.
+
+    coder: of its number, what its flow has beside its path and its start.
+    """
+    # Coders do not all begin a frame at the same moment.
+    flows = [flow_of(number, FRAME_S * number / VIDEOS, role="video",
+                     **coder(number)) for number in range(1, VIDEOS + 1)]
+    flows += [flow_of(number, start_s, role="cross", stop_s=start_s + 4.0,
+                      name=f"{number}.{start_s:g}")
+              for start_s in (4.0, 12.0)
+              for number in range(VIDEOS + 1, VIDEOS + VIDEO_CROSSES + 1)]
+    return Case(name, tuple(flows), 20.0, classes=True,
+                **{**BENCH_SAMPLES, "sample_ms": 10, "queue_us": 10000},
+                **words)
+
+
+def constant_coder(number):
+    """A coder that hands over whole frames."""
+    return {"words": f"rate={int(VIDEO_MOST_BPS)} size={FRAME_BYTES} "
+                     f"overhead=0 seed={number}"}
+
+
+def adaptive_coder(number):
+    """One that reads the rate that it may send."""
+    return {"words": f"{constant_coder(number)['words']} "
+                     f"floor={int(VIDEO_LEAST_BPS)}"}
 
 
 def _video_cases(_values):
-    """Eight coders over the bottleneck of the benchmarks, and eight transfers
-    that come for 4 s each: the share of a coder falls to a half and rises."""
-    cases = []
-    for name in ("adaptive", "constant"):
-        flows = []
-        for number in range(1, VIDEOS + 1):
-            words = (f"rate={int(VIDEO_MOST_BPS)} "
-                     f"size={int(VIDEO_MOST_BPS * FRAME_S / 8)} "
-                     f"overhead=0 seed={number}")
-            if name == "adaptive":
-                words += f" floor={int(VIDEO_LEAST_BPS)}"
-            # Coders do not all begin a frame at the same moment.
-            flows.append(flow_of(number, FRAME_S * number / VIDEOS,
-                                 role="video", words=words))
-        flows += [flow_of(number, start_s, role="cross", stop_s=start_s + 4.0,
-                          name=f"{number}.{start_s:g}")
-                  for start_s in (4.0, 12.0)
-                  for number in range(VIDEOS + 1,
-                                      VIDEOS + VIDEO_CROSSES + 1)]
-        cases.append(Case(name, tuple(flows), 20.0, classes=True,
-                          **{**BENCH_SAMPLES, "sample_ms": 10,
-                             "queue_us": 10000}))
-    return cases
+    return [video_case("adaptive", adaptive_coder),
+            video_case("constant", constant_coder)]
 
 
 EXPERIMENTS = (

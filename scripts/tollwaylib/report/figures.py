@@ -243,21 +243,25 @@ def queue(raw, name, out, look):
                       sampled["backlog_pkts"], where="post", linewidth=0.8,
                       **look.line("link", link), label=f"queue {link}")
             top = max(top, *sampled["backlog_pkts"])
-        flow = next(flow for flow in case["flows"] if flow.get("samples"))
-        samples = flow["samples"]
-        axes.plot(np.asarray(samples["t_s"]) / unit_s, samples["unacked"],
-                  linewidth=0.9, **look.line("outstanding", ""),
-                  label=f"outstanding, source {flow['name']}")
-        if any(samples.get("cc_rate_bps", ())):
-            axes.plot(np.asarray(samples["t_s"]) / unit_s,
-                      np.asarray(samples["cc_pacing_gain"]) / ESTIMATE_SCALE,
-                      linewidth=0.9, **look.line("estimate", ""),
-                      label=f"estimate of source {flow['name']}")
+        # Nobody knows what a stream over UDP has outstanding.
+        for flow in [flow for flow in case["flows"]
+                     if "unacked" in flow.get("samples", ())][:1]:
+            samples = flow["samples"]
+            axes.plot(np.asarray(samples["t_s"]) / unit_s, samples["unacked"],
+                      linewidth=0.9, **look.line("outstanding", ""),
+                      label=f"outstanding, source {flow['name']}")
+            top = max(top, *samples["unacked"])
+            if any(samples.get("cc_rate_bps", ())):
+                axes.plot(np.asarray(samples["t_s"]) / unit_s,
+                          np.asarray(samples["cc_pacing_gain"])
+                          / ESTIMATE_SCALE,
+                          linewidth=0.9, **look.line("estimate", ""),
+                          label=f"estimate of source {flow['name']}")
         setpoint = {**raw["parameters"], **case["values"]}.get("setpoint")
         if setpoint:
             axes.axhline(setpoint, color=THEORY, linestyle=":",
                          label="setpoint")
-        return max(top, *samples["unacked"])
+        return top
     return _one(raw, name, out, "packets", draw)
 
 

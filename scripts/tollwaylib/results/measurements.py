@@ -344,8 +344,9 @@ class CaseData:
                 f"{self.duration_s:g} s")
 
     def of_role(self, role=None):
-        """The TCP flows of a role, or all."""
-        found = [flow for flow in self.case["flows"] if flow["cc"] and
+        """The flows of a role, or all: of TCP, and streams with a law."""
+        found = [flow for flow in self.case["flows"]
+                 if (flow["cc"] or flow.get("law")) and
                  role in (None, flow.get("role"))]
         for flow in found:
             if flow["final"].get("error"):

@@ -26,9 +26,14 @@ def _frames(data, flow):
         sizes = [size] * count
         begun = [flow["start_s"] + index * size * 8 / rate
                  for index in range(count)]
-    acked = np.asarray(samples["bytes_acked"], dtype=float)
     times = np.asarray(samples["t_s"], dtype=float)
-    ends = np.cumsum(np.asarray(sizes, dtype=float))
+    if frames and "packets" in frames:
+        # A stream: a packet that is lost does not hold up those behind it.
+        acked = np.asarray(samples["packets"], dtype=float)
+        ends = np.asarray(frames["packets"], dtype=float)
+    else:
+        acked = np.asarray(samples["bytes_acked"], dtype=float)
+        ends = np.cumsum(np.asarray(sizes, dtype=float))
     place = np.searchsorted(acked, ends - EPSILON)
     return [(size, float(times[where]) - t if where < len(times) else None)
             for size, t, where in zip(sizes, begun, place)]

@@ -57,7 +57,8 @@ def finished(data, words):
 
 
 def retransmits(data, words):
-    return sum(flow["final"]["retransmits"]
+    # A stream sends nothing again.
+    return sum(flow["final"].get("retransmits", 0)
                for flow in data.of_role(words.get("role")))
 
 
@@ -73,10 +74,17 @@ def srtt_ms(data, words):
 
 
 def loss_part(data, words):
-    """Packets sent again, of all that were sent."""
-    flows = data.of_role(words["role"])
-    sent = sum(flow["final"]["bytes_sent"] for flow in flows) / data.mss
-    return retransmits(data, words) / max(sent, 1)
+    """Packets sent again, of all that were sent; of streams, those that did not
+    come."""
+    lost = retransmits(data, words)
+    sent = 0
+    for flow in data.of_role(words["role"]):
+        if flow.get("law"):
+            sent += flow["final"]["packets"]
+            lost += flow["final"]["law"]["lost"]
+        else:
+            sent += flow["final"]["bytes_sent"] / data.mss
+    return lost / max(sent, 1)
 
 
 def goodput_sent(data, _words):
