@@ -225,6 +225,7 @@ def test_an_urgent_report_comes_early(receiver, interval):
 def test_a_sender_with_less_to_send(receiver, idle):
     """Half of what the link serves: nothing waits, whatever was told to be sent. That it
     is no more, only the sender knows."""
+    last = None
     for number in range(400):
         first_ns = 10**9 + number * 2_400_000
         for half in (0, 1):
