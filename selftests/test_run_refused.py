@@ -2,12 +2,14 @@
 """`tollway run` with bad input: one sentence, and nothing left behind."""
 
 import os
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from run_bench import SHORT, last_line, tollway
 
 pytest_plugins = ["run_bench"]
+HOME = str(Path(__file__).resolve().parent.parent / "examples/home.py")
 
 
 @pytest.mark.parametrize("words, says", [
@@ -15,6 +17,8 @@ pytest_plugins = ["run_bench"]
     (["run", "double-bottleneck", "--duration", "0"], "argument --duration"),
     (["run", "double-bottleneck", "--duration", "nan"], "argument --duration"),
     (["run", "double-bottleneck", "--duration", "4"], "--duration 4"),
+    (["run", HOME, "--duration", "1.5", "--set", "warmup_s=1"],
+     "--duration 1.5: no flow named download starts before that"),
     (["run", "double-bottleneck", "--seed", "x"], "argument --seed"),
     (["run", "double-bottleneck", "--repeat", "0"], "argument --repeat"),
     (["run", "double-bottleneck", "--set", "gamma"], "--set gamma"),

@@ -10,6 +10,7 @@ from ..components import aqm_words, modules
 from ..ends import HOLDS as EXIT_HOLDS, MISSED as EXIT_MISSED
 from ..errors import TollwayError
 from ..experiments import jobs, plan
+from ..experiments.quantities import OF_TRANSFERS
 from ..places import model
 from ..places.host import HostPlace
 from ..places.lab import LabPlace
@@ -118,12 +119,13 @@ def check_run(arguments, experiment, cc, aqm, values, variant):
         raise TollwayError(
             f"--duration {duration_s:g}: it must be longer than the warm-up of "
             f"{values['warmup_s']:g} s (--set warmup_s=...)")
-    job, outcome = (jobs.job(experiment, cc, aqm, values, length_s,
-                           arguments.seed, variant)
-                  for length_s in (duration_s, experiment.duration_s))
+    job, complete = (jobs.job(experiment, cc, aqm, values, length_s,
+                              arguments.seed, variant)
+                     for length_s in (duration_s, experiment.duration_s))
     for spec in job["metrics"]:
         role = spec["words"].get("role")
-        if role in _roles(outcome) - _roles(job):
+        if spec["kind"] in OF_TRANSFERS and \
+                role in _roles(complete) - _roles(job):
             raise TollwayError(
                 f"--duration {duration_s:g}: no flow named {role} starts before "
                 f"that, so there is no {spec['key']}")

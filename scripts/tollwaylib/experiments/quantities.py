@@ -88,6 +88,9 @@ OF_RUNS = {
 # Judged by aggregate() alone, on the class means over all seeds.
 OVER_SEEDS = "max_abs_error_over_seeds"
 
+# Of these there is no number where a role has no flow: others are 0 then.
+OF_TRANSFERS = ("completion_ms", "optimal_ms", "slowdown", "completion_units",
+                "optimal_units")
 # Kinds of metrics of cases, see results/metrics: KIND: its unit.
 OF_CASES = {
     # ms from the data's being there to the acknowledgement of its last byte,
