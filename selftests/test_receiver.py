@@ -39,14 +39,14 @@ def program(tmp_path_factory):
         with open(folder / header, "w", encoding="utf-8") as out:
             subprocess.run([sys.executable, TOP / maker], stdout=out,
                            check=True, timeout=TIMEOUT_S)
-    made = folder / "traffic_receiver"
+    made = folder / "receiver_shell"
     subprocess.run(
         ["cc", "-O1", "-g", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra",
          "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
          *(f"-I{TOP / part}" for part in ("tools/kernel", "tcp_pp", "include",
                                           "tools")), f"-I{folder}",
          "-o", made, *(TOP / part for part in (
-             "selftests/traffic_receiver.c", "tools/traffic_receiver.c",
+             "selftests/receiver_shell.c", "tools/traffic_receiver.c",
              "tcp_pp/pp_law.c", "tcp_pp/pp_estimator.c"))],
         check=True, timeout=120)
     return made
