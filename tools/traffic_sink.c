@@ -37,6 +37,11 @@
  * which SO_RCVBUF would forbid. Capped by half of tcp_rmem[2].
  */
 #define WINDOW_BYTES		(2 * 1024 * 1024)
+/*
+ * But a window that the mark has set once bounds the window scale of all connections:
+ * it must not, or a long fast path is never full. tcp_rmem[2] bounds it then.
+ */
+#define WINDOW_CLAMP_BYTES	(1 << 30)
 #define LOWAT_MAX		(256 * 1024)
 #define LOWAT_NEVER		(1024 * 1024)
 #define LOWAT_MIN		(8 * 1024)
@@ -132,6 +137,11 @@ static struct endpoint *sink_add_endpoint(struct sink *sink,
 static void set_lowat(int fd, int bytes)
 {
 	setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
+}
+
+static void set_window_clamp(int fd, int bytes)
+{
+	setsockopt(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, &bytes, sizeof(bytes));
 }
 
 /*
@@ -560,6 +570,7 @@ static bool sink_listen(struct sink *sink, const union address *address)
 		die(STATUS_USAGE, "--cc %s: %s", cc, errno == ENOENT ?
 		    "unknown congestion control" : strerror(errno));
 	set_lowat(fd, WINDOW_BYTES);
+	set_window_clamp(fd, WINDOW_CLAMP_BYTES);
 	set_lowat(fd, sink->lowat_bytes);
 	if (listen(fd, BACKLOG))
 		die(STATUS_FAILED, "cannot listen on port %u: %s", port,
