@@ -2,10 +2,11 @@
 """What a job may take, at every place: far more than it should, to end one that
 hangs."""
 
-# More flows than that want more memory, most of it only for tcp_mem, which is a
-# sixteenth of it, to be above what is in flight: the host sees 0.5 GB of it.
-FLOWS_IN_MEMORY = 1000
-MEMORY_MB, MANY_FLOWS_MB = 768, 8192
+# More flows or more bytes in flight than that want more memory, most of it only for
+# tcp_mem, which is a sixteenth of it, to be above what is in flight, in the buffers
+# of both hosts and with the headers of the kernel: the host sees 0.5 GB of it.
+FLOWS_IN_MEMORY, BYTES_IN_MEMORY = 1000, 5 * 10**6
+MEMORY_MB, MORE_MB = 768, 8192
 # Beyond the traffic, s: in virtual time, and in real time, where building the
 # network, the calibration and the collection take time, too.
 VIRTUAL_GRACE_S, REAL_GRACE_S = 300, 600
@@ -25,5 +26,13 @@ def real_s(job):
 
 def memory_mb(job):
     """MiB for the kernel of a job."""
-    most = max(len(case["flows"]) for case in job["cases"])
-    return MEMORY_MB if most <= FLOWS_IN_MEMORY else MANY_FLOWS_MB
+    flows = max(len(case["flows"]) for case in job["cases"])
+    in_flight = max(_in_flight({**job["parameters"], **case["values"]})
+                    for case in job["cases"])
+    return MEMORY_MB if flows <= FLOWS_IN_MEMORY and \
+        in_flight <= BYTES_IN_MEMORY else MORE_MB
+
+
+def _in_flight(values):
+    """Bytes that a link of one round trip has in flight."""
+    return values["rate_mbit"] * 1e6 / 8 * values.get("rtt_ms", 0) / 1e3
