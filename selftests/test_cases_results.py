@@ -303,6 +303,24 @@ def test_seeds_are_put_together():
     assert "1100.0 ±" in text
 
 
+def test_many_cases_are_shown_by_series(monkeypatch):
+    """Those that have no place in a series stay in a table of their own."""
+    monkeypatch.setattr(tables, "_LONG", 1)
+    result = analysis.analyse(repeated())
+    for number, point in enumerate(result["cases"]):
+        point.update(series="s", x=number)
+    result["cases"][-1].update(series=None, x=None)
+    *by_series, rest = tables.cases_tables(result)
+    assert [table.heads for table in by_series] == \
+        [["series", "0"]] * len(result["columns"])
+    assert [row[0] for row in rest.rows] == [result["cases"][-1]["name"]]
+    # Two at one place would hide one another.
+    for point in result["cases"]:
+        point.update(series="s", x=0)
+    (together,) = tables.cases_tables(result)
+    assert len(together.rows) == len(result["cases"])
+
+
 def test_a_result_of_cases_is_checked():
     result = analysis.analyse(repeated())
     schema.validate(result)

@@ -504,25 +504,39 @@ def _is_known(result, column):
 
 
 def cases_tables(result):
-    """Each case's metrics: a row each, or where there are very many, a table
-    for each metric; none where the experiment names no metrics."""
+    """Each case's metrics: a row each, or a table for each metric of those that
+    have a series and an x, where there are very many; none where the experiment
+    names no metrics."""
     if not result["columns"]:
         return []
     columns = [column for column in result["columns"]
                if _is_known(result, column)]
-    if len(result["cases"]) > _LONG:
-        return [_series_table(result, column) for column in columns]
+    points = _series_points(result["cases"])
+    tables = [_series_table(result, points, column) for column in columns
+              if points]
+    there = {point["name"] for point in points.values()}
     rows = [[point["name"], str(point["runs"]),
              *(_metric_cell(point, column) for column in columns)]
-            for point in result["cases"]]
-    return [Table(f"Cases: {combination(result)}",
-                  ["case", "runs", *map(head_of, columns)],
-                  rows, notes=_seeds_note(result))]
+            for point in result["cases"] if point["name"] not in there]
+    if rows:
+        tables.append(Table(f"Cases: {combination(result)}",
+                            ["case", "runs", *map(head_of, columns)],
+                            rows, notes=_seeds_note(result)))
+    return tables
 
 
-def _series_table(result, column):
-    points = {(point["series"], point["x"]): point
-              for point in result["cases"]}
+def _series_points(cases):
+    """{(series, x): case} of those that have both; none where cases are few, or
+    two of them are at the same place."""
+    points = {(point["series"], point["x"]): point for point in cases
+              if point["series"] is not None and point["x"] is not None}
+    placed = [point for point in cases if point in points.values()]
+    alike = len(placed) < sum(None not in (point["series"], point["x"])
+                              for point in cases)
+    return {} if alike or len(cases) <= _LONG else points
+
+
+def _series_table(result, points, column):
     at = sorted({x for _, x in points})
     rows = [[series, *(_metric_cell(points[series, x], column)
                        if (series, x) in points else _NONE for x in at)]
