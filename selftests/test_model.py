@@ -3,11 +3,13 @@
 
 import dataclasses
 import json
+import math
 import subprocess
 import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tollwaylib import papers
@@ -16,7 +18,7 @@ from tollwaylib.errors import RefusedError, TollwayError
 from tollwaylib.experiments import jobs, plan
 from tollwaylib.places.model import ModelPlace, flows_of
 from tollwaylib.results import analysis, schema
-from tollwaylib.theory import fairness, pricing, simulation
+from tollwaylib.theory import fairness, pricing, relative, simulation
 
 TOLLWAY = Path(__file__).resolve().parents[1] / "scripts/tollway"
 SETTING = simulation.Setting(form="log", kappa=0.1, target=10, gamma=0.015,
@@ -67,6 +69,63 @@ def test_two_links_share_as_the_optimum():
             pricing.expected_backlog(10, 0.015, price), rel=0.01)
 
 
+# --- the source relative over the law delay: the modules' defaults ---
+
+def relative_course(capacity_pps, flows, duration_s, limit=10**6):
+    return simulation.simulate(capacity_pps, flows, relative.RelativeSetting(
+        delay_s=0.003, limit=limit), duration_s, 0.1, 0.01)
+
+
+@pytest.mark.parametrize("capacity, rtt_s", [(8300.0, 0.02)] + [
+    pytest.param(*cell, marks=pytest.mark.full) for cell in
+    ((830.0, 0.02), (8300.0, 0.1), (830000.0, 0.02), (830000.0, 0.1))])
+def test_relative_sources_settle_at_any_rate(capacity, rtt_s):
+    """x = w/p with the price that fills the link, whatever its rate."""
+    wtps = (25, 25, 50, 100)
+    links, flows = relative_course({"R": capacity}, [
+        (("R",), wtp, 0.0, 30.0, rtt_s) for wtp in wtps], 30)
+    assert [rate(flow, 2) for flow in flows] == pytest.approx(
+        [capacity * wtp / sum(wtps) for wtp in wtps], rel=0.01)
+    seen = links["R"]
+    sent, marks = (seen[key][-1] - seen[key][-200] for key in
+                   ("packets", "marks"))
+    assert marks / sent == pytest.approx(1 - math.exp(-sum(wtps) / capacity),
+                                         rel=0.02)
+    late_ms = 1e3 * np.array(seen["backlog_pkts"][-200:]) / capacity
+    target_ms = max(3, 2e3 / capacity)
+    assert late_ms.mean() == pytest.approx(target_ms, rel=0.4)
+    assert not seen["drops"][-1]
+
+
+@pytest.mark.full
+def test_relative_sources_over_two_links():
+    routes = (("a",), 0.006), (("b",), 0.034), (("a", "b"), 0.036)
+    capacity = {"a": 3000.0, "b": 4000.0}
+    flows = [(links, wtp, 0.0, 60.0, rtt_s) for links, rtt_s in routes
+             for wtp in WTPS]
+    links, courses = relative_course(capacity, flows, 60)
+    known, prices = fairness.wpf_solution(capacity, [
+        (number, wtp, links) for number, (links, wtp, *_) in enumerate(flows)])
+    assert [rate(one) for one in courses] == pytest.approx(
+        list(known.values()), rel=0.01)
+    for link, price in prices.items():
+        sent, marks = (links[link][key][-1] - links[link][key][-500]
+                       for key in ("packets", "marks"))
+        assert marks / sent == pytest.approx(1 - math.exp(-price), rel=0.01)
+
+
+def test_a_price_that_rested_is_the_first_one_again():
+    """Without demand nothing is marked, and the next flow finds the price of a
+    new queue."""
+    links, flows = relative_course({"R": 8300.0}, [
+        (("R",), 25.0, 0.0, 6.0, 0.02), (("R",), 25.0, 20.0, 26.0, 0.02)], 26)
+    seen = links["R"]
+    between = [index for index, time_s in enumerate(seen["t_s"])
+               if 7 < time_s < 19.9]
+    assert seen["marks"][between[0]] == seen["marks"][between[-1]]
+    assert rate(flows[1], 2) == pytest.approx(rate(flows[0], 2), rel=0.02)
+
+
 def test_the_course_does_not_depend_on_the_step(monkeypatch):
     flows = [(("R",), 100.0, 0.0, 8.0, 0.01), (("R",), 300.0, 3.0, 8.0, 0.04)]
     _, coarse = course({"R": 1000.0}, flows, 8)
@@ -112,11 +171,14 @@ def job_of(name, *words, cc="sbrm", aqm="sbrm", **more):
 @pytest.mark.parametrize("name, words, options, says", [
     ("double-bottleneck", (), {"cc": "reno"}, "model of cc reno"),
     ("double-bottleneck", (), {"aqm": "rem"}, "model of aqm rem"),
-    ("double-bottleneck", ("source=relative",), {}, "source relative"),
-    ("double-bottleneck", ("estimator=explicit",), {}, "estimator explicit"),
+    ("double-bottleneck", ("source=relative",), {},
+     "aqm sbrm with source relative, only of delay"),
+    ("double-bottleneck", ("source=vegas",), {}, "source vegas"),
+    ("double-bottleneck", ("estimator=explicit",), {},
+     "estimator explicit with source direct, only of log and raw"),
     ("double-bottleneck", ("kappa_window=9",), {}, "kappa_window"),
     ("single-bottleneck", ("model=http",), {}, "HTTP"),
-    ("pp-base", (), {}, "pp-base, which has a list of cases"),
+    ("pp-base", (), {}, "flows but those of sbrm that always have data"),
     ("double-bottleneck", (), {"trace": "hash"}, "no packets for --trace"),
     ("double-bottleneck", (), {"traffic": "iperf3"}, "no packets for")])
 def test_what_is_not_modelled_is_refused(name, words, options, says):
@@ -167,6 +229,68 @@ def test_the_command(tmp_path):
     # It is kept apart from what is measured.
     raw = json.loads((tmp_path / "seed-1/raw.json").read_text())
     assert analysis.analyse(raw)["digest"] == results[0]["digest"]
+
+
+def cells_of(done):
+    """{case: {metric: value}} of the result of a run."""
+    result = json.loads(done.stdout)
+    schema.validate(result)
+    return {case["name"]: case["metrics"] for case in result["cases"]}
+
+
+def test_a_file_of_ones_own(tmp_path):
+    """Six links, each with a price of its own, and the shares of WPF."""
+    done = run(TOLLWAY.parents[1] / "examples/chain.py", "--cc", "sbrm", "--aqm",
+               "delay", "--duration", 12, "--json", "-", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    (found,) = cells_of(done).values()
+    for link in range(1, 7):
+        assert found[f"utilization L{link}"] > 0.99
+    assert max(value for name, value in found.items()
+               if name.startswith("share_error")) < 0.02
+    # The long path pays at six links, c at the fastest one alone.
+    assert 1.3 < found["goodput_mbit long"] < 1.8
+    assert found["goodput_mbit c"] > 20
+
+
+@pytest.mark.parametrize("old, new, says", [
+    ('"rate": rate', '"queue": "codel", "rate": rate', "queue is another one"),
+    ('"count": 2', '"count": 2, "bytes": "1MB"', "always have data"),
+    ('for name in paths]\n\ncc', 'for name in paths]\n'
+     'flows += [{"path": "a", "udp": "1Mbit"}]\n\ncc', "always have data"),
+    ('"count": 2', '"count": 2, "cc": "cubic"', "always have data"),
+    ('("utilization", name)', '("retransmits", "long")',
+     "a fluid has no retransmissions"),
+    ('cc = "sbrm"', 'cc = "sbrm"\nsettings = {"kappa_window": 9}',
+     "kappa_window")])
+def test_of_a_file_too_what_is_not_modelled_is_refused(tmp_path, old, new, says):
+    text = (TOLLWAY.parents[1] / "examples/chain.py").read_text()
+    assert old in text
+    file = tmp_path / "chain.py"
+    file.write_text(text.replace(old, new))
+    done = run(file, "--cc", "sbrm", "--aqm", "delay", "--out", tmp_path / "out")
+    assert done.returncode == 2 and says in done.stderr, done.stderr
+    assert done.stderr.count("\n") == 1 and not (tmp_path / "out").exists()
+
+
+def test_any_rate_has_a_model(tmp_path):
+    cell = "10000 Mb/s, 20 ms, 4 flows"
+    done = run("any-rate", "--scale", "many", "--cc", "sbrm", "--aqm", "delay",
+               "--duration", 10, "--set", f"only={cell}", "--json", "-", "--out",
+               tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert cells_of(done)[cell]["utilization"] > 0.98
+
+
+@pytest.mark.full
+def test_any_rate_holds_over_the_grid(tmp_path):
+    """All rates, round trips and numbers of flows, and what they miss."""
+    done = run("any-rate", "--scale", "many", "--cc", "sbrm", "--aqm", "delay",
+               "--json", "-", "--out", tmp_path)
+    assert len(cells_of(done)) == 50
+    failed = [bound["name"] for bound in json.loads(done.stdout)["bounds"]
+              if bound["verdict"] == "fails"]
+    assert not failed
 
 
 def test_a_comparison_is_refused_before_it_is_run(tmp_path):

@@ -14,6 +14,10 @@ LINK = "R1"
 RATES_MBIT, RTT_MS, FLOWS = (1, 10, 100, 1000), 20, (1, 4)
 # At one rate: round trips, and flows that are many.
 MIDDLE_MBIT, RTTS_MS, MANY = 100, (5, 100, 200), 36
+# With scale=many there are all combinations of these, with a share of a flow of so
+# many Mb/s at least.
+ALL_MBIT, ALL_MS, ALL_FLOWS, LEAST_MBIT = (
+    (1, 10, 100, 1000, 10000), (5, 20, 100, 200), (1, 4, MANY), 0.25)
 # By then a start is over.
 START_S = 3.0
 DURATION_S, CHANGE_S = 30.0, 8.0
@@ -44,8 +48,11 @@ JOIN = _name(MIDDLE_MBIT, RTT_MS, "1 joins 9")
 LEAVE = _name(MIDDLE_MBIT, RTT_MS, "5 of 10 leave")
 
 
-def grid():
+def grid(scale="few"):
     """[(Mb/s, round trip in ms, flows)], flows that all start at once."""
+    if scale == "many":
+        return [(mbit, rtt_ms, flows) for mbit in ALL_MBIT for rtt_ms in ALL_MS
+                for flows in ALL_FLOWS if mbit / flows >= LEAST_MBIT]
     cells = [(mbit, RTT_MS, flows) for mbit in RATES_MBIT for flows in FLOWS]
     cells += [(MIDDLE_MBIT, rtt_ms, flows) for rtt_ms in RTTS_MS
               for flows in FLOWS]
@@ -76,12 +83,20 @@ def _case(values, mbit, rtt_ms, flows, name=None, **more):
         sysctls=_buffers(mbit, rtt_ms, len(flows)), **more)
 
 
+def _line(scale, mbit, rtt_ms, flows):
+    """Where a case is in the figure: rates that differ are the line of one round
+    trip and one number of flows."""
+    if scale == "many":
+        return {"x": mbit, "series": f"{rtt_ms} ms, {_count(flows)}"}
+    if rtt_ms == RTT_MS and flows in FLOWS:
+        return {"x": mbit, "series": _count(flows)}
+    return {}
+
+
 def _cases(values):
     cases = []
-    for mbit, rtt_ms, flows in grid():
-        # A line of the figure: one round trip, and rates that differ.
-        line = {"x": mbit, "series": _count(flows)} \
-            if rtt_ms == RTT_MS and flows in FLOWS else {}
+    for mbit, rtt_ms, flows in grid(values["scale"]):
+        line = _line(values["scale"], mbit, rtt_ms, flows)
         cases.append(_case(values, mbit, rtt_ms, [(0.0, None)] * flows, **line))
     nine = [(0.0, None)] * 9
     cases.append(_case(values, MIDDLE_MBIT, RTT_MS, nine + [(CHANGE_S, None)],
@@ -94,7 +109,7 @@ def _cases(values):
 
 def _bounds(values):
     bounds = []
-    for mbit, rtt_ms, flows in grid():
+    for mbit, rtt_ms, flows in grid(values["scale"]):
         name = _name(mbit, rtt_ms, _count(flows))
         packet_ms = values["packet_bytes"] * 8 / mbit / 1e3
         target_ms = max(values["delay_ms"], 2 * packet_ms)
@@ -123,7 +138,7 @@ EXPERIMENTS = (
         name="any-rate", title="One set of constants at any rate",
         reproduces="no paper: it compares", topology="OneLink",
         duration_s=DURATION_S,
-        defaults={"packet_bytes": 1514, "rate_mbit": float(MIDDLE_MBIT),
+        defaults={"scale": "few", "packet_bytes": 1514, "rate_mbit": float(MIDDLE_MBIT),
                   "rtt_ms": float(RTT_MS),
                   # No host is a bottleneck, nor is its link.
                   "edge_mbit": 0.0, "initcwnd": 10, "warmup_s": 0.0,

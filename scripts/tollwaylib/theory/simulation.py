@@ -46,22 +46,81 @@ class Setting:
     first_window: float = 1.0
     slow_start: bool = True
 
+    def sources(self, wtp, start_s):
+        """Sources with a willingness to pay in packets/s each."""
+        if self.form not in FORMS:
+            raise TollwayError(f"there is no fluid model of {self.form}")
+        return Sources(self, wtp, start_s)
+
+    def queues(self, capacity_pps):
+        """Queues of links with these rates."""
+        return Queues(self)
+
+
+class Queues:
+    """Prices of queues by the law sbrm."""
+
+    def __init__(self, setting):
+        self.setting = setting
+
+    def price(self, backlog, served, step_s):
+        """Prices after a step. backlog: packets."""
+        return self.setting.gamma * np.maximum(backlog - self.setting.target,
+                                               0.0)
+
+
+class Sources:
+    """Windows of sources that step by kappa: arrays with a value for each."""
+
+    def __init__(self, setting, wtp, start_s):
+        self.setting, self.wtp, self.start_s = setting, wtp, start_s
+        self.window = np.full(len(wtp), float(setting.first_window))
+        self.marked, self.due = np.zeros((2, len(wtp)))
+        self.starting = np.full(len(wtp), setting.slow_start)
+
+    def advance(self, step_s, now, active, rate, rtt_s, price):
+        """A step: rate in packets/s, and the price that marks of now were made
+        by."""
+        mark = -np.expm1(-price)
+        self.due += np.where(self.starting, mark * rate * step_s, 0.0)
+        ended = self.starting & (self.due >= 1)
+        self.window[ended] /= 2
+        # What slow start saw says little of the price after it.
+        self.marked[ended] = mark[ended]
+        self.starting &= ~ended
+        self.marked += np.minimum(self.setting.history_gain * rate * step_s,
+                                  1.0) * (mark - self.marked)
+        self.window += np.where(self.starting, rate, self._change(
+            rate, mark, now - self.start_s)) * step_s * active
+        np.maximum(self.window, 1.0, out=self.window)
+
+    def _change(self, rate, mark, age_s):
+        """dW/dt of each source after its slow start."""
+        setting, kappa = self.setting, self.setting.kappa
+        if setting.kappa_young > kappa:
+            kappa = kappa + (setting.kappa_young - kappa) / (
+                1 + np.square(2 * age_s / setting.young_s))
+        if setting.form == "aimd":
+            return kappa * ((1 - mark) * self.wtp - mark * rate)
+        price = mark if setting.form == "raw" else -np.log1p(
+            -np.minimum(self.marked, 1 - 1e-9))
+        return kappa * (self.wtp - rate * price)
+
 
 def simulate(capacity_pps, flows, setting, duration_s, flow_sample_s,
              queue_sample_s, progress=lambda seconds: None):
     """The course of a network of fluids.
 
     capacity_pps: {link: packets/s}. flows: list of (links, w in packets/s,
-    start s, stop s, round trip s without queues). progress: called now and
-    then with the seconds that are done.
+    start s, stop s, round trip s without queues). setting: a Setting here, or
+    the one of relative.py. progress: called now and then with the seconds that
+    are done.
 
     Returns (links, flows). links: {link: {"t_s", "backlog_pkts", "packets",
     "marks", "drops"}}, the last three counted from the start; flows: for each
     {"t_s", "acked_pkts", "cwnd", "rtt_s"}, from its start to its stop. All
     values are lists of floats.
     """
-    if setting.form not in FORMS:
-        raise TollwayError(f"there is no fluid model of {setting.form}")
     names = list(capacity_pps)
     uses = np.array([[name in links for name in names]
                      for links, *_ in flows], dtype=float)
@@ -72,10 +131,7 @@ def simulate(capacity_pps, flows, setting, duration_s, flow_sample_s,
     steps = math.ceil(duration_s / step_s)
     lag = np.maximum(np.rint(base / step_s).astype(int), 1)
     past = np.zeros((lag.max() + 1, len(names)))
-    window = np.full(len(flows), float(setting.first_window))
-    marked = np.zeros(len(flows))
-    due = np.zeros(len(flows))
-    starting = np.full(len(flows), setting.slow_start)
+    sources, queues = setting.sources(wtp, start), setting.queues(capacity)
     acked = np.zeros(len(flows))
     backlog, sent, marks, drops = np.zeros((4, len(names)))
     links_seen, flows_seen = [], []
@@ -89,25 +145,14 @@ def simulate(capacity_pps, flows, setting, duration_s, flow_sample_s,
                                       (backlog, sent, marks, drops))))
             next_link += queue_sample_s
         if now >= next_flow - step_s / 2:
-            flows_seen.append((now, acked.copy(), window.copy(), rtt))
+            flows_seen.append((now, acked.copy(), sources.window.copy(), rtt))
             next_flow += flow_sample_s
             progress(now)
         active = (now >= start) & (now < stop)
-        rate = np.where(active, window / rtt, 0.0)
+        rate = np.where(active, sources.window / rtt, 0.0)
         seen = past[(number - lag) % len(past)]
-        mark = -np.expm1(-(seen * uses).sum(axis=1))
-
-        due += np.where(starting, mark * rate * step_s, 0.0)
-        ended = starting & (due >= 1)
-        window[ended] /= 2
-        # What slow start saw says little of the price after it.
-        marked[ended] = mark[ended]
-        starting &= ~ended
-        marked += np.minimum(setting.history_gain * rate * step_s, 1.0) \
-            * (mark - marked)
-        window += np.where(starting, rate, _change(
-            setting, wtp, rate, mark, marked, now - start)) * step_s * active
-        np.maximum(window, 1.0, out=window)
+        sources.advance(step_s, now, active, rate, rtt,
+                        (seen * uses).sum(axis=1))
         acked += rate * step_s
 
         there = backlog + uses.T @ rate * step_s
@@ -115,23 +160,10 @@ def simulate(capacity_pps, flows, setting, duration_s, flow_sample_s,
         backlog = np.minimum(there - served, setting.limit)
         drops += there - served - backlog
         sent += served
-        price = setting.gamma * np.maximum(backlog - setting.target, 0.0)
+        price = queues.price(backlog, served, step_s)
         marks += served * -np.expm1(-price)
         past[number % len(past)] = price
     return (_links_of(names, links_seen), _flows_of(start, stop, flows_seen))
-
-
-def _change(setting, wtp, rate, mark, marked, age_s):
-    """dW/dt of each source after its slow start."""
-    kappa = setting.kappa
-    if setting.kappa_young > kappa:
-        kappa = kappa + (setting.kappa_young - kappa) / (
-            1 + np.square(2 * age_s / setting.young_s))
-    if setting.form == "aimd":
-        return kappa * ((1 - mark) * wtp - mark * rate)
-    price = mark if setting.form == "raw" else -np.log1p(
-        -np.minimum(marked, 1 - 1e-9))
-    return kappa * (wtp - rate * price)
 
 
 def _links_of(names, seen):

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The source relative over the law delay as fluids: the modules' defaults.
+
+With u the logarithm of a price, d the delay of a queue, d0 its target and idle the
+share of time in which its link has nothing to send (sch_sbrm/sbrm_delay.c)
+
+    u' = a (d/d0 - 1) - b idle,  p = exp(u + b d) (1 - idle)^h
+
+and a source moves the logarithm of its window W by (tcp_sbrm/sbrm_relative.c)
+
+    (ln W)' = (w - x p r)/k
+
+with its rate x = W/RTT, the price p that its marks stand for, and r the round trip
+over its average of two seconds. In slow start W' = x, until one mark is due, which
+leaves the window; more was charged than a mark, which halves it; or packets wait,
+which takes a quarter off.
+
+No paper has them. The constants are those of the modules, see there for reasons.
+What the law does to learn the rate of its link is not here: a fluid link says it.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+# --- the queue ---
+A_PER_S, B_PER_S, H = 1 / 40, 3.0, 1.3
+LATE_MAX = 32
+# A delay that is late by so many targets, and does not fall by a fifth of a second
+# in a second, raises the price by so much in a second, up to a part of the first.
+RISE_LATE, RISE_PER_S, RISE_PART = 3, 12.0, 1 / 4
+FALLS_PER_S = 0.2
+# Averages of the delay, of the share of idle time and of marks, s.
+SLOW_S, IDLE_S, MARKS_S = 0.032, 0.064, 1.0
+# Below so many marks per second, demand is missing.
+MARKS_PER_S = 0.5
+# The first price asks for so many marks per second of all, up to a price.
+FIRST_MARKS_PER_S, FIRST_MAX = 1000, 1.7
+# d0 is at least the time of so many packets.
+PACKETS = 2
+LOG_MIN, LOG_MAX = -16.0, math.log(400)
+
+# --- the source ---
+# k is at least so many marks, what is due in so long, and in so many answers.
+MARKS, TIME_S, ROUNDS = 10, 0.2, 3
+# Where windows are small an answer takes so many packets, and so many for marks.
+ANSWER_PKTS, ANSWER_MARKED_PKTS, SMALL_PKTS = 2, 8, 8
+# Of the window, what a round trip may take off it.
+CUT_MAX = 0.7
+# Averages of the round trip, s, and of the marks, packets.
+SLOW_RTT_S, MARK_PKTS = 2.1, 8
+MARK_MIN = 2.0 ** -20
+LATER_S = 0.005
+WINDOW_MIN = 1 / 64
+
+
+@dataclass(frozen=True)
+class RelativeSetting:
+    """What sources and queues are set to. delay_s: target; limit: packets;
+    first_window: segments."""
+    delay_s: float
+    limit: float
+    first_window: float = 10.0
+    slow_start: bool = True
+
+    def sources(self, wtp, start_s):
+        """Sources with a willingness to pay in packets/s each."""
+        return RelativeSources(self, wtp)
+
+    def queues(self, capacity_pps):
+        """Queues of links with these rates."""
+        return DelayQueues(self, capacity_pps)
+
+
+class DelayQueues:
+    """Prices of queues: arrays with a value for each."""
+
+    def __init__(self, setting, capacity_pps):
+        self.capacity = capacity_pps
+        self.target_s = np.maximum(setting.delay_s, PACKETS / capacity_pps)
+        self.first = np.log(np.minimum(FIRST_MARKS_PER_S / capacity_pps,
+                                       FIRST_MAX))
+        self.log_price = self.first.copy()
+        self.idle = np.ones(len(capacity_pps))
+        self.marks, self.slow_s = np.zeros((2, len(capacity_pps)))
+        self.asked = np.zeros(len(capacity_pps))
+
+    def price(self, backlog, served, step_s):
+        """Prices after a step. backlog, served: packets."""
+        delay_s = backlog / self.capacity
+        idle = 1 - served / (self.capacity * step_s)
+        self.marks += step_s / MARKS_S * (self.asked * served / step_s -
+                                          self.marks)
+        fall = B_PER_S * idle * step_s * (self.marks - MARKS_PER_S) / (
+            self.marks + MARKS_PER_S)
+        u = np.where(fall < 0, np.maximum(self.log_price, np.minimum(
+            self.log_price - fall, self.first)), self.log_price - fall)
+        late = np.minimum(delay_s / self.target_s, LATE_MAX)
+        u += A_PER_S * step_s * (late - 1)
+        rise = self._rise(late, delay_s) * step_s
+        u = np.where(rise > 0, np.maximum(u, np.minimum(
+            u + rise, self.first + math.log(RISE_PART))), u)
+        self.log_price = np.clip(u, LOG_MIN, LOG_MAX)
+        self.slow_s += step_s / SLOW_S * (delay_s - self.slow_s)
+        self.idle += step_s / IDLE_S * (idle - self.idle)
+        self.asked = np.exp(np.minimum(
+            self.log_price + B_PER_S * delay_s, LOG_MAX)) \
+            * np.maximum(1 - self.idle, 0.0) ** H
+        return self.asked
+
+    def _rise(self, late, delay_s):
+        """Per second, where the delay is far above its target and does not fall."""
+        falls_per_s = (self.slow_s - delay_s) / SLOW_S
+        return RISE_PER_S * np.clip(late / RISE_LATE - 1, 0, 1) \
+            * np.clip(1 - falls_per_s / FALLS_PER_S, 0, 1)
+
+
+class RelativeSources:
+    """Windows of sources: arrays with a value for each."""
+
+    def __init__(self, setting, wtp):
+        count = len(wtp)
+        self.wtp = wtp
+        self.window = np.full(count, float(setting.first_window))
+        self.starting = np.full(count, setting.slow_start)
+        self.slow_rtt_s, self.least_rtt_s = np.zeros((2, count))
+        self.marked, self.balance, self.due = np.zeros((3, count))
+
+    def advance(self, step_s, now, active, rate, rtt_s, price):
+        """A step: rate in packets/s, the round trip with queues, and the price
+        that marks of now were made by."""
+        mark = -np.expm1(-price)
+        new = self.slow_rtt_s == 0
+        self.slow_rtt_s[new] = self.least_rtt_s[new] = rtt_s[new]
+        self.least_rtt_s = np.where(active, np.minimum(self.least_rtt_s, rtt_s),
+                                    rtt_s)
+        self.slow_rtt_s += np.where(active, step_s / SLOW_RTT_S *
+                                    (rtt_s - self.slow_rtt_s),
+                                    rtt_s - self.slow_rtt_s)
+        self.marked += np.minimum(rate * step_s / MARK_PKTS, 1.0) \
+            * (mark - self.marked)
+        # What a mark stands for.
+        share = np.clip(self.marked, MARK_MIN, 1 - 2.0 ** -16)
+        paid = rate * mark * -np.log1p(-share) / share
+        lacks = self.wtp - paid * np.clip(rtt_s / self.slow_rtt_s, 0.25, 4)
+        grows = np.where(self.starting, rate, self.window * np.maximum(
+            lacks / self._marks(rtt_s), -CUT_MAX / rtt_s))
+        self._starts(step_s, lacks, mark * rate, rtt_s)
+        self.window += grows * step_s * active
+        np.maximum(self.window, WINDOW_MIN, out=self.window)
+
+    def _marks(self, rtt_s):
+        """k of each, marks."""
+        answer_s = rtt_s + np.where(
+            self.window < SMALL_PKTS, rtt_s / self.window *
+            (ANSWER_PKTS + ANSWER_MARKED_PKTS * self.marked), 0.0)
+        return np.maximum(MARKS, self.wtp * np.maximum(TIME_S,
+                                                       ROUNDS * answer_s))
+
+    def _starts(self, step_s, lacks, marks_per_s, rtt_s):
+        """Slow starts that end."""
+        on = self.starting
+        self.due += np.where(on, marks_per_s * step_s, 0.0)
+        self.balance = np.where(on, np.minimum(self.balance + lacks * step_s,
+                                               self.wtp * rtt_s + 1), 0.0)
+        charged = on & (self.balance < -1)
+        late = on & ~charged & (rtt_s > self.least_rtt_s + np.maximum(
+            self.least_rtt_s / 8, LATER_S))
+        self.window[charged] /= 2
+        self.window[late] *= 0.75
+        self.starting = on & ~charged & ~late & (self.due < 1)
