@@ -227,20 +227,20 @@ def goodput(load, controlled, warmup_s=40, seconds=60, limit=10, words=(),
 
 def check_static_below():
     """Below the link's rate everything passes, in time."""
-    good, loss, _ = goodput(0.6, True)
+    good, loss, _ = goodput(0.6, True, warmup_s=20, seconds=30)
     assert near(good, 0.6, 0.05) and loss < 0.06
 
 
 def check_static_above():
     """At 1.0 and above goodput is level at 0.75 (AACC Figure 12)."""
-    found = [goodput(load, True)[0]
+    found = [goodput(load, True, seconds=amount(30, 60))[0]
              for load in amount([1.5], [1.0, 1.25, 1.5, 1.75, 2.0])]
     assert all(0.70 <= good <= 0.80 for good in found), found
 
 
 def check_uncontrolled():
     """Without admission hardly anything is in time at 1.0 (Figure 12)."""
-    good, loss, _ = goodput(1.0, False, warmup_s=100)
+    good, loss, _ = goodput(1.0, False, warmup_s=100, seconds=30)
     assert good <= 0.2 and loss >= 0.8
 
 
