@@ -456,6 +456,9 @@ def check_removal(note):
                 wait_for(lambda name=module: users(name))
                 note(refused(f"rmmod {module}"))
                 report()
+            # A socket whose last packets find no other host any more tries again
+            # for 100 s.
+            assert wait_for(lambda name=module: users(name) == 0)
     for module in MODULES:
         # Namespaces go in the background, and sockets after their last packet.
         for _ in range(100):
