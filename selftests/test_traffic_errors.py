@@ -15,6 +15,10 @@ from traffic_bench import TIMEOUT_S, send, wait_for_timer
 pytest_plugins = ["traffic_bench"]
 
 
+# One more than a flow may be told.
+RATES = "told=8" + "".join(f",8@{second}" for second in range(1, 33))
+
+
 @pytest.mark.parametrize("line, named", [
     ("id=1 dst=127.0.0.1 port=5001 colour=red", "unknown key 'colour'"),
     ("id=1 dst=127.0.0.1 port=5001 nonsense", "'nonsense' is not key=value"),
@@ -60,6 +64,16 @@ pytest_plugins = ["traffic_bench"]
      "source=closed needs on="),
     ("id=1 dst=127.0.0.1 port=5001 rate=1m size=100 floor=2m",
      "floor= is above rate="),
+    ("id=1 dst=127.0.0.1 port=5001 told=", "told=: expected BITS"),
+    ("id=1 dst=127.0.0.1 port=5001 told=1m@1", "told=1m@1: expected BITS"),
+    ("id=1 dst=127.0.0.1 port=5001 told=1m,2m", "told=1m,2m: expected BITS"),
+    ("id=1 dst=127.0.0.1 port=5001 told=1m,2m@2,3m@2",
+     "told=1m,2m@2,3m@2: expected BITS"),
+    ("id=1 dst=127.0.0.1 port=5001 told=1m,", "told=1m,: expected BITS"),
+    ("id=1 dst=127.0.0.1 port=5001 told=1m,0@1", "told=1m,0@1: expected BITS"),
+    (f"id=1 dst=127.0.0.1 port=5001 {RATES}", f"{RATES}: expected BITS"),
+    ("id=1 dst=127.0.0.1 port=5001 proto=udp rate=1m told=1m",
+     "told= is not for proto=udp"),
     ("id=1 dst=127.0.0.1 port=5001 rate=1m size=100 pages=http",
      "rate= and pages= exclude"),
     ("id=1 dst=127.0.0.1 port=5001 bytes=9 repeat=2 connect=early",

@@ -188,6 +188,33 @@ def test_adaptive_sources_tell_what_they_found(namespace, tools, sink):
     assert set(flow["samples"]["cc_rate_bps"]) == {0}
 
 
+def test_sources_are_told_their_rates(namespace, tools, sink):
+    """A greedy flow and an adaptive one; rates change on time, also of a socket
+    that is not connected yet."""
+    sent, _ = send(namespace, tools,
+                   "id=1 dst=127.0.0.1 port=5001 cc=reno told=8m,800k@0.5\n"
+                   "id=2 dst=127.0.0.1 port=5001 cc=reno rate=8m size=10000 "
+                   "floor=80k told=4m,800k@0.5\n"
+                   "id=3 dst=127.0.0.1 port=5001 cc=reno told=800m,800k@0.2 "
+                   "start=0.5\n", "--duration", "1", "--sample-ms", "50")
+    sink.stop()
+    greedy, adaptive, late = sent["flows"]
+    # Packets of loopback have 64 kB, and ten of them are not paced at first.
+    for flow, told_bps in ((greedy, 8_000_000), (late, 800_000)):
+        samples = flow["samples"]
+        assert 0 < flow["bytes_acked"] < told_bps / 8 * 0.5 + 50_000 + \
+            12 * 65_536
+        assert {bps for at_s, bps in zip(samples["t_s"], samples["pacing_bps"])
+                if at_s > 0.6} == {800_000}
+    assert max(greedy["samples"]["pacing_bps"]) == 8_000_000
+    frames = adaptive["frames"]
+    assert set(frames["allowed_bps"]) == {4_000_000, 800_000}
+    for at_s, size, allowed in zip(*(frames[key] for key in (
+            "t_s", "bytes", "allowed_bps"))):
+        assert allowed == (4_000_000 if at_s < 0.5 else 800_000)
+        assert size <= 10000 * allowed / 8e6
+
+
 def test_many_flows_at_once(namespace, tools, sink):
     count = 400
     sent, _ = send(namespace, tools, "".join(

@@ -58,6 +58,11 @@ struct span {			/* a time, fixed or exponentially distributed */
 	bool exponential;
 };
 
+struct told {			/* a rate that a flow is told, from a time on */
+	int64_t bps;
+	int64_t at_ns;
+};
+
 struct flow_config {
 	unsigned int line;
 	uint32_t id;
@@ -89,6 +94,8 @@ struct flow_config {
 	bool early;				/* connect= */
 	bool closed;				/* source= */
 	int64_t floor_bps;			/* 0: not adaptive */
+	struct told *told;			/* in the order of their times */
+	size_t told_count;			/* 0: nobody tells it a rate */
 	int64_t size_bytes;
 	int64_t overhead_bytes;
 	int64_t unsent_bytes;			/* 0: chosen by the sender */

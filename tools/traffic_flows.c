@@ -17,6 +17,7 @@
 #define FRAME_EVERY_MIN_NS	(NSEC_PER_SEC / 10000)
 #define FRAME_EVERY_MAX_NS	(3600 * NSEC_PER_SEC)
 #define SETPOINT_DEFAULT	20	/* PP94 9.1 */
+#define TOLD_MAX		32
 #define MMPP_STATES		333	/* AACC Figure 8 */
 /* The HTTP model of CP05 5.6.4. */
 #define HTTP_OBJECTS		6550000	/* millionths */
@@ -40,7 +41,7 @@ enum flow_key {
 	KEY_CONNECTIONS, KEY_RATE, KEY_ARRIVAL, KEY_STATES, KEY_HOLD, KEY_LOW,
 	KEY_SIZE, KEY_OVERHEAD,
 	KEY_UNSENT, KEY_SEED, KEY_CONNECT, KEY_SOURCE, KEY_FLOOR, KEY_ECN,
-	KEY_LAW, KEY_SETPOINT, KEY_REPORT, KEY_FRAME, KEY_EVERY,
+	KEY_LAW, KEY_SETPOINT, KEY_REPORT, KEY_FRAME, KEY_EVERY, KEY_TOLD,
 	KEY_COUNT
 };
 
@@ -82,6 +83,7 @@ static const char * const key_names[KEY_COUNT] = {
 	[KEY_REPORT] = "report-rtt",
 	[KEY_FRAME] = "frame",
 	[KEY_EVERY] = "every",
+	[KEY_TOLD] = "told",
 };
 
 static const char *key_expects(enum flow_key key)
@@ -153,6 +155,8 @@ static const char *key_expects(enum flow_key key)
 		return "a number of bytes from 1 to 1000m";
 	case KEY_EVERY:
 		return "a number of seconds from 0.0001 to 3600";
+	case KEY_TOLD:
+		return "BITS[,BITS@SECONDS...], later ones later, at most 32";
 	case KEY_COUNT:
 		break;
 	}
@@ -186,6 +190,33 @@ static bool parse_object_bytes(const char *text, int64_t *bytes)
 {
 	return parse_quantity(text, bytes) && *bytes > 0 &&
 	       *bytes <= PAGES_BYTES_MAX;
+}
+
+/* BITS[@SECONDS], several with commas: the first from the start on. */
+static bool parse_told(struct flow_config *flow, const char *text)
+{
+	char *copy = checked_alloc(strdup(text)), *left = copy, *word, *at;
+	bool good = true;
+
+	while (good && (word = strsep(&left, ","))) {
+		struct told told = { 0 };
+
+		at = strchr(word, '@');
+		if (at)
+			*at++ = '\0';
+		good = flow->told_count < TOLD_MAX &&
+		       !at == !flow->told_count &&
+		       parse_quantity(word, &told.bps) && told.bps >= 8 &&
+		       (!at || parse_seconds(at, &told.at_ns)) &&
+		       (!at || told.at_ns >
+			flow->told[flow->told_count - 1].at_ns);
+		flow->told = checked_reallocarray(flow->told,
+						  flow->told_count + 1,
+						  sizeof(*flow->told));
+		flow->told[flow->told_count++] = told;
+	}
+	free(copy);
+	return good;
 }
 
 static bool parse_value(struct flow_config *flow, enum flow_key key,
@@ -316,6 +347,8 @@ static bool parse_value(struct flow_config *flow, enum flow_key key,
 		return parse_seconds(text, &flow->every_ns) &&
 		       flow->every_ns >= FRAME_EVERY_MIN_NS &&
 		       flow->every_ns <= FRAME_EVERY_MAX_NS;
+	case KEY_TOLD:
+		return parse_told(flow, text);
 	case KEY_COUNT:
 		break;
 	}
@@ -368,7 +401,7 @@ static void check_flow(const struct flow_file *file,
 				  1ULL << KEY_REPEAT | 1ULL << KEY_UNSENT |
 				  1ULL << KEY_PAGES | 1ULL << KEY_CONNECT |
 				  1ULL << KEY_SOURCE | 1ULL << KEY_FLOOR |
-				  http_only;
+				  1ULL << KEY_TOLD | http_only;
 	const uint64_t mmpp_only = 1ULL << KEY_STATES | 1ULL << KEY_HOLD |
 				   1ULL << KEY_LOW;
 	const uint64_t udp_only = 1ULL << KEY_ARRIVAL | 1ULL << KEY_ECN |

@@ -175,6 +175,32 @@ static int flow_unsent_bytes(const struct sender *sender,
 	return sender->unsent_bytes;
 }
 
+/*
+ * The rate that a flow is told now, bit/s; it has told=. Sockets are made before
+ * there is an epoch.
+ */
+int64_t flow_told_bps(struct sender *sender, const struct flow *flow)
+{
+	const struct flow_config *config = flow->config;
+	size_t i = config->told_count - 1;
+	int64_t now_ns = 0;
+
+	if (sender->epoch_ns != TIME_UNSET)
+		now_ns = sender_now(sender) - sender->epoch_ns;
+	while (i && config->told[i].at_ns > now_ns)
+		i--;
+	return config->told[i].bps;
+}
+
+/* The kernel paces data, without headers, by this in bytes/s. */
+static void flow_tell(struct sender *sender, struct flow *flow, int fd)
+{
+	uint64_t rate = flow_told_bps(sender, flow) / 8;
+
+	flow_set_option(sender, flow->config, fd, SOL_SOCKET,
+			SO_MAX_PACING_RATE, &rate, sizeof(rate), "told=");
+}
+
 void flow_open_socket(struct sender *sender, struct flow *flow)
 {
 	const struct flow_config *config = flow->config;
@@ -221,6 +247,8 @@ void flow_open_socket(struct sender *sender, struct flow *flow)
 		setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent,
 			   sizeof(unsent));
 	}
+	if (config->told_count)
+		flow_tell(sender, flow, fd);
 	if (config->closed) {
 		uint32_t flags = SOF_TIMESTAMPING_SOFTWARE |
 				 SOF_TIMESTAMPING_OPT_TSONLY;
@@ -423,6 +451,10 @@ static void run_timers(struct sender *sender, int64_t deadline_ns)
 		case TIMER_FRAME:
 			pairs_on_frame(sender, flow, timer.at_ns);
 			break;
+		case TIMER_TOLD:
+			if (flow->fd >= 0)
+				flow_tell(sender, flow, flow->fd);
+			break;
 		case TIMER_SAMPLE:
 			break;
 		}
@@ -515,7 +547,7 @@ static void sender_schedule(struct sender *sender)
 {
 	const struct send_options *options = sender->options;
 	int64_t now_ns = clock_ns();
-	size_t i;
+	size_t i, told;
 
 	sender->epoch_ns = options->epoch_ns == TIME_UNSET ? now_ns :
 							     options->epoch_ns;
@@ -537,6 +569,10 @@ static void sender_schedule(struct sender *sender)
 			timer_push(sender, flow->start_ns, TIMER_START, flow);
 		if (flow->stop_ns != TIME_NEVER)
 			timer_push(sender, flow->stop_ns, TIMER_STOP, flow);
+		for (told = 1; told < flow->config->told_count; told++)
+			timer_push(sender, sender->epoch_ns +
+				   flow->config->told[told].at_ns, TIMER_TOLD,
+				   flow);
 	}
 	if (options->sample_ns) {
 		int64_t first_ns = sender->epoch_ns;
@@ -552,6 +588,7 @@ int traffic_send(const struct send_options *options)
 {
 	struct sender sender = {
 		.options = options,
+		.epoch_ns = TIME_UNSET,
 		.now_ns = TIME_UNSET,
 		.may_force_buffer = true,
 	};

@@ -136,6 +136,7 @@ enum timer_kind {
 	TIMER_TOGGLE,
 	TIMER_PACKET,
 	TIMER_FRAME,
+	TIMER_TOLD,
 	TIMER_SAMPLE,
 };
 
@@ -176,6 +177,7 @@ void flow_note_error(struct sender *sender, struct flow *flow, const char *what,
 		     int error);
 void flow_open_socket(struct sender *sender, struct flow *flow);
 void flow_read_local_port(struct flow *flow);
+int64_t flow_told_bps(struct sender *sender, const struct flow *flow);
 bool flow_is_produced(const struct flow *flow);
 uint64_t chunk_bits_ns(const struct flow_config *config);
 int64_t chunk_ns(const struct flow *flow, uint64_t number);

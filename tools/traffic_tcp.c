@@ -302,6 +302,8 @@ static int64_t produced_adapt(struct sender *sender, struct flow *flow)
 	int64_t allowed_bps, rate_bps, bytes, least;
 
 	allowed_bps = tcp_allowed_bps(flow, &info);
+	if (config->told_count)
+		allowed_bps = flow_told_bps(sender, flow);
 	rate_bps = allowed_bps < config->rate_bps ? allowed_bps :
 						    config->rate_bps;
 	least = (__int128)config->size_bytes * config->floor_bps /

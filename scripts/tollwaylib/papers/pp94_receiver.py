@@ -11,8 +11,8 @@ from .pp94 import (ROW_DEFAULTS, arrival_flows, often, row_presets, table_3,
                    units)
 from .pp94_transfers import (BENCH_DEFAULTS, BENCH_SAMPLES, CROSSES, FRAME_BYTES,
                              FRAME_S, VIDEO_CROSSES, VIDEO_LEAST_BPS,
-                             VIDEO_MOST_BPS, VIDEOS, adaptive_coder,
-                             bench_shape, two_way_flows,
+                             VIDEO_METRICS, VIDEO_MOST_BPS, VIDEOS,
+                             adaptive_coder, bench_shape, two_way_flows,
                              video_case)
 
 SETPOINT = 20
@@ -140,20 +140,7 @@ EXPERIMENTS = (
         defaults={**BENCH_DEFAULTS, "buffer": PIPE_PKTS},
         cc="pp", aqm="fq_rr", cases=_video_cases,
         shape=bench_shape(VIDEOS + VIDEO_CROSSES),
-        metrics=(
-            metric("rate_mbit", "frame_rate_mbit", "rate of a coder", 2,
-                   role="video"),
-            metric("delay_p50_ms", "frame_delay_ms", "delay of a frame", 1,
-                   role="video", part=0.5),
-            metric("delay_p99_ms", "frame_delay_ms", "99th percentile", 1,
-                   role="video", part=0.99),
-            metric("losses", "loss_part", "retransmissions, or losses", 2,
-                   role="video"),
-            metric("jain", "jain", "Jain of rates", 3, role="video",
-                   from_rtt=20),
-            metric("utilization", "utilization", "utilisation", 1, link="R1",
-                   from_rtt=20),
-            metric("drops", "drops", "drops", 0)),
+        metrics=VIDEO_METRICS,
         bounds=((OURS, lambda values: [
             case_bound("99th percentile of a frame, part of the sender's",
                        RECEIVER, "delay_p99_ms", "<=", 1.0, of_case=SENDER),

@@ -9,7 +9,7 @@ from ..experiments.description import Case, Experiment, case_bound, metric
 from ..experiments.workload import (AS_PUBLISHED, BENCH_RTT_MS, MIRRORED, OURS,
                                     PIPE_PKTS, BASELINES, TCP_HEADER_BYTES,
                                     capacity_pps, flow_of, one_link,
-                                    with_optima)
+                                    payload, with_optima)
 
 # PP94 9.4, Figure 23, and the round trip that its optima have.
 BENCH_MBIT, BENCH_ACCESS_MBIT = 40.0, 200.0
@@ -199,24 +199,26 @@ def _bench(number, title, table, cases, shape, roles=("primary",),
 
 
 VIDEOS, VIDEO_CROSSES = 8, 8
+CROSS_STARTS_S, CROSS_S = (4.0, 12.0), 4.0
 FRAME_S = 0.04
 # A whole share of the link for each, and what a coder cannot go below.
 VIDEO_MOST_BPS, VIDEO_LEAST_BPS = 5e6, 4e5
 FRAME_BYTES = int(VIDEO_MOST_BPS * FRAME_S / 8)
 
 
-def video_case(name, coder, **words):
+def video_case(name, coder, cross=(), **words):
     """Eight coders over the bottleneck of the benchmarks, and eight transfers
     that come for 4 s each: the share of a coder falls to a half and rises.
 
-    coder: of its number, what its flow has beside its path and its start.
+    coder: of its number, what its flow has beside its path and its start; cross:
+    a dict with the same of each transfer.
     """
     # Coders do not all begin a frame at the same moment.
     flows = [flow_of(number, FRAME_S * number / VIDEOS, role="video",
                      **coder(number)) for number in range(1, VIDEOS + 1)]
-    flows += [flow_of(number, start_s, role="cross", stop_s=start_s + 4.0,
-                      name=f"{number}.{start_s:g}")
-              for start_s in (4.0, 12.0)
+    flows += [flow_of(number, start_s, role="cross", stop_s=start_s + CROSS_S,
+                      name=f"{number}.{start_s:g}", **dict(cross))
+              for start_s in CROSS_STARTS_S
               for number in range(VIDEOS + 1, VIDEOS + VIDEO_CROSSES + 1)]
     return Case(name, tuple(flows), 20.0, classes=True,
                 **{**BENCH_SAMPLES, "sample_ms": 10, "queue_us": 10000},
@@ -238,6 +240,46 @@ def adaptive_coder(number):
 def _video_cases(_values):
     return [video_case("adaptive", adaptive_coder),
             video_case("constant", constant_coder)]
+
+
+PAIRED, TOLD = "packet pair", "told its share"
+
+
+def _told(values):
+    """Words of a flow that is told at each moment what its share of the link is,
+    as data: by the scenario, and so at once."""
+    def share(sources):
+        return int(BENCH_MBIT * 1e6 * payload(values) / values["packet_bytes"]
+                   / sources)
+
+    changes = [f"{share(sources)}@{when_s:g}" for start_s in CROSS_STARTS_S
+               for sources, when_s in ((VIDEOS + VIDEO_CROSSES, start_s),
+                                       (VIDEOS, start_s + CROSS_S))]
+    return f"told={','.join([str(share(VIDEOS)), *changes])}"
+
+
+def _told_cases(values):
+    """Packet pair beside sources with explicit rates. Those have a control that
+    does not matter: nothing is lost at the rates that they are told."""
+    def coder(number):
+        return {"cc": "reno", "words": f"{adaptive_coder(number)['words']} "
+                                       f"{_told(values)}"}
+    return [video_case(PAIRED, adaptive_coder),
+            video_case(TOLD, coder, {"cc": "reno", "words": _told(values)})]
+
+
+VIDEO_METRICS = (
+    metric("rate_mbit", "frame_rate_mbit", "rate of a coder", 2, role="video"),
+    metric("delay_p50_ms", "frame_delay_ms", "delay of a frame", 1,
+           role="video", part=0.5),
+    metric("delay_p99_ms", "frame_delay_ms", "99th percentile", 1,
+           role="video", part=0.99),
+    metric("losses", "loss_part", "retransmissions, or losses", 2,
+           role="video"),
+    metric("jain", "jain", "Jain of rates", 3, role="video", from_rtt=20),
+    metric("utilization", "utilization", "utilisation", 1, link="R1",
+           from_rtt=20),
+    metric("drops", "drops", "drops", 0))
 
 
 EXPERIMENTS = (
@@ -273,20 +315,7 @@ EXPERIMENTS = (
         duration_s=20.0, defaults={**BENCH_DEFAULTS, "buffer": PIPE_PKTS},
         variants=BASELINES, cc="pp", aqm="fq_rr", cases=_video_cases,
         shape=bench_shape(VIDEOS + VIDEO_CROSSES),
-        metrics=(
-            metric("rate_mbit", "frame_rate_mbit", "rate of a coder",
-                   2, role="video"),
-            metric("delay_p50_ms", "frame_delay_ms", "delay of a frame",
-                   1, role="video", part=0.5),
-            metric("delay_p99_ms", "frame_delay_ms",
-                   "99th percentile", 1, role="video", part=0.99),
-            metric("losses", "loss_part", "retransmissions", 2,
-                   role="video"),
-            metric("jain", "jain", "Jain of rates", 3, role="video",
-                   from_rtt=20),
-            metric("utilization", "utilization", "utilisation", 1,
-                   link="R1", from_rtt=20),
-            metric("drops", "drops", "drops", 0)),
+        metrics=VIDEO_METRICS,
         bounds=((OURS, lambda values: [
             # The paper shows pictures alone: what keeps quality is that nothing
             # is lost or late (a frame is coded for at most a quarter second).
@@ -300,4 +329,20 @@ EXPERIMENTS = (
                        0.9)]),),
         pictures=(("frames", "adaptive"), ("frames", "constant"),
                   ("queue", "adaptive"))),
+    Experiment(
+        name="pp-video-told", title="Coders that find their share or are told it",
+        reproduces="PP94 9.5", topology="Confluence",
+        duration_s=20.0, defaults={**BENCH_DEFAULTS, "buffer": PIPE_PKTS},
+        cc="pp", aqm="fq_rr", cases=_told_cases, others=("reno",),
+        shape=bench_shape(VIDEOS + VIDEO_CROSSES), metrics=VIDEO_METRICS,
+        # As good as explicit rates from hop to hop, says the paper.
+        bounds=((OURS, lambda values: [
+            case_bound("rate of a coder, part of one that is told", PAIRED,
+                       "rate_mbit", ">=", 0.9, of_case=TOLD),
+            case_bound("delay of a frame, part of one that is told", PAIRED,
+                       "delay_p50_ms", "<=", 1.1, of_case=TOLD),
+            case_bound("99th percentile, part of one that is told", PAIRED,
+                       "delay_p99_ms", "<=", 1.1, of_case=TOLD)]),),
+        pictures=(("frames", PAIRED), ("frames", TOLD), ("queue", PAIRED),
+                  ("queue", TOLD))),
 )
