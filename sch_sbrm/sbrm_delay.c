@@ -259,15 +259,49 @@ static bool delay_is_known(const struct sbrm_state *state)
 	       (u64)DELAY_KNOWN_PACKETS * state->size;
 }
 
-/* ln of the price that asks a full link for DELAY_FIRST_MARKS, Q32. */
+/*
+ * ln of the price that asks for DELAY_FIRST_MARKS where a full packet leaves every
+ * @takes ns, at most 2^40, Q32.
+ */
+static s64 delay_log_asks(u64 takes)
+{
+	u64 price = fixp_mul_div(takes, DELAY_FIRST_MARKS << FIXP_SHIFT,
+				 NSEC_PER_SEC);
+
+	/* Of less than a ns it is 0. */
+	return min_t(s64, fixp_ln(max_t(u64, price, 1)), DELAY_LOG_FIRST);
+}
+
+/* The same where the link is full, if its rate is known. */
 static s64 delay_log_first(const struct sbrm_state *state)
 {
-	u64 price = fixp_mul_div(delay_ns_of(state->service, state->size),
-				 DELAY_FIRST_MARKS << FIXP_SHIFT, NSEC_PER_SEC);
-
 	if (!delay_is_known(state))
 		return DELAY_LOG_FIRST;
-	return min_t(s64, fixp_ln(price), DELAY_LOG_FIRST);
+	return delay_log_asks(delay_ns_of(state->service, state->size));
+}
+
+/*
+ * The first price of a new queue is for a slow link. Until packets wait, and show
+ * the rate of the link, the rate is at least what passes, and flows that start send
+ * four times as much before they hear of a price. Without this bound the slow start
+ * of each flow ends at some percent of a link of 1 Gb/s. Four is also what
+ * delay_rise() makes up for at once.
+ */
+static void delay_fresh(struct sbrm_state *state)
+{
+	s64 first = DELAY_LOG_FIRST;
+	u64 takes;
+
+	if (delay_is_known(state)) {
+		state->fresh = false;
+		first = delay_log_first(state);
+	} else if (state->passed_ns >= DELAY_PASSED_NS / 4 && state->passed) {
+		/* 2^32 times 2^32 */
+		takes = div64_u64(state->passed_ns * state->size, state->passed);
+		first = delay_log_asks(min_t(u64, takes, BIT_ULL(40))) -
+			DELAY_RISE_LOG;
+	}
+	state->log_price = min(state->log_price, first);
 }
 
 /*
@@ -413,11 +447,8 @@ void sbrm_delay_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 		return;
 
 	delay_serve(state);
-	if (unlikely(state->fresh) && delay_is_known(state)) {
-		state->fresh = false;
-		state->log_price = min(state->log_price,
-				       delay_log_first(state));
-	}
+	if (unlikely(state->fresh))
+		delay_fresh(state);
 	delay_marks_update(state);
 	delay = delay_ns_of(state->service, backlog);
 	u = delay_next(coef, state, delay);

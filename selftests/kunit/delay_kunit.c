@@ -348,6 +348,44 @@ static void delay_range_test(struct kunit *test)
 	}
 }
 
+/*
+ * Before packets have waited, the first price is for four times what passes: until
+ * then nothing says how fast the link is.
+ */
+static void delay_fresh_test(struct kunit *test)
+{
+	/* 12 us, 1 Gb/s; and 5 ms, 2.4 Mb/s: 1.7 is less than its bound of 1.25 * 4. */
+	static const u64 gaps[] = { 12000, 120000, 5000000 };
+	struct link link;
+	u64 most;
+	size_t i;
+	int n;
+
+	for (i = 0; i < ARRAY_SIZE(gaps); i++) {
+		link_start(&link, 3000000);
+		for (n = 0; n < 6; n++)
+			link_pass(&link, gaps[i], 1500);
+		/* A millisecond says nothing. */
+		if (gaps[i] == 12000)
+			KUNIT_EXPECT_GE(test, link.state.log_price,
+					DELAY_LOG_FIRST / 2);
+		for (n = 0; n < div64_u64(200 * NSEC_PER_MSEC, gaps[i]); n++)
+			link_pass(&link, gaps[i], 1500);
+		/* 1000 marks per second, of four times as many packets. */
+		most = div_u64(gaps[i] * 1000 * FIXP_ONE / 4, NSEC_PER_SEC);
+		KUNIT_EXPECT_TRUE(test, link.state.fresh);
+		KUNIT_EXPECT_LE(test, delay_exp(link.state.log_price),
+				most + most / 100);
+	}
+
+	/* A standing queue says it: 120 us for a packet, 1000 of 8333 marked. */
+	for (n = 0; n < 2000; n++)
+		link_serve(&link, 120000, 1500, 4500);
+	KUNIT_EXPECT_FALSE(test, link.state.fresh);
+	KUNIT_EXPECT_LE(test, delay_exp(link.state.log_price),
+			FIXP_ONE / 8);
+}
+
 static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(delay_rate_test),
 	KUNIT_CASE(delay_price_test),
@@ -358,6 +396,7 @@ static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(delay_ahead_test),
 	KUNIT_CASE(delay_start_test),
 	KUNIT_CASE(delay_range_test),
+	KUNIT_CASE(delay_fresh_test),
 	{}
 };
 
