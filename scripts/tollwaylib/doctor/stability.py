@@ -73,7 +73,7 @@ def rate_of(name, queues, classes, speeds):
 def loops(queues, rates, kappa):
     """A Loop for each busy queue of the law sbrm whose rate is known.
 
-    queues: of live.changes(); rates: {name: bit/s or None}; kappa: of the
+    queues: of observe.changes(); rates: {name: bit/s or None}; kappa: of the
     sources, or None if that is not known.
     """
     for name, one in queues.items():
