@@ -4,6 +4,7 @@
 import dataclasses
 import json
 import math
+import re
 import subprocess
 import threading
 import time
@@ -114,16 +115,53 @@ def test_relative_sources_over_two_links():
         assert marks / sent == pytest.approx(1 - math.exp(-price), rel=0.01)
 
 
-def test_a_price_that_rested_is_the_first_one_again():
-    """Without demand nothing is marked, and the next flow finds the price of a
-    new queue."""
-    links, flows = relative_course({"R": 8300.0}, [
-        (("R",), 25.0, 0.0, 6.0, 0.02), (("R",), 25.0, 20.0, 26.0, 0.02)], 26)
-    seen = links["R"]
-    between = [index for index, time_s in enumerate(seen["t_s"])
-               if 7 < time_s < 19.9]
-    assert seen["marks"][between[0]] == seen["marks"][between[-1]]
-    assert rate(flows[1], 2) == pytest.approx(rate(flows[0], 2), rel=0.02)
+@pytest.mark.parametrize("rest_s", [1.0, 3.0, 14.0])
+def test_a_rest_is_one_look_at_the_clock(rest_s):
+    """The law looks with the next packet, and takes a rest for a second at most:
+    three are added to the logarithm of the price, up to that of the first one."""
+    queues = relative.RelativeSetting(0.003, 1000).queues(np.array([8300.0]))
+    first, none = queues.log_price.copy(), np.zeros(1)
+    for _ in range(3000):
+        queues.price(none + 25, none + 8.3, 0.001)
+    assert not queues.idle > 0.01
+    queues.log_price[:] = before = first - 5
+    for _ in range(round(rest_s / 0.001)):
+        queues.price(none, none, 0.001)
+    assert queues.log_price == before
+    queues.price(none, none + 0.001, 0.001)
+    # a takes 1/40 per second; marks of before count for less and less.
+    assert before + 2.5 < queues.log_price < before + 3
+    for _ in range(5):
+        for _ in range(round(rest_s / 0.001)):
+            queues.price(none, none, 0.001)
+        queues.price(none, none + 0.001, 0.001)
+    assert queues.log_price == pytest.approx(first, abs=0.03)
+
+
+def test_constants_are_those_of_the_modules():
+    """Of sch_sbrm and tcp_sbrm, as their sources have them."""
+    top, found = TOLLWAY.parents[1], {}
+    for path in ("sch_sbrm/sbrm_delay.c", "tcp_sbrm/sbrm_relative.c"):
+        for name, value in re.findall(
+                r"^#define (\w+)\s+\(?(\d+)(?:U|ULL)?(?: \* \d+U?\))?\s*(?:/\*.*)?$",
+                (top / path).read_text(), re.MULTILINE):
+            found[name] = int(value)
+    assert {name: found[name] for name in (
+        "DELAY_B", "DELAY_A_INVERSE", "DELAY_RISE", "DELAY_RISE_LATE",
+        "DELAY_H_Q10", "DELAY_PACKETS", "DELAY_FIRST_MARKS",
+        "RELATIVE_MARKS", "RELATIVE_ROUNDS", "RELATIVE_CUT_MAX",
+        "RELATIVE_LATER_US")} == {
+            "DELAY_B": relative.B_PER_S,
+            "DELAY_A_INVERSE": round(1 / relative.A_PER_S),
+            "DELAY_RISE": relative.RISE_PER_S,
+            "DELAY_RISE_LATE": relative.RISE_LATE,
+            "DELAY_H_Q10": round(relative.H * 1024),
+            "DELAY_PACKETS": relative.PACKETS,
+            "DELAY_FIRST_MARKS": relative.FIRST_MARKS_PER_S,
+            "RELATIVE_MARKS": relative.MARKS,
+            "RELATIVE_ROUNDS": relative.ROUNDS,
+            "RELATIVE_CUT_MAX": round(relative.CUT_MAX * 2 ** 14),
+            "RELATIVE_LATER_US": round(relative.LATER_S * 1e6)}
 
 
 def test_the_course_does_not_depend_on_the_step(monkeypatch):
@@ -147,8 +185,9 @@ def test_a_queue_keeps_what_it_has_room_for():
     assert max(seen["backlog_pkts"]) == 60 and seen["drops"][-1] > 0
     sent = sum(flow["acked_pkts"][-1] for flow in flows)
     assert seen["packets"][-1] <= 500 * 4 * 1.001
-    assert sent == pytest.approx(seen["packets"][-1] + seen["drops"][-1] +
-                                 seen["backlog_pkts"][-1], rel=0.002)
+    # What is dropped is not acknowledged.
+    assert sent == pytest.approx(seen["packets"][-1] + seen["backlog_pkts"][-1],
+                                 rel=0.002)
     # Slow start doubles the window in a round trip while there is no mark.
     assert flows[0]["cwnd"][2] == pytest.approx(2.7, abs=0.3)
 
@@ -186,15 +225,23 @@ def test_what_is_not_modelled_is_refused(name, words, options, says):
         flows_of(job_of(name, *words, **options))
 
 
+@pytest.mark.parametrize("name", [
+    "any-rate", "double-bottleneck", "parking-lot", "single-bottleneck",
+    "steady-state", "price-laws", "pp-bench-1"])
+def test_what_is_no_model_of_packet_pair_is_refused(name):
+    with pytest.raises(RefusedError, match="no model of packet pair"):
+        flows_of(job_of(name, cc="pp", aqm="fq_rr"))
+
+
 def test_a_model_can_be_stopped(tmp_path):
     place = ModelPlace()
     timer = threading.Timer(0.5, place.stop)
     timer.start()
     started = time.monotonic()
     with pytest.raises(TollwayError, match="stopped"):
-        place.run(dict(job_of("steady-state"), parameters=dict(
-            job_of("steady-state")["parameters"], duration_s=1e5)), tmp_path,
-                  0, print)
+        job = job_of("steady-state")
+        job["cases"][0].update(duration_s=1e5)
+        place.run(job, tmp_path, 0, print)
     assert time.monotonic() - started < 60
 
 
@@ -262,13 +309,25 @@ def test_a_file_of_ones_own(tmp_path):
     ('("utilization", name)', '("retransmits", "long")',
      "a fluid has no retransmissions"),
     ('cc = "sbrm"', 'cc = "sbrm"\nsettings = {"kappa_window": 9}',
-     "kappa_window")])
+     "kappa_window"),
+    ('cc = "sbrm"', 'cc = "sbrm"\nsettings = {"phi": 10}', "phi"),
+    ('cc = "sbrm"', 'cc = "sbrm"\nsettings = {"edge_mbit": 1}',
+     "hosts whose links are slower"),
+    ('cc = "sbrm"', 'cc = "sbrm"\nsettings = {"delay_ms": 500}',
+     "less than the target"),
+    ('"delay": "2ms"', '"delay": "0ms"', "a round trip below 0.1 ms"),
+    ('for name in paths]\n\ncc', 'for name in paths]\n'
+     'links["back"] = {"from": "n2", "to": "n1", "rate": "1Mbit"}\n'
+     'paths["back"] = {"links": ["back"], "rtt": "4ms"}\n'
+     'flows += [{"path": "back"}]\n\ncc', "both directions"),
+    ('"count": 2', '"count": 2, "start": "15s"', "a case without flows")])
 def test_of_a_file_too_what_is_not_modelled_is_refused(tmp_path, old, new, says):
     text = (TOLLWAY.parents[1] / "examples/chain.py").read_text()
     assert old in text
     file = tmp_path / "chain.py"
     file.write_text(text.replace(old, new))
-    done = run(file, "--cc", "sbrm", "--aqm", "delay", "--out", tmp_path / "out")
+    done = run(file, "--cc", "sbrm", "--aqm", "delay", "--duration", 12, "--out",
+               tmp_path / "out")
     assert done.returncode == 2 and says in done.stderr, done.stderr
     assert done.stderr.count("\n") == 1 and not (tmp_path / "out").exists()
 

@@ -23,6 +23,8 @@ START_S = 3.0
 DURATION_S, CHANGE_S = 30.0, 8.0
 # Queues have room for two round trips, and for at least so many packets.
 LEAST_ROOM_PKTS = 1000
+# What these settings of the kernel can be at most.
+LARGEST = 2 ** 31 - 1
 # A sink leaves so much unread, see guest/programs.py.
 UNREAD_BYTES = 256 << 10
 
@@ -64,8 +66,9 @@ def _buffers(mbit, rtt_ms, flows):
     more than that: the memory of the lab's kernel for TCP is small."""
     room = round(max(200e3, 6 * mbit * 1e3 * (rtt_ms + 10) / 8 / flows))
     first = 2 * (room + UNREAD_BYTES)
-    return {"net.ipv4.tcp_wmem": f"4096 {min(room, 400000)} {4 * room}",
-            "net.ipv4.tcp_rmem": f"4096 {first} {4 * first}"}
+    most, most_first = (min(4 * size, LARGEST) for size in (room, first))
+    return {"net.ipv4.tcp_wmem": f"4096 {min(room, 400000)} {most}",
+            "net.ipv4.tcp_rmem": f"4096 {min(first, LARGEST)} {most_first}"}
 
 
 def _case(values, mbit, rtt_ms, flows, name=None, **more):

@@ -29,6 +29,14 @@ def memory_mb(job):
     flows = max(len(case["flows"]) for case in job["cases"])
     in_flight = max(_in_flight({**job["parameters"], **case["values"]})
                     for case in job["cases"])
+    described = job["topology"][1]
+    if "links" in described and "paths" in described:
+        # A network that a file describes.
+        in_flight = max(_in_flight({"rate_mbit": link["rate_bps"] / 1e6,
+                                    "rtt_ms": path["rtt_ms"]})
+                        for link in described["links"]
+                        for path in described["paths"]
+                        if link["name"] in path["links"])
     return MEMORY_MB if flows <= FLOWS_IN_MEMORY and \
         in_flight <= BYTES_IN_MEMORY else MORE_MB
 

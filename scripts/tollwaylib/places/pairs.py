@@ -21,9 +21,12 @@ def modelled(job):
 def cases_of(job):
     """Its cases; RefusedError where one has what the fluid does not."""
     for case in job["cases"]:
+        if case["rtt_s"] is None or case["network"] or not case["flows"]:
+            raise _refused("paths with several round trips or links, or cases "
+                           "without flows")
         for flow in case["flows"]:
-            if flow["cc"] != "pp" or flow["packets"] is not None or \
-                    " rate=" in flow["words"]:
+            if flow["cc"] != "pp" or flow.get("packets") is not None or \
+                    "rate=" in (flow.get("words") or ""):
                 raise _refused("sources but greedy ones of pp")
         if case["programs"] or case["wires"]:
             raise _refused("programs and impaired wires")

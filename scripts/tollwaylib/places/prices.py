@@ -20,6 +20,8 @@ ESTIMATORS = {"direct": ("log", "raw"), "aimd": ("log", "raw"),
 KINDS = ("utilization", "full_at", "delay_mean_ms", "delay_p99_ms",
          "delay_max_ms", "queue_min", "queue_mean", "queue_max", "queue_swing",
          "drops", "goodput_mbit", "goodput_each", "jain", "share_error", "settled_s")
+# A step is a part of the round trip: below this a run takes hours.
+LEAST_RTT_MS = 0.1
 # What a setting of one host or connection may be: no model depends on memory.
 NO_MATTER = ("net.ipv4.tcp_wmem", "net.ipv4.tcp_rmem")
 
@@ -34,6 +36,7 @@ def cases_of(job, networks):
     for case, network in zip(job["cases"], networks):
         values = _values(job, case)
         _check_setting(values)
+        _check_network(values, network, {flow["path"] for flow in case["flows"]})
         if case["aqm"] != aqm_words(values["aqm"], values) or any(
                 words != case["aqm"] for words in network.queues.values()):
             raise _refused("a link whose queue is another one")
@@ -42,6 +45,8 @@ def cases_of(job, networks):
         if not set(case["sysctls"]) <= set(NO_MATTER):
             raise _refused("sysctls of a case: "
                            + " ".join(sorted(case["sysctls"])))
+        if not case["flows"]:
+            raise _refused(f"a case without flows ({case['name']})")
         for flow in case["flows"]:
             if flow["cc"] != "sbrm" or flow.get("packets") is not None or \
                     flow.get("words") or flow.get("sysctls"):
@@ -63,6 +68,28 @@ def _check_setting(values):
                            f"{' and '.join(known)}")
     if values["kappa_window"]:
         raise _refused("kappa_window")
+    if values["phi"] != 1:
+        raise _refused("a base of prices, phi")
+
+
+def _check_network(values, network, paths):
+    """Refuse what happens beside the queues of the ways there."""
+    used = {link for path in paths for link in network.paths[path]["links"]}
+    ways = {tuple(network.links_described[link]["routers"]) for link in used}
+    if any(way[::-1] in ways for way in ways):
+        raise _refused("data in both directions of a link: acknowledgements "
+                       "do not wait here")
+    if any(network.paths[path]["rtt_ms"] < LEAST_RTT_MS for path in paths):
+        raise _refused(f"a round trip below {LEAST_RTT_MS:g} ms")
+    for link in used:
+        bps = network.links_described[link]["capacity_bps"]
+        if 0 < values["edge_mbit"] * 1e6 < bps:
+            raise _refused("hosts whose links are slower than the others")
+        if values["source"] == "relative" and values["limit"] * 8e3 * \
+                values["packet_bytes"] / bps < values["delay_ms"]:
+            raise _refused(f"a limit of {values['limit']} packets, which take "
+                           f"less than the target of the delay at {link}: a "
+                           "fluid does not respond to losses")
 
 
 def _refused(what):

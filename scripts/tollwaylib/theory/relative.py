@@ -31,6 +31,8 @@ LATE_MAX = 32
 # in a second, raises the price by so much in a second, up to a part of the first.
 RISE_LATE, RISE_PER_S, RISE_PART = 3, 12.0, 1 / 4
 FALLS_PER_S = 0.2
+# No more of a rest counts.
+REST_MAX_S = 1.0
 # Averages of the delay, of the share of idle time and of marks, s.
 SLOW_S, IDLE_S, MARKS_S = 0.032, 0.064, 1.0
 # Below so many marks per second, demand is missing.
@@ -52,7 +54,7 @@ CUT_MAX = 0.7
 SLOW_RTT_S, MARK_PKTS = 2.1, 8
 MARK_MIN = 2.0 ** -20
 LATER_S = 0.005
-WINDOW_MIN = 1 / 64
+WINDOW_MIN, PACED_PKTS = 1 / 64, 2
 
 
 @dataclass(frozen=True)
@@ -84,30 +86,49 @@ class DelayQueues:
         self.log_price = self.first.copy()
         self.idle = np.ones(len(capacity_pps))
         self.marks, self.slow_s = np.zeros((2, len(capacity_pps)))
-        self.asked = np.zeros(len(capacity_pps))
+        self.asked, self.rest_s = np.zeros((2, len(capacity_pps)))
 
     def price(self, backlog, served, step_s):
         """Prices after a step. backlog, served: packets."""
+        # Where nothing passes the law looks at its clock with the next packet, and
+        # takes the rest for a second at most.
+        passes = (served > 0) | (backlog > 0)
+        self.rest_s += np.where(passes, 0.0, step_s)
+        if not passes.any():
+            return self.asked
+        before = (self.log_price, self.marks, self.slow_s, self.idle, self.asked)
+        rest_s = np.minimum(self.rest_s, REST_MAX_S)
+        self._update(backlog, served, rest_s + step_s,
+                     rest_s + step_s - served / self.capacity)
+        after = (self.log_price, self.marks, self.slow_s, self.idle, self.asked)
+        (self.log_price, self.marks, self.slow_s, self.idle, self.asked) = (
+            np.where(passes, new, old) for new, old in zip(after, before))
+        self.rest_s = np.where(passes, 0.0, self.rest_s)
+        return self.asked
+
+    def _update(self, backlog, served, since_s, idle_s):
+        """What the law does with a packet after some time, s, of which the link
+        had nothing to send for idle_s."""
         delay_s = backlog / self.capacity
-        idle = 1 - served / (self.capacity * step_s)
-        self.marks += step_s / MARKS_S * (self.asked * served / step_s -
-                                          self.marks)
-        fall = B_PER_S * idle * step_s * (self.marks - MARKS_PER_S) / (
+        self.marks = self.marks + np.minimum(since_s / MARKS_S, 1) * (
+            self.asked * served / since_s - self.marks)
+        fall = B_PER_S * idle_s * (self.marks - MARKS_PER_S) / (
             self.marks + MARKS_PER_S)
         u = np.where(fall < 0, np.maximum(self.log_price, np.minimum(
             self.log_price - fall, self.first)), self.log_price - fall)
         late = np.minimum(delay_s / self.target_s, LATE_MAX)
-        u += A_PER_S * step_s * (late - 1)
-        rise = self._rise(late, delay_s) * step_s
+        u += A_PER_S * since_s * (late - 1)
+        rise = self._rise(late, delay_s) * since_s
         u = np.where(rise > 0, np.maximum(u, np.minimum(
             u + rise, self.first + math.log(RISE_PART))), u)
         self.log_price = np.clip(u, LOG_MIN, LOG_MAX)
-        self.slow_s += step_s / SLOW_S * (delay_s - self.slow_s)
-        self.idle += step_s / IDLE_S * (idle - self.idle)
+        self.slow_s = self.slow_s + np.minimum(since_s / SLOW_S, 1) * (
+            delay_s - self.slow_s)
+        self.idle = self.idle + np.minimum(since_s / IDLE_S, 1) * (
+            idle_s / since_s - self.idle)
         self.asked = np.exp(np.minimum(
             self.log_price + B_PER_S * delay_s, LOG_MAX)) \
             * np.maximum(1 - self.idle, 0.0) ** H
-        return self.asked
 
     def _rise(self, late, delay_s):
         """Per second, where the delay is far above its target and does not fall."""
@@ -126,6 +147,13 @@ class RelativeSources:
         self.starting = np.full(count, setting.slow_start)
         self.slow_rtt_s, self.least_rtt_s = np.zeros((2, count))
         self.marked, self.balance, self.due = np.zeros((3, count))
+
+    def pace_s(self, rtt_s):
+        """The round trip by which a window becomes a rate: of one below two
+        packets the average counts the more, the smaller it is."""
+        slow_s = np.where(self.slow_rtt_s > 0, self.slow_rtt_s, rtt_s)
+        return np.where(self.window < PACED_PKTS, slow_s + (rtt_s - slow_s) *
+                        self.window / PACED_PKTS, rtt_s)
 
     def advance(self, step_s, now, active, rate, rtt_s, price):
         """A step: rate in packets/s, the round trip with queues, and the price

@@ -78,6 +78,10 @@ class Sources:
         self.marked, self.due = np.zeros((2, len(wtp)))
         self.starting = np.full(len(wtp), setting.slow_start)
 
+    def pace_s(self, rtt_s):
+        """The round trip by which a window becomes a rate."""
+        return rtt_s
+
     def advance(self, step_s, now, active, rate, rtt_s, price):
         """A step: rate in packets/s, and the price that marks of now were made
         by."""
@@ -144,21 +148,26 @@ def simulate(capacity_pps, flows, setting, duration_s, flow_sample_s,
             links_seen.append((now, *(column.copy() for column in
                                       (backlog, sent, marks, drops))))
             next_link += queue_sample_s
-        if now >= next_flow - step_s / 2:
+        if now >= next_flow - step_s / 2 or number == steps or \
+                np.any((stop <= now) & (stop > now - step_s)):
             flows_seen.append((now, acked.copy(), sources.window.copy(), rtt))
-            next_flow += flow_sample_s
+            if now >= next_flow - step_s / 2:
+                next_flow += flow_sample_s
             progress(now)
         active = (now >= start) & (now < stop)
-        rate = np.where(active, sources.window / rtt, 0.0)
+        rate = np.where(active, sources.window / sources.pace_s(rtt), 0.0)
         seen = past[(number - lag) % len(past)]
         sources.advance(step_s, now, active, rate, rtt,
                         (seen * uses).sum(axis=1))
-        acked += rate * step_s
-
-        there = backlog + uses.T @ rate * step_s
+        came = uses.T @ rate * step_s
+        there = backlog + came
         served = np.minimum(there, capacity * step_s)
         backlog = np.minimum(there - served, setting.limit)
-        drops += there - served - backlog
+        lost = there - served - backlog
+        drops += lost
+        # What a queue drops is not acknowledged, and is sent again in its turn.
+        kept = 1 - lost / np.maximum(came, 1e-12)
+        acked += rate * step_s * np.where(uses > 0, kept, 1.0).prod(axis=1)
         sent += served
         price = queues.price(backlog, served, step_s)
         marks += served * -np.expm1(-price)
@@ -177,7 +186,7 @@ def _links_of(names, seen):
 def _flows_of(start, stop, seen):
     found = []
     for index, (first, last) in enumerate(zip(start, stop)):
-        rows = [row for row in seen if first <= row[0] <= last]
+        rows = [row for row in seen if first <= row[0] <= last + LARGEST_STEP_S]
         found.append({"t_s": [row[0] for row in rows], **{
             key: [float(row[column][index]) for row in rows] for column, key
             in enumerate(("acked_pkts", "cwnd", "rtt_s"), start=1)}})
