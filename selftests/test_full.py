@@ -129,6 +129,11 @@ LAB_FILE = full.Job("plain", str(full.HERE / "lab/test_share.py"))
 OTHER_FILE = full.Job("plain", str(full.HERE / "test_report_tables.py"))
 
 
+of_repository = pytest.mark.skipif(
+    not (full.TOP / ".git").exists(), reason="sources without their history")
+
+
+@of_repository
 @pytest.mark.parametrize("path, of_lab", [
     ("sch_sbrm/sbrm_accounts.c", True), ("scripts/tollwaylib/guest/run.py", True),
     ("scripts/lab/init", True), ("selftests/conftest.py", True),
@@ -152,6 +157,7 @@ def test_inputs_of_a_file(path, of_lab, monkeypatch):
     assert inputs(OTHER_FILE, "a") != inputs(OTHER_FILE, "b")
 
 
+@of_repository
 def test_what_reads_the_readme_depends_on_it():
     job = full.Job("plain", str(full.HERE / "lab/test_readme.py"))
     was = full.tree("HEAD")

@@ -93,8 +93,11 @@ def test_man_page(tc):
     page = TOOLS / f"man/tc-{tc.kind}.8"
     if not shutil.which("man"):
         pytest.skip("needs man")
-    done = subprocess.run(["man", "--warnings", "-l", page], text=True, capture_output=True,
-                          env=dict(os.environ, MANWIDTH="80", LC_ALL="C.UTF-8", MANPAGER="cat"))
+    # groff 1.23 takes words with underscores apart at the end of a line.
+    done = subprocess.run(["man", "--warnings", "--no-hyphenation", "-l", page],
+                          text=True, capture_output=True,
+                          env=dict(os.environ, MANWIDTH="80", LC_ALL="C.UTF-8",
+                                   MANPAGER="cat"))
     assert (done.returncode, done.stderr) == (0, "")
     for word in WORDS[tc.kind]:
         assert re.search(rf"\b{word}\b", done.stdout), word
