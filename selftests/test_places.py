@@ -97,5 +97,22 @@ def test_a_long_list_of_cases_may_take_its_time(make, tmp_path):
 @pytest.mark.parametrize("cases, memory_mb", [
     ([1000], 768), ([1001], 8192), ([1000, 3], 768), ([3, 1001], 8192)])
 def test_memory_for_many_flows(cases, memory_mb):
-    assert limits.memory_mb({"cases": [
-        {"flows": [{}] * count} for count in cases]}) == memory_mb
+    assert limits.memory_mb({
+        "parameters": {"rate_mbit": 10.0}, "topology": ["OneLink", {}],
+        "cases": [{"flows": [{}] * count, "values": {}} for count in cases]}
+    ) == memory_mb
+
+
+@pytest.mark.parametrize("mbit, rtt_ms, memory_mb", [
+    (1000.0, 20.0, 768), (10000.0, 20.0, 8192)])
+def test_memory_for_much_in_flight(mbit, rtt_ms, memory_mb):
+    case = {"flows": [{}], "values": {"rate_mbit": mbit, "rtt_ms": rtt_ms}}
+    assert limits.memory_mb({
+        "parameters": {"rate_mbit": 10.0}, "topology": ["OneLink", {}],
+        "cases": [case]}) == memory_mb
+    link = {"name": "core", "rate_bps": mbit * 1e6}
+    path = {"links": ["core"], "rtt_ms": rtt_ms}
+    assert limits.memory_mb({
+        "parameters": {"rate_mbit": 10.0}, "cases": [dict(case, values={})],
+        "topology": ["Declared", {"links": [link], "paths": [path]}]}
+    ) == memory_mb
