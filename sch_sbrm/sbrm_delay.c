@@ -132,6 +132,12 @@
 /* It is known from so many full packets on that were served one by one. */
 #define DELAY_KNOWN_PACKETS	8
 
+/*
+ * Until then the link is taken for so many times as fast as what passes. It is also
+ * what delay_rise() makes up for at once.
+ */
+#define DELAY_UNKNOWN		4
+
 /* ln of the first, the least and the largest price, Q32: 1.7, e^-16, 400. */
 #define DELAY_LOG_FIRST		2279018433LL
 #define DELAY_LOG_MIN		(-(16LL << FIXP_SHIFT))
@@ -283,9 +289,8 @@ static s64 delay_log_first(const struct sbrm_state *state)
 /*
  * The first price of a new queue is for a slow link. Until packets wait, and show
  * the rate of the link, the rate is at least what passes, and flows that start send
- * four times as much before they hear of a price. Without this bound the slow start
- * of each flow ends at some percent of a link of 1 Gb/s. Four is also what
- * delay_rise() makes up for at once.
+ * several times as much before they hear of a price. Without this bound the slow
+ * start of each flow ends at some percent of a link of 1 Gb/s.
  */
 static void delay_fresh(struct sbrm_state *state)
 {
@@ -297,9 +302,9 @@ static void delay_fresh(struct sbrm_state *state)
 		first = delay_log_first(state);
 	} else if (state->passed_ns >= DELAY_PASSED_NS / 4 && state->passed) {
 		/* 2^32 times 2^32 */
-		takes = div64_u64(state->passed_ns * state->size, state->passed);
-		first = delay_log_asks(min_t(u64, takes, BIT_ULL(40))) -
-			DELAY_RISE_LOG;
+		takes = div64_u64(state->passed_ns * state->size,
+				  DELAY_UNKNOWN * state->passed);
+		first = delay_log_asks(min_t(u64, takes, BIT_ULL(40)));
 	}
 	state->log_price = min(state->log_price, first);
 }

@@ -354,7 +354,7 @@ static void delay_range_test(struct kunit *test)
  */
 static void delay_fresh_test(struct kunit *test)
 {
-	/* 12 us, 1 Gb/s; and 5 ms, 2.4 Mb/s: 1.7 is less than its bound of 1.25 * 4. */
+	/* 1 Gb/s, 100 Mb/s, and 2.4 Mb/s. */
 	static const u64 gaps[] = { 12000, 120000, 5000000 };
 	struct link link;
 	u64 most;
@@ -372,11 +372,18 @@ static void delay_fresh_test(struct kunit *test)
 		for (n = 0; n < div64_u64(200 * NSEC_PER_MSEC, gaps[i]); n++)
 			link_pass(&link, gaps[i], 1500);
 		/* 1000 marks per second, of four times as many packets. */
-		most = div_u64(gaps[i] * 1000 * FIXP_ONE / 4, NSEC_PER_SEC);
+		most = fixp_mul_div(gaps[i] * 1000 / 4, FIXP_ONE, NSEC_PER_SEC);
 		KUNIT_EXPECT_TRUE(test, link.state.fresh);
 		KUNIT_EXPECT_LE(test, delay_exp(link.state.log_price),
-				most + most / 100);
+				most + most / 16);
 	}
+
+	/* 1 Mb/s: the first price is less. */
+	link_start(&link, 3000000);
+	for (n = 0; n < 50; n++)
+		link_pass(&link, 12000000, 1500);
+	KUNIT_EXPECT_GE(test, link.state.log_price,
+			DELAY_LOG_FIRST - (s64)FIXP_ONE);
 
 	/* A standing queue says it: 120 us for a packet, 1000 of 8333 marked. */
 	for (n = 0; n < 2000; n++)
