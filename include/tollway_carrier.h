@@ -296,8 +296,9 @@ static inline void tollway_carrier_register(struct work_struct *work)
  * @carrier: of its namespace
  * @hooks: the hooks, two of them; the same in each call
  *
- * Called where nothing may sleep: the hooks come by a work item. Until then the
- * field is silent.
+ * Called where nothing may sleep: the hooks come by a work item. Until then nothing
+ * is returned, and packets leave with the identification of the stack, which means
+ * nothing: a receiver must not judge a path by its first packets.
  */
 static inline void tollway_carrier_use(struct tollway_carrier_net *carrier,
 				       const struct nf_hook_ops *hooks)

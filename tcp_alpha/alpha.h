@@ -30,6 +30,7 @@
  * @bits: CN and BCN that came since the last step
  * @cycle_bits: BCN that came in the CN phase, with CN where the field said so
  * @silent: segments acknowledged without an echo of the field; saturates
+ * @strange: receiver: packets with a field that cannot be ours; saturates
  * @cn: LCN, the last step saw congestion
  * @last_bcn: LBCN, the last cycle went beyond the goal
  * @heard: marks have come from this path
@@ -37,8 +38,7 @@
  * @lossy: losses are too many to be errors
  * @carrier: the field is used
  * @absent: the peer does not echo it
- * @rcv_any: receiver: a field has come
- * @rcv_bad: receiver: the field is rewritten on the way, do not echo it
+ * @rcv_any: receiver: a field has come, and the last one was sane
  */
 struct alpha {
 	const struct alpha_net *net;
@@ -57,6 +57,7 @@ struct alpha {
 	u8	bits;
 	u8	cycle_bits;
 	u8	silent;
+	u8	strange;
 	u8	cn:1,
 		last_bcn:1,
 		heard:1,
@@ -64,8 +65,7 @@ struct alpha {
 		lossy:1,
 		carrier:1,
 		absent:1,
-		rcv_any:1,
-		rcv_bad:1;
+		rcv_any:1;
 };
 
 /**

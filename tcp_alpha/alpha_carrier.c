@@ -9,7 +9,8 @@
  *
  * A field that says anything but nothing, CN, or CN and BCN, is none of ours: some
  * box on the path rewrites the identification, or another feedback is carried. The
- * receiver falls silent.
+ * receiver falls silent, for good where there are more of them than a peer can have
+ * sent before its hooks were in place.
  */
 
 #include <linux/netfilter.h>
@@ -22,6 +23,9 @@
 #include "tollway_carrier.h"
 
 #define ALPHA_BITS	(PKT_SBRM_CN | PKT_SBRM_BCN)
+
+/* So many strange fields are not the first window of a connection. */
+#define ALPHA_STRANGE_MAX	64
 
 /* Our own socket, in a state that has sequence numbers, with a field? */
 static struct alpha *alpha_carrier(const struct sock *sk)
@@ -45,7 +49,7 @@ static unsigned int alpha_hook_out(void *priv, struct sk_buff *skb,
 
 	if (!ca)
 		return NF_ACCEPT;
-	echo = ca->rcv_any && !ca->rcv_bad ? ca->echo_bits + 1 : 0;
+	echo = ca->rcv_any ? ca->echo_bits + 1 : 0;
 	if (!tollway_carrier_write(skb, echo, &told))
 		alpha_count(state->net, ALPHA_COUNT_NO_DF);
 	if (told)
@@ -62,10 +66,12 @@ static bool alpha_is_sane(u16 field)
 /* Receiver: keep the field of a packet for the next ACK. */
 static void alpha_field_keep(const struct sock *sk, struct alpha *ca, u16 field)
 {
-	if (ca->rcv_bad)
+	if (ca->strange == ALPHA_STRANGE_MAX)
 		return;
 	if (!alpha_is_sane(field)) {
-		ca->rcv_bad = 1;
+		ca->rcv_any = 0;
+		if (++ca->strange < ALPHA_STRANGE_MAX)
+			return;
 		alpha_count(sock_net(sk), ALPHA_COUNT_REWRITTEN);
 		pr_info_once("the IP identification is rewritten on a path: such connections get no bits\n");
 		return;

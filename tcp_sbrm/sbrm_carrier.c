@@ -162,8 +162,7 @@ static const struct nf_hook_ops sbrm_hooks[TOLLWAY_CARRIER_HOOKS] = {
  * sbrm_carrier_use() - a connection wants the price field
  * @sk: its socket, locked
  *
- * Called where nothing may sleep: the hooks come by a work item. Until then
- * the field is silent.
+ * Called where nothing may sleep: the hooks come by a work item.
  */
 void sbrm_carrier_use(struct sock *sk)
 {

@@ -305,8 +305,8 @@ def meddle(how, left, right):
     """What some boxes do to what they forward.
 
     bleach: CE becomes ECT(0). clear: all becomes Not-ECT. count, scramble: the
-    identification becomes a counter, or a random number. each=N: that of one packet
-    in N becomes 1.
+    identification becomes a counter, or a random number; count=N: only in the first N
+    packets. each=N: that of one packet in N becomes 1.
     """
     receive, send = join(left, right)
     random_numbers, number = random.Random(1), 0
@@ -319,7 +319,7 @@ def meddle(how, left, right):
         if how == "clear" and packet[1] & 3:
             first, = struct.unpack_from(">H", packet, 0)
             patch_word(packet, 0, first & ~3)
-        if how == "count":
+        if how == "count" and not (every and number == int(every)):
             number = (number + 1) % 65536
             patch_word(packet, 4, number)
         if how == "each":
