@@ -28,7 +28,7 @@ STEP_MS = 100
 SETTLED_S = 3
 LOOK_S = 0.01
 
-Look = namedtuple("Look", "time bytes delay_ms drops")
+Look = namedtuple("Look", "time bytes delay_ms drops service_bps")
 Cell = namedtuple("Cell", "mbit rtt_ms flows utilisation mean_ms p99_ms start_ms "
                   "late_drops worst")
 
@@ -107,7 +107,8 @@ class Link:
                 event_s, event = event() or (None, None)
             stats = self.path.stats()
             self.looks.append(Look(now, stats.bytes, stats.backlog * 8e3 /
-                                   self.rate_bps, stats.x.full_drops))
+                                   self.rate_bps, stats.x.full_drops,
+                                   8 * stats.x.service_rate))
         sender.wait()
         self.report = json.loads(Path("send.json").read_text())["flows"]
 
