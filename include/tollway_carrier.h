@@ -25,7 +25,8 @@
  *   a time stamp of the past (PAWS). The hook comes before TCP looks, so it looks
  *   by itself;
  * - one outside of the windows of the connection: who is not on the path must
- *   guess a sequence number first.
+ *   guess a sequence number first;
+ * - an echo of what left before the hooks were in place.
  *
  * Connections whose segments are signed (TCP_MD5SIG, TCP-AO) have no carrier: the
  * urgent pointer is part of what TCP has signed before it comes here.
@@ -34,6 +35,7 @@
 #define _TOLLWAY_CARRIER_H
 
 #include <linux/ip.h>
+#include <linux/jiffies.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter_ipv4.h>
 #include <linux/skbuff.h>
@@ -258,6 +260,7 @@ tollway_carrier_in_window(const struct tcp_sock *tp,
  * @work: registers them
  * @wanted: the work is scheduled, or done
  * @registered: they are in place
+ * @since: from then on, jiffies
  */
 struct tollway_carrier_net {
 	struct net			*net;
@@ -265,6 +268,7 @@ struct tollway_carrier_net {
 	struct work_struct		work;
 	u32				wanted;
 	bool				registered;
+	u64				since;
 };
 
 #define TOLLWAY_CARRIER_HOOKS	2
@@ -288,6 +292,7 @@ static inline void tollway_carrier_register(struct work_struct *work)
 		WRITE_ONCE(carrier->wanted, 0);
 	} else {
 		carrier->registered = true;
+		WRITE_ONCE(carrier->since, get_jiffies_64());
 	}
 }
 
@@ -298,7 +303,8 @@ static inline void tollway_carrier_register(struct work_struct *work)
  *
  * Called where nothing may sleep: the hooks come by a work item. Until then nothing
  * is returned, and packets leave with the identification of the stack, which means
- * nothing: a receiver must not judge a path by its first packets.
+ * nothing: a receiver must not judge a path by its first packets, and a sender
+ * asks tollway_carrier_is_early().
  */
 static inline void tollway_carrier_use(struct tollway_carrier_net *carrier,
 				       const struct nf_hook_ops *hooks)
@@ -306,6 +312,26 @@ static inline void tollway_carrier_use(struct tollway_carrier_net *carrier,
 	WRITE_ONCE(carrier->hooks, hooks);
 	if (!READ_ONCE(carrier->wanted) && !xchg(&carrier->wanted, 1))
 		schedule_work(&carrier->work);
+}
+
+/**
+ * tollway_carrier_is_early() - may an echo be of the identification of the stack?
+ * @carrier: of the namespace
+ * @tp: socket, which got an ACK
+ *
+ * The hooks come a moment after the first connection of a namespace, and what it has
+ * sent by then comes back in a round trip. A price that it makes up would cost this
+ * connection its window.
+ *
+ * Return: true for two round trips since the hooks came.
+ */
+static inline bool
+tollway_carrier_is_early(const struct tollway_carrier_net *carrier,
+			 const struct tcp_sock *tp)
+{
+	/* srtt_us is eight of them. */
+	return time_before64(get_jiffies_64(), READ_ONCE(carrier->since) +
+			     usecs_to_jiffies(tp->srtt_us >> 2));
 }
 
 /**

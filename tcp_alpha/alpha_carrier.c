@@ -107,7 +107,8 @@ static void alpha_take(const struct sock *sk, struct alpha *ca,
 	}
 	if (found->field >= 0)
 		alpha_field_keep(sk, ca, found->field);
-	if (found->echo)
+	if (found->echo &&
+	    !tollway_carrier_is_early(alpha_carrier_net(sock_net(sk)), tcp_sk(sk)))
 		alpha_echo_keep(ca, found->echo);
 }
 

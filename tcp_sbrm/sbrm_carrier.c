@@ -119,7 +119,9 @@ static void sbrm_take(const struct sock *sk, struct sbrm *ca,
 	}
 	if (found->field >= 0)
 		sbrm_field_keep(sk, ca, found->field);
-	if (found->echo)
+	if (found->echo &&
+	    !tollway_carrier_is_early(net_generic(sock_net(sk), sbrm_carrier_id),
+				      tcp_sk(sk)))
 		ca->seen = found->echo;
 }
 

@@ -12,7 +12,7 @@ import guest_base
 from bench import ip_sum
 from guest_base import SETTINGS, near, note
 from guest_price import SYSCTL, counters, explicit, mean_price, tap
-from tcp_bench import PORT, TCP_CONGESTION, cc_info, pump
+from tcp_bench import PORT, TCP_CONGESTION, cc_info, info, pump
 
 ADDRESS = ("10.0.2.2", PORT + 1)
 IP_MINTTL, TTL_LEAST = 21, 30
@@ -109,6 +109,21 @@ def check_forged_segments():
         flow.close()
         time.sleep(1)
         guest_base.cleanup()
+
+
+def check_first_packets_have_no_price():
+    """What a sender sends before its hooks are there costs it nothing: the start of a
+    connection is the same."""
+    acked = []
+    for how in ("nothing", "scramble=12"):
+        path = explicit()
+        path.meddled(how)
+        flow = path.connect("cp")
+        pump([flow], 2)
+        acked.append(info(flow).bytes_acked)
+        guest_base.cleanup()
+    note(f"{acked} bytes in 2 s")
+    assert near(acked[1], acked[0], 0.05)
 
 
 def check_headers_that_are_signed():

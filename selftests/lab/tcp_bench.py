@@ -305,28 +305,27 @@ def meddle(how, left, right):
     """What some boxes do to what they forward.
 
     bleach: CE becomes ECT(0). clear: all becomes Not-ECT. count, scramble: the
-    identification becomes a counter, or a random number; count=N: only in the first N
-    packets. each=N: that of one packet in N becomes 1.
+    identification becomes a counter, or a random number; count=N, scramble=N: only in
+    the first N packets. each=N: that of one packet in N becomes 1.
     """
     receive, send = join(left, right)
     random_numbers, number = random.Random(1), 0
     how, _, every = how.partition("=")
     while True:
         before, packet = receive()
+        number += 1
+        early = not every or number <= int(every)
         if how == "bleach" and packet[1] & 3 == 3:
             first, = struct.unpack_from(">H", packet, 0)
             patch_word(packet, 0, first ^ 1)
         if how == "clear" and packet[1] & 3:
             first, = struct.unpack_from(">H", packet, 0)
             patch_word(packet, 0, first & ~3)
-        if how == "count" and not (every and number == int(every)):
-            number = (number + 1) % 65536
-            patch_word(packet, 4, number)
-        if how == "each":
-            number = (number + 1) % int(every)
-            if not number:
-                patch_word(packet, 4, 1)
-        if how == "scramble":
+        if how == "count" and early:
+            patch_word(packet, 4, number % 65536)
+        if how == "each" and number % int(every) == 0:
+            patch_word(packet, 4, 1)
+        if how == "scramble" and early:
             patch_word(packet, 4, random_numbers.randrange(65536))
         send(before, packet)
 
