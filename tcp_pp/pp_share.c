@@ -69,7 +69,7 @@ static void pp_share_window(struct sock *sk, struct pp *ca)
 	ca->window.rounds = 0;
 	ca->rising = 0;
 	ca->draining = 0;
-	tp->snd_ssthresh = max(cwnd, ca->window.before);
+	tp->snd_ssthresh = max_t(u32, cwnd, ca->window.before);
 	tp->snd_cwnd_cnt = 0;
 	/* A loss that is undone now was one in the window of the law. */
 	tp->prior_cwnd = cwnd;
