@@ -260,7 +260,7 @@ tollway_carrier_in_window(const struct tcp_sock *tp,
  * @work: registers them
  * @wanted: the work is scheduled, or done
  * @registered: they are in place
- * @since: from then on, jiffies
+ * @since: from then on, jiffies; TOLLWAY_CARRIER_NOT_YET while they are awaited
  */
 struct tollway_carrier_net {
 	struct net			*net;
@@ -272,6 +272,9 @@ struct tollway_carrier_net {
 };
 
 #define TOLLWAY_CARRIER_HOOKS	2
+
+/* Later than any time: no clock of jiffies comes so far. */
+#define TOLLWAY_CARRIER_NOT_YET	BIT_ULL(62)
 
 /* After everyone else has had a say: what is dropped is not counted. */
 #define TOLLWAY_CARRIER_HOOK(function, where)	\
@@ -288,6 +291,7 @@ static inline void tollway_carrier_register(struct work_struct *work)
 	if (err) {
 		pr_warn_ratelimited("the netfilter hooks cannot be registered: error %d\n",
 				    err);
+		WRITE_ONCE(carrier->since, 0);
 		/* The next connection tries again. */
 		WRITE_ONCE(carrier->wanted, 0);
 	} else {
@@ -310,8 +314,10 @@ static inline void tollway_carrier_use(struct tollway_carrier_net *carrier,
 				       const struct nf_hook_ops *hooks)
 {
 	WRITE_ONCE(carrier->hooks, hooks);
-	if (!READ_ONCE(carrier->wanted) && !xchg(&carrier->wanted, 1))
+	if (!READ_ONCE(carrier->wanted) && !xchg(&carrier->wanted, 1)) {
+		WRITE_ONCE(carrier->since, TOLLWAY_CARRIER_NOT_YET);
 		schedule_work(&carrier->work);
+	}
 }
 
 /**
@@ -321,17 +327,17 @@ static inline void tollway_carrier_use(struct tollway_carrier_net *carrier,
  *
  * The hooks come a moment after the first connection of a namespace, and what it has
  * sent by then comes back in a round trip. A price that it makes up would cost this
- * connection its window.
+ * connection its window; and silence in that time says nothing of the peer.
  *
- * Return: true for two round trips since the hooks came.
+ * Return: true until two round trips after the hooks came.
  */
 static inline bool
 tollway_carrier_is_early(const struct tollway_carrier_net *carrier,
 			 const struct tcp_sock *tp)
 {
-	/* srtt_us is eight of them. */
+	/* srtt_us is eight of them; and the first jiffy had begun before. */
 	return time_before64(get_jiffies_64(), READ_ONCE(carrier->since) +
-			     usecs_to_jiffies(tp->srtt_us >> 2));
+			     usecs_to_jiffies(tp->srtt_us >> 2) + 1);
 }
 
 /**

@@ -307,7 +307,8 @@ static void alpha_marks(const struct tcp_sock *tp, struct alpha *ca, u32 acked)
 
 static void alpha_watch_echo(const struct sock *sk, struct alpha *ca)
 {
-	if (likely(ca->silent < ALPHA_SILENT_MAX) || ca->absent)
+	if (likely(ca->silent < ALPHA_SILENT_MAX) || ca->absent ||
+	    alpha_carrier_is_early(sk))
 		return;
 	ca->absent = 1;
 	alpha_count(sock_net(sk), ALPHA_COUNT_ABSENT);

@@ -92,5 +92,6 @@ bool alpha_owns(const struct sock *sk);
 
 /* alpha_carrier.c */
 void alpha_carrier_use(struct sock *sk);
+bool alpha_carrier_is_early(const struct sock *sk);
 
 #endif /* _ALPHA_H */

@@ -93,6 +93,18 @@ static void alpha_echo_keep(struct alpha *ca, u16 echo)
 	ca->cycle_bits |= echo - 1;
 }
 
+/**
+ * alpha_carrier_is_early() - may an echo be of the identification of the stack?
+ * @sk: socket with a field
+ *
+ * Return: true for a moment after the hooks came, see tollway_carrier_is_early().
+ */
+bool alpha_carrier_is_early(const struct sock *sk)
+{
+	return tollway_carrier_is_early(alpha_carrier_net(sock_net(sk)),
+					tcp_sk(sk));
+}
+
 /* Take what a segment says; its socket is locked. */
 static void alpha_take(const struct sock *sk, struct alpha *ca,
 		       const struct tollway_carried *found)
@@ -107,8 +119,7 @@ static void alpha_take(const struct sock *sk, struct alpha *ca,
 	}
 	if (found->field >= 0)
 		alpha_field_keep(sk, ca, found->field);
-	if (found->echo &&
-	    !tollway_carrier_is_early(alpha_carrier_net(sock_net(sk)), tcp_sk(sk)))
+	if (found->echo && !alpha_carrier_is_early(sk))
 		alpha_echo_keep(ca, found->echo);
 }
 

@@ -280,6 +280,7 @@ void sbrm_echo_receive(struct sock *sk, bool ce);
 
 /* sbrm_carrier.c */
 void sbrm_carrier_use(struct sock *sk);
+bool sbrm_carrier_is_early(const struct sock *sk);
 int sbrm_carrier_register(void);
 void sbrm_carrier_unregister(void);
 

@@ -105,6 +105,18 @@ static void sbrm_field_keep(const struct sock *sk, struct sbrm *ca, u16 value)
 	ca->field.echo = min_t(u32, (u32)value + 1, U16_MAX);
 }
 
+/**
+ * sbrm_carrier_is_early() - may an echo be of the identification of the stack?
+ * @sk: socket with a price field
+ *
+ * Return: true for a moment after the hooks came, see tollway_carrier_is_early().
+ */
+bool sbrm_carrier_is_early(const struct sock *sk)
+{
+	return tollway_carrier_is_early(net_generic(sock_net(sk), sbrm_carrier_id),
+					tcp_sk(sk));
+}
+
 /* Take what a segment says of prices; its socket is locked. */
 static void sbrm_take(const struct sock *sk, struct sbrm *ca,
 		      const struct tollway_carried *found)
@@ -119,9 +131,7 @@ static void sbrm_take(const struct sock *sk, struct sbrm *ca,
 	}
 	if (found->field >= 0)
 		sbrm_field_keep(sk, ca, found->field);
-	if (found->echo &&
-	    !tollway_carrier_is_early(net_generic(sock_net(sk), sbrm_carrier_id),
-				      tcp_sk(sk)))
+	if (found->echo && !sbrm_carrier_is_early(sk))
 		ca->seen = found->echo;
 }
 

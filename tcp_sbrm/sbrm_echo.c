@@ -148,7 +148,8 @@ static void sbrm_marks_watch(const struct sock *sk, struct sbrm *ca,
  * @acked: segments that the ACK acknowledges
  *
  * Silence makes the connection TCP/RM until the echo is back: it may have
- * been a spell in which every ACK found the socket owned by a process.
+ * been a spell in which every ACK found the socket owned by a process. What may
+ * have left before our hooks were there is not judged.
  */
 static void sbrm_field_watch(const struct sock *sk, struct sbrm *ca, u32 acked)
 {
@@ -158,7 +159,8 @@ static void sbrm_field_watch(const struct sock *sk, struct sbrm *ca, u32 acked)
 		return;
 	}
 	ca->silent = min_t(u32, ca->silent + acked, SBRM_SILENT_MAX);
-	if (ca->silent < SBRM_SILENT_MAX || ca->echo == SBRM_ECHO_NONE)
+	if (ca->silent < SBRM_SILENT_MAX || ca->echo == SBRM_ECHO_NONE ||
+	    sbrm_carrier_is_early(sk))
 		return;
 
 	ca->echo = SBRM_ECHO_NONE;

@@ -11,7 +11,7 @@ from rtnl import (ALPHA, ALPHA_LAW, AVPKT, CLASSIC, COUPLING, DELAY,
                   FQ_RR_PERTURB, FQ_RR_RESERVE, FQ_RR_WEIGHTS, GAMMA,
                   GAMMA_AUTO, GAMMA_ONE, GOAL, HIGH, INTERVAL, LAW, LIMIT, LOW,
                   OF_LAWS, PHI, PHI_ONE, RATE, RESET_STATS, SBRM, SCALE,
-                  SETTABLE, SMALL, TARGET, TWO_BIT, VQM, attr, bitfield, u32,
+                  SETTABLE, SMALL, TARGET, TWO_BIT, attr, bitfield, u32,
                   u64)
 
 EDGES = (0, 1, 2, 9, 10, 11, 99, 100, 999, 1000, 1001, 2**15, 2**16, 2**24,
@@ -64,14 +64,18 @@ def of_law(rng, kind):
 
 
 def whole(rng):
-    """A law that what was said before seldom allows, with all that it asks for."""
-    if rng.random() < 0.5:
-        return u32(LAW, rng.choice((SBRM, DELAY))) + u32(FEEDBACK, 0)
-    if rng.random() < 0.4:
-        return u32(LAW, VQM) + u32(FEEDBACK, 0) + u64(RATE, 1000)
+    """Any law, with all that it asks for: what was said before seldom allows it."""
+    law = rng.randrange(ALPHA_LAW + 1)
+    two_bit = law == ALPHA_LAW and rng.random() < 0.5
+    data = u32(LAW, law) + u32(FEEDBACK, TWO_BIT if two_bit else 0)
     low, high, goal, limit = sorted(rng.sample(range(2000), 4))
-    return (u32(LAW, ALPHA_LAW) + u32(FEEDBACK, rng.choice((0, TWO_BIT))) +
-            u32(LOW, low) + u32(HIGH, high) + u32(GOAL, goal) + u32(LIMIT, limit))
+    data += u32(LIMIT, limit)
+    for kind, value in ((TARGET, low), (LOW, low), (HIGH, high), (GOAL, goal)):
+        if kind in TAKES[law]:
+            data += u32(kind, value)
+    if RATE in TAKES[law]:
+        data += u64(RATE, 1000)
+    return data
 
 
 def good(rng):
