@@ -87,6 +87,12 @@ def with_measurements(script):
                          else ()) for name in checks_of(script)]
 
 
+def extended(script, names):
+    """The same as parameters, some of them only for the extended forms."""
+    return [pytest.param(name, marks=pytest.mark.full if name in names else ())
+            for name in checks_of(script)]
+
+
 @pytest.fixture(scope="session")
 def lab():
     """The lab of the flavour asked for, built if need be."""

@@ -2,7 +2,7 @@
 """What receivers that cheat gain."""
 
 import pytest
-from conftest import checks_of, run_check
+from conftest import checks_of, extended, run_check
 
 GUEST_SCRIPT = "guest_hostile.py"
 
@@ -14,7 +14,8 @@ def test_hostile(guest, check):
     run_check(guest, check)
 
 
-@pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
+# The defaults that the lab changes else are those of sbrm and of its queue.
+@pytest.mark.parametrize("check", extended(GUEST_SCRIPT, {"cp", "pp", "rm"}))
 def test_hostile_shipped(shipped_guest, check):
     """With law, source and w as the modules come."""
     run_check(shipped_guest, check)
