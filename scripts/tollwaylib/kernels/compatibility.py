@@ -21,12 +21,16 @@ from . import build
 from .suites import Suite, run_in, version_key
 
 # Each suite, where it takes packages from, its kernels, and how many of them:
-# of the newest both the last release and the candidate of the next one.
+# of the newest both the last release and the candidate of the next one. -1 is the oldest:
+# its headers are stricter here and there, and users have it who do not update.
 KERNELS = (
     ("5.10", "bullseye", ("bullseye", "bullseye-security"), "5.10.", 1),
     ("6.1", "bookworm", ("bookworm", "bookworm-security"), "6.1.", 1),
     ("6.12", "trixie", ("trixie", "trixie-security"), "6.12.", 1),
     ("newest", "sid", ("sid", "experimental"), "", 2),
+    ("5.10-oldest", "bullseye", ("bullseye", "bullseye-security"), "5.10.", -1),
+    ("6.1-oldest", "bookworm", ("bookworm", "bookworm-security"), "6.1.", -1),
+    ("6.12-oldest", "trixie", ("trixie", "trixie-security"), "6.12.", -1),
 )
 COMPILERS = ("gcc", "clang")
 # What build-modules.sh and kbuild call besides the compiler of the headers.

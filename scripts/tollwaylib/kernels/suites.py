@@ -134,7 +134,8 @@ class Suite:
         """Newest kernel packages of a kind (headers, image), newest first.
 
         series: what their version begins with, such as "6.1.". At most one
-        package of each series x.y and `count` in all; [] if there is none.
+        package of each series x.y and `count` in all; [] if there is none. A count of
+        -1 is the oldest package: a release before its security updates.
         """
         self.update()
         arch = architecture()
@@ -145,6 +146,8 @@ class Suite:
         names = [name for name in names
                  if re.fullmatch(rf"linux-{kind}-{re.escape(series)}[^-]*"
                                  rf"(-\d+)?-{arch}", name)]
+        if count < 0:
+            return sorted(names, key=version_key)[:1]
         chosen = {}
         for name in sorted(names, key=version_key, reverse=True):
             chosen.setdefault(re.search(r"\d+\.\d+", name)[0], name)

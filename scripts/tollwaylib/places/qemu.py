@@ -62,8 +62,8 @@ class StockKernel:
 
 def stock_kernel(word, progress=None):
     """The StockKernel of a word of the matrix, such as 6.1 or newest."""
-    suite, series, _ = compatibility.suite_of(word)
-    names = suite.newest("image", series)
+    suite, series, count = compatibility.suite_of(word)
+    names = suite.newest("image", series, count)
     if not names:
         raise TollwayError(f"{suite.name} has no kernel {word}" +
                            "".join(f"; {text}" for text in suite.problems[:1]))
