@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tollwaylib import papers
+from tollwaylib.components import aqm_words
 from tollwaylib.results.fields import run_of
 from tollwaylib.errors import RefusedError, TollwayError
 from tollwaylib.experiments import jobs, plan
@@ -223,6 +224,15 @@ def job_of(name, *words, cc="sbrm", aqm="sbrm", **more):
 def test_what_is_not_modelled_is_refused(name, words, options, says):
     with pytest.raises(RefusedError, match=says):
         flows_of(job_of(name, *words, **options))
+
+
+def test_words_of_a_queue_are_as_good_as_its_name():
+    words = aqm_words("sbrm", plan.parse_settings(
+        papers.get("double-bottleneck"), [], "sbrm", "sbrm"))
+    assert flows_of(job_of("double-bottleneck", aqm=words))
+    with pytest.raises(RefusedError, match="no model of aqm sbrm limit 1000 "):
+        flows_of(job_of("double-bottleneck", aqm=words.replace(
+            "mark sbrm target", "mark sbrm target 1", 1)))
 
 
 @pytest.mark.parametrize("name", [

@@ -181,6 +181,10 @@ WRONG = (
      "settings has no 'initcwmd': did you mean initcwnd?"),
     ('"initcwnd": 3', '"initcwnd": "x"', 27,
      "settings['initcwnd'] is 'x': 'x' is not a whole number"),
+    ('"initcwnd": 3', '"limit": 5', 27,
+     "settings: target (10) must be below limit (5)"),
+    ('"fifo_limit": 9', '"target": 2000', 24,
+     "variants['one']: settings: target (2000) must be below limit (1000)"),
     ('settings = {"initcwnd": 3}', 'setings = {}', 27,
      "there is no field setings: did you mean settings?"),
     ('links = {', 'links = {}\n_x = {', 2, "links is {}: give a dict"),
@@ -201,6 +205,19 @@ def test_an_error_is_one_sentence_with_its_line(tmp_path, old, new, line,
     sentence = str(error.value)
     assert sentence.startswith(f"{path}:{line}: "), sentence
     assert said in sentence and "\n" not in sentence, sentence
+
+
+def test_settings_are_judged_together(tmp_path):
+    """What is wrong by itself may be right with the others, and with those that
+    the file has for all variants."""
+    papers.get(written(tmp_path, GOOD.replace(
+        '"initcwnd": 3', '"limit": 5, "target": 2').replace(
+        '"fifo_limit": 9', '"limit": 4')))
+    with pytest.raises(TollwayError, match=r"mine.py:24: variants\['one'\]: "
+                                           r"settings: target \(2\) must"):
+        papers.get(written(tmp_path, GOOD.replace(
+            '"initcwnd": 3', '"limit": 5, "target": 2').replace(
+            '"fifo_limit": 9', '"limit": 2')))
 
 
 def test_each_field_has_an_error():

@@ -10,13 +10,14 @@ import ast
 import difflib
 import re
 import types
+from dataclasses import replace
 from pathlib import Path
 
 from ..components import aqm_words
 from ..errors import TollwayError
 from .description import Case, Experiment, Variant, case_bound, metric
 from .jobs import WHOLE_RUN
-from .parameters import COMMON, SHIPPED, parse
+from .parameters import COMMON, SHIPPED, parse, parse_words
 
 TOPOLOGY = "Declared"
 # Rates of links, bit/s, and the longest times.
@@ -268,7 +269,7 @@ def load(path):
     return Experiment(
         name=name, title=title, reproduces=f"nothing: it is {path}",
         topology=TOPOLOGY, duration_s=duration_s, defaults=defaults,
-        variants=_variants(file), cc=cc, aqm=queue,
+        variants=_variants(file, defaults), cc=cc, aqm=queue,
         cases=lambda values: [Case(
             WHOLE_RUN, tuple(dict(flow) for flow in flows), duration_s)],
         shape=shape, metrics=metrics, bounds=((frozenset(), bounds),),
@@ -424,11 +425,14 @@ def _flows(file, paths, duration_s):
     return tuple(found)
 
 
-def _settings(file, warmup_s, cc, queue):
-    """Parameters of --set that are not the usual ones."""
+def _settings(file, warmup_s, cc, queue, base=()):
+    """Parameters of --set that are not the usual ones.
+
+    base: what the file gives to all variants, for the settings of one of them."""
     # Hosts as they are: packets of Ethernet, and links that hold nothing up.
     usual = {"packet_bytes": 1514, "edge_mbit": 0.0, "initcwnd": 10,
-             "warmup_s": warmup_s, "limit": 1000, "buffer": 1000, **SHIPPED}
+             "warmup_s": warmup_s, "limit": 1000, "buffer": 1000, **SHIPPED, **dict(base)}
+    experiment = Experiment("", "", "", "", 1.0)
     given = file.given.get("settings", {})
     if not isinstance(given, dict):
         raise file.error(("settings",), f"settings is {given!r:.40}: give a "
@@ -442,13 +446,16 @@ def _settings(file, warmup_s, cc, queue):
                              + "give parameters of --set, see tollway(1); the "
                              "warm-up is the field warmup, rates are in links")
         try:
-            values = parse(Experiment("", "", "", "", 1.0),
-                           [f"{name}={value}"], cc, queue)
+            usual |= parse_words(experiment, [f"{name}={value}"])
         except TollwayError as error:
             sentence = str(error).removeprefix(f"--set {name}={value}: ")
             raise file.error(place, f"settings['{name}'] is {value!r}: "
                              f"{sentence}") from None
-        usual[name] = values[name]
+    try:
+        # What one of them allows another to be.
+        parse(replace(experiment, defaults=usual), [], cc, queue)
+    except TollwayError as error:
+        raise file.error(("settings",), f"settings: {error}") from None
     return usual
 
 
@@ -499,7 +506,8 @@ def _measured(file, links, flows):
     return tuple(found.values()), tuple(bounds)
 
 
-def _variants(file):
+def _variants(file, base):
+    """base: the settings that all variants have."""
     found = []
     given = file.given.get("variants", {})
     if not given:
@@ -513,7 +521,7 @@ def _variants(file):
         cc, queue = (variant.get(field, file.given.get(field, usual))
                      for field, usual in (("cc", "cubic"),
                                           ("queue", "fq_codel")))
-        _settings(inner, 0.0, cc, queue)
+        _settings(inner, 0.0, cc, queue, base)
         found.append(Variant(name, cc, queue, dict(settings), name,
                              model="ours"))
     return tuple(found)

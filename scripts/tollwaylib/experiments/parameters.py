@@ -68,15 +68,7 @@ def parse(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
     without with_setup: which variants there are does not depend on it).
     """
     known = experiment.parameters()
-    given = {}
-    for word in words:
-        name, equals, text = word.partition("=")
-        if not equals:
-            raise TollwayError(f"--set {word}: give it as name=value")
-        if name not in known:
-            raise TollwayError(f"--set {name}: {experiment.name} has no such "
-                               f"parameter, only {', '.join(known)}")
-        given[name] = _parse_value(name, text, *known[name][:3])
+    given = parse_words(experiment, words)
     values = {name: entry[0] for name, entry in known.items()}
     setting = {cc, known_aqm(aqm)} | {
         given.get(name, values[name])
@@ -94,6 +86,21 @@ def parse(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
         raise TollwayError(f"target ({values['target']}) must be below limit "
                            f"({values['limit']})")
     return values
+
+
+def parse_words(experiment, words):
+    """{name: value} of what a list of "name=value" gives, each read by itself."""
+    known = experiment.parameters()
+    given = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise TollwayError(f"--set {word}: give it as name=value")
+        if name not in known:
+            raise TollwayError(f"--set {name}: {experiment.name} has no such "
+                               f"parameter, only {', '.join(known)}")
+        given[name] = _parse_value(name, text, *known[name][:3])
+    return given
 
 
 def _parse_value(name, text, default, least, greatest):

@@ -59,7 +59,7 @@ def cases_of(job, networks):
 
 def _check_setting(values):
     for name, known in (("cc", ("sbrm",)), ("source", tuple(LAWS)),
-                        ("aqm", (LAWS.get(values["source"]),)),
+                        ("aqm", _names_of(LAWS.get(values["source"]), values)),
                         ("estimator", ESTIMATORS.get(values["source"]))):
         if values[name] not in known:
             more = f" with source {values['source']}" \
@@ -70,6 +70,12 @@ def _check_setting(values):
         raise _refused("kappa_window")
     if values["phi"] != 1:
         raise _refused("a base of prices, phi")
+
+
+def _names_of(law, values):
+    """The names of a queue: its own, and words of tc that say the same."""
+    same = law and aqm_words(values["aqm"], values) == aqm_words(law, values)
+    return (law, values["aqm"]) if same else (law,)
 
 
 def _check_network(values, network, paths):
