@@ -82,7 +82,7 @@ help: ## print this text (also the default)
 # JOBS=N             files of tests that run at the same time [cores]
 # RESUME=1           make check-full runs only the files whose inputs have changed
 # TOLLWAY_CACHE=DIR  directory for built kernels, modules and tools [~/.cache/tollway]
-# KERNELS=WORDS      kernels of make matrix and make smoke, such as "6.1 newest"
+# KERNELS=WORDS      kernels of make check-kernels and make smoke, such as "6.1 newest"
 # KERNEL_SRC=DIR     source of the kernel of the lab [package linux-source]
 
 demo: dependencies ## install missing packages, run the experiment of CP05 4.3.1 and print the path of its report
@@ -121,8 +121,8 @@ check-full: dependencies-check ## run all tests in their extended forms, those o
 bench: dependencies ## measure cycles per packet and per ACK beside the kernel's own modules, and the wall time of an experiment
 	$(plainly) scripts/bench --out "$(RESULTS)/bench"
 
-matrix: dependencies-check ## build the modules for 5.10, 6.1, 6.12 and the newest kernel, with gcc and clang
-	$(plainly) scripts/matrix $(KERNELS)
+check-kernels: dependencies-check ## build the modules for 5.10, 6.1, 6.12 and the newest kernel, with gcc and clang
+	$(plainly) scripts/check-kernels $(KERNELS)
 
 smoke: dependencies-check ## boot stock kernels in qemu (6.1 and the newest) and run checks there
 	$(plainly) sh -e -c 'for kernel in $(or $(KERNELS),6.1 newest); do \
@@ -245,6 +245,6 @@ dependencies-check: ## the same for make check
 dependencies-deb: ## the same for make deb
 	@scripts/install-dependencies deb
 
-.PHONY: help demo picture check check-full bench matrix smoke lab modules \
+.PHONY: help demo picture check check-full bench check-kernels smoke lab modules \
 	tools install install-modules dkms-source install-tools uninstall deb clean \
 	dependencies dependencies-check dependencies-deb

@@ -565,7 +565,7 @@ def test_doctor_ends_by_what_it_finds(folder, monkeypatch):
 
 # --- other commands ----------------------------------------------------------
 
-@pytest.mark.parametrize("name", ["bench", "matrix"])
+@pytest.mark.parametrize("name", ["bench", "check-kernels"])
 def test_other_commands_end_the_same_way(name, folder):
     """1 says that a bound is missed, or that there is a finding, here too."""
     program = TOP / "scripts" / name
@@ -577,7 +577,7 @@ def test_other_commands_end_the_same_way(name, folder):
         "import fcntl, os\n"
         "def fails(*_): raise ZeroDivisionError('on purpose')\n"
         "fcntl.flock = os.sched_getaffinity = fails\n")
-    word = {"matrix": "--no-checkpatch", "bench": "--only=costs"}[name]
+    word = {"check-kernels": "--no-checkpatch", "bench": "--only=costs"}[name]
     broken = sh('"$@"', folder, [word], program, PYTHONPATH=folder,
                 TOLLWAY_CACHE=folder / "cache")
     assert broken.status == 2, broken.err

@@ -85,8 +85,9 @@ def test_smoke_with_lockdep(with_lockdep, check):
 
 
 def installed(kernel, out_dir):
-    """Let make install, of modules and tools, fill out_dir/installed for a word
-    of the matrix."""
+    """Let make install, of modules and tools, fill out_dir/installed.
+
+    kernel: a word such as 6.1 or newest."""
     stock = qemu.stock_kernel(kernel)
     target = out_dir / "installed"
     modules = target / "usr/lib/modules" / stock.version

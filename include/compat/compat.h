@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between the kernels of the matrix, so that the modules read
+ * What differs between the supported kernels, so that the modules read
  * like the newest one. What a macro shows is tested by the macro; the rest is
  * a HAVE_ symbol of compat_config.h, made by include/compat/probe.sh from
  * small compile tests (never from version numbers: kernels are patched).

@@ -11,7 +11,7 @@ BUILD, KERNEL, LAB = "building", "the lab kernel", "the lab"
 EXPERIMENTS, HOST, QEMU = "the experiments", "--on host", "--on qemu"
 TRACE, IPERF3 = "--trace", "--traffic iperf3"
 PASSAGES = "experiments that time each packet"
-MATRIX, CHECK = "make matrix", "make check"
+KERNELS, CHECK = "make check-kernels", "make check"
 
 # Modules of Python, what needs them, and their packages.
 MODULES = (
@@ -32,13 +32,13 @@ PROGRAMS = (
     ("bison", (KERNEL,), "bison"),
     ("bc", (KERNEL,), "bc"),
     ("patch", (KERNEL,), "patch"),
-    ("tar", (KERNEL, MATRIX), "tar"),
+    ("tar", (KERNEL, KERNELS), "tar"),
     ("xz", (KERNEL,), "xz-utils"),
     ("mount", (LAB,), "mount"),
     ("setarch", (LAB,), "util-linux"),
     ("setpriv", (LAB, HOST, QEMU), "util-linux"),
     ("taskset", (LAB,), "util-linux"),
-    ("unshare", (HOST, MATRIX), "util-linux"),
+    ("unshare", (HOST, KERNELS), "util-linux"),
     ("insmod", (LAB,), "kmod"),
     ("modinfo", (LAB, QEMU), "kmod"),
     ("modprobe", (HOST, QEMU), "kmod"),
@@ -53,9 +53,9 @@ PROGRAMS = (
     ("tcpdump", (TRACE, PASSAGES), "tcpdump"),
     ("iperf3", (IPERF3,), "iperf3"),
     ("qemu-system-x86_64", (QEMU,), "qemu-system-x86"),
-    ("apt-get", (MATRIX,), "apt"),
-    ("dpkg-deb", (MATRIX,), "dpkg"),
-    ("chroot", (MATRIX,), "coreutils"),
+    ("apt-get", (KERNELS,), "apt"),
+    ("dpkg-deb", (KERNELS,), "dpkg"),
+    ("chroot", (KERNELS,), "coreutils"),
     ("sparse", (CHECK,), "sparse"),
     ("chromium", (CHECK,), "chromium"),
 )

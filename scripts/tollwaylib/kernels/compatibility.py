@@ -62,7 +62,7 @@ def suite_of(kernel):
     for word, name, releases, series, count in KERNELS:
         if word == kernel:
             return Suite(name, releases), series, count
-    raise TollwayError(f"there is no kernel {kernel} in the matrix: take one of "
+    raise TollwayError(f"there is no kernel {kernel}: take one of "
                        + ", ".join(row[0] for row in KERNELS))
 
 
@@ -238,7 +238,7 @@ def kernel_gcc(root, kdir):
 
 def out_dir(release, compiler):
     """Where the modules of one build are."""
-    return cache_dir() / "matrix" / f"{release}-{compiler}"
+    return cache_dir() / "check-kernels" / f"{release}-{compiler}"
 
 
 @contextlib.contextmanager

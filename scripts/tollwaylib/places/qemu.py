@@ -61,7 +61,7 @@ class StockKernel:
 
 
 def stock_kernel(word, progress=None):
-    """The StockKernel of a word of the matrix, such as 6.1 or newest."""
+    """The StockKernel of a word for a kernel, such as 6.1 or newest."""
     suite, series, count = compatibility.suite_of(word)
     names = suite.newest("image", series, count)
     if not names:
@@ -180,7 +180,8 @@ def initramfs(kernel):
 class Qemu(Lab):
     """A stock kernel, ready to boot any number of times; see Lab for run().
 
-    word: a kernel of the matrix, or DEBUG. What Lab calls virtual time is real here.
+    word: for a kernel, such as 6.1, or DEBUG. What Lab calls virtual time is real
+    here.
     """
 
     name = "the kernel in qemu"
@@ -228,7 +229,7 @@ class Qemu(Lab):
 
 
 class QemuPlace:
-    """Boots a stock kernel for each job. word: of the matrix, or DEBUG."""
+    """Boots a stock kernel for each job. word: for a kernel, or DEBUG."""
 
     # It runs in real time, and each kernel takes several cores.
     parallel = False

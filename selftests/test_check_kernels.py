@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`make matrix`: what is a finding, which packages, and whose lists.
+"""`make check-kernels`: what is a finding, which packages, and whose lists.
 
 The builds themselves need packages of other suites, and say so if these cannot
 be had.
@@ -175,7 +175,7 @@ def test_what_cannot_be_had_is_a_row(monkeypatch):
     pytest.param(name, marks=pytest.mark.full if count < 0 else ())
     for name, *_, count in compatibility.KERNELS])
 def test_build(kernel):
-    """As make matrix does, with each suite's own gcc, sparse and clang."""
+    """As make check-kernels does, with each suite's own gcc, sparse and clang."""
     rows = list(compatibility.rows([kernel], Progress()))
     assert not [row for row in rows if row.state == "failed"]
     for row in rows:
