@@ -13,8 +13,9 @@ build/check-full has what each file printed, and its outcome with the commit.
 --resume keeps the outcomes of the same inputs, the same words and the same
 TOLLWAY_SEED, and runs the other files; it needs a tree without changes. The
 inputs of a file of tests are all files of the tree. Those of the lab run where
-there is nothing but the sources: other tests, checks that are not imported and
-texts are no inputs of theirs. Exit status: 0 if nothing failed.
+there is nothing but the sources: other tests, checks that are not imported, what
+only this program or clean-system reads, and texts are no inputs of theirs. Exit
+status: 0 if nothing failed.
 """
 
 import argparse
@@ -49,6 +50,9 @@ OUTCOMES = ("FAILED ", "ERROR ", "SKIPPED ")
 # What pytest is told on each kernel, and its environment.
 KERNELS = {"plain": ("", {}),
            "debug": ("lab", {"TOLLWAY_LAB_FLAVOUR": "debug"})}
+# What no test of the lab reads, beside other tests and texts.
+NO_INPUTS_OF_THE_LAB = ("tools/man/", "examples/", ".ci/", "selftests/full.py",
+                        "selftests/clean-", "selftests/golden/")
 # How long pytest may take to end when it is interrupted.
 STOP_S = 60
 COUNTS = ("passed", "failed", "skipped")
@@ -133,10 +137,11 @@ def scripts_of(test):
     return found
 
 
-def is_input(path, test, scripts):
+def is_input(path, test, scripts, kernel):
     """Does a file of tests of the lab depend on a file of the tree?
 
-    path: in the tree; test: that file, in the tree; scripts: of scripts_of()."""
+    path: in the tree; test: that file, in the tree; scripts: of scripts_of();
+    kernel: one of KERNELS."""
     if path == test:
         return True
     folder, _, name = path.rpartition("/")
@@ -144,8 +149,9 @@ def is_input(path, test, scripts):
         return False
     if folder == "selftests/lab" and name.startswith("guest_"):
         return name in scripts
-    return not (name.endswith(".md") or
-                path.startswith(("tools/man/", "examples/", ".ci/")))
+    if name == "config.debug":
+        return kernel == "debug"
+    return not (name.endswith(".md") or path.startswith(NO_INPUTS_OF_THE_LAB))
 
 
 def inputs_of(job, commit):
@@ -159,7 +165,7 @@ def inputs_of(job, commit):
         if not any(".md" in (HERE / "lab" / name).read_text(encoding="utf-8")
                    for name in scripts) and ".md" not in text:
             files_of = {name: content for name, content in files_of.items()
-                        if is_input(name, path, scripts)}
+                        if is_input(name, path, scripts, job.kernel)}
     return digest_of(*(f"{content} {name}" for name, content in
                        sorted(files_of.items())))
 

@@ -143,6 +143,8 @@ of_repository = pytest.mark.skipif(
     ("selftests/lab/guest_base.py", True),
     ("selftests/lab/guest_fuzz.py", False),
     ("selftests/lab/test_fuzz.py", False), ("selftests/test_report_tables.py", False),
+    ("selftests/full.py", False), ("selftests/clean-system", False),
+    ("scripts/lab/config.debug", False),
     ("CHANGELOG.md", False), ("tools/man/tollway.1", False)])
 def test_inputs_of_a_file(path, of_lab, monkeypatch):
     """What changes the outcome of a file of tests, and what does not."""
@@ -155,6 +157,15 @@ def test_inputs_of_a_file(path, of_lab, monkeypatch):
 
     assert (inputs(LAB_FILE, "a") != inputs(LAB_FILE, "b")) is of_lab
     assert inputs(OTHER_FILE, "a") != inputs(OTHER_FILE, "b")
+
+
+@of_repository
+def test_the_debug_kernel_depends_on_its_configuration(monkeypatch):
+    job = full.Job("debug", LAB_FILE.test)
+    before, was = full.inputs_of(job, "HEAD"), full.tree("HEAD")
+    monkeypatch.setattr(full, "tree", lambda _: {
+        **was, "scripts/lab/config.debug": "other"})
+    assert full.inputs_of(job, "HEAD") != before
 
 
 @of_repository
