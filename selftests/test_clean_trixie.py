@@ -9,11 +9,7 @@ from test_clean_system import in_clean_system
 pytestmark = pytest.mark.full
 
 
-def test_make_demo(tmp_path):
-    """By root and by a user whose login shell has no sbin."""
-    in_clean_system(tmp_path, "demo", "trixie")
-
-
-def test_make_check(tmp_path):
-    """By a user."""
+def test_make_demo_and_check(tmp_path):
+    """make demo by root and by a user whose login shell has no sbin; then make
+    check by that user."""
     in_clean_system(tmp_path, "check", "trixie")
