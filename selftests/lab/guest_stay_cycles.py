@@ -18,7 +18,7 @@ from memory import memory, no_leak
 from rtnl import NLM_F_CREATE, NLM_F_REPLACE, Refused
 from tcp_bench import DATA, TCP_CONGESTION, Path, info, pump
 
-CYCLES = {"short": 12, "full": 1000}
+CYCLES = {"short": 12, "full": 1000, "full_debug": 200}
 SYS_DELETE_MODULE, SYS_FINIT_MODULE = 176, 313
 FILES = File("/run/tollway/build/modules")
 ADDRESS, LEAF = ("10.0.2.2", 6000), 0x10001

@@ -26,7 +26,7 @@ from rtnl import (FQ_RR_CLASS_WEIGHT, GAMMA, GAMMA_AUTO, GAMMA_ONE, NLM_F_ACK,
                   NLMSG_ERROR, RTM_GETQDISC, RTM_GETTCLASS, RTM_NEWQDISC,
                   RTM_NEWTCLASS, SETTABLE, TARGET, TCA_KIND, TCA_OPTIONS, attr, u32)
 
-MESSAGES = {"short": 10000, "full": 1000000}
+MESSAGES = {"short": 10000, "full": 1000000, "full_debug": 100000}
 # Messages between two looks at the queue.
 ROUND = 100
 NESTED = 0x8000
