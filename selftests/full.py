@@ -7,7 +7,8 @@
 TEST: files or directories of tests, or other words for pytest; all tests by
 default. One pytest runs one file on one kernel; N of them run at a time, each on
 a core of its own, those first that took longest the last time. What fails does
-not keep the others from being run, and is named again at the end.
+not keep the others from being run, and is named again at the end. The files of
+ON_PLAIN are about programs, on which the debug kernel has nothing to say.
 
 build/check-full has what each file printed, and its outcome with the commit.
 --resume keeps the outcomes of the same inputs, the same words and the same
@@ -50,6 +51,9 @@ OUTCOMES = ("FAILED ", "ERROR ", "SKIPPED ")
 # What pytest is told on each kernel, and its environment.
 KERNELS = {"plain": ("", {}),
            "debug": ("lab", {"TOLLWAY_LAB_FLAVOUR": "debug"})}
+# Tests of programs in the lab: what they do with the modules, others do, too.
+ON_PLAIN = ("test_admit.py", "test_calibration.py", "test_cost.py",
+            "test_doctor.py", "test_host.py", "test_readme.py")
 # What no test of the lab reads, beside other tests and texts.
 NO_INPUTS_OF_THE_LAB = ("tools/man/", "examples/", ".ci/", "selftests/full.py",
                         "selftests/clean-", "selftests/golden/")
@@ -97,8 +101,13 @@ def jobs_of(words):
             if path.is_dir() else [test]
     tests = [os.path.abspath(test) for test in dict.fromkeys(found)]
     return [Job(kernel, test, more) for kernel in KERNELS for test in tests
-            if kernel == "plain" or "mark.lab" in
-            Path(test.partition("::")[0]).read_text(encoding="utf-8")]
+            if kernel == "plain" or has_debug_form(Path(test.partition("::")[0]))]
+
+
+def has_debug_form(path):
+    """Is a file of tests run on the debug kernel?"""
+    return path.name not in ON_PLAIN and \
+        "mark.lab" in path.read_text(encoding="utf-8")
 
 
 def state():

@@ -125,6 +125,14 @@ def test_resume_runs_what_is_missing(run, monkeypatch):
         run(["test_good.py"], "--resume")
 
 
+def test_files_of_the_debug_kernel():
+    found = {Path(job.test).name for job in full.jobs_of([])
+             if job.kernel == "debug"}
+    assert "test_share.py" in found and not found & set(full.ON_PLAIN)
+    for name in full.ON_PLAIN:
+        assert (full.HERE / "lab" / name).exists()
+
+
 LAB_FILE = full.Job("plain", str(full.HERE / "lab/test_share.py"))
 OTHER_FILE = full.Job("plain", str(full.HERE / "test_report_tables.py"))
 
