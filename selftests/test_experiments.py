@@ -469,17 +469,68 @@ def test_the_papers_setups_are_other_than_ours():
         job("double-bottleneck", "cubic", "red", ["setup=paper"])
 
 
-def test_a_papers_table_is_run_as_a_whole():
-    for name, pairs in (("double-bottleneck", 6), ("parking-lot", 3)):
-        experiment = papers.get(name)
+def runs_of(name, words):
+    """As tollway run NAME --set WORD...: (variant or None, the job of its run)."""
+    experiment = papers.get(name)
+    values = plan.parse_settings(experiment, words, with_setup=False)
+    found = []
+    for variant in plan.variants(experiment, values) or (None,):
+        cc, aqm = (variant.cc, variant.aqm) if variant else \
+            (experiment.cc, experiment.aqm)
+        mine = [f"{key}={value}" for key, value in variant.settings.items()] \
+            + experiment.naming(variant) if variant else []
+        found.append((variant, jobs.job(
+            experiment, cc, aqm, plan.parse_settings(
+                experiment, [*mine, *words], cc, aqm),
+            experiment.duration_s, 1, variant)))
+    return found
+
+
+@pytest.mark.parametrize("name, words, count", [
+    ("double-bottleneck", [], 6), ("parking-lot", [], 3),
+    ("parking-lot", ["scale=many"], 3),
+    ("single-bottleneck", [], 4), ("single-bottleneck", ["model=http"], 2),
+    ("pp-window", [], 1)])
+def test_a_papers_table_is_run_as_a_whole(name, words, count):
+    """Each row, and nothing else: no run of users who rest longer than theirs."""
+    experiment = papers.get(name)
+    if name != "single-bottleneck" and not experiment.cases:
         assert plan.variants(
-            experiment, plan.parse_settings(experiment, [])) == ()
-        found = plan.variants(experiment, plan.parse_settings(
-            experiment, ["setup=paper"], with_setup=False))
-        rows = {tuple(row["pairs"][0]) for part in published.parts(name)
-                for row in part["rows"]}
-        assert {(variant.cc, components.known_aqm(variant.aqm))
-                for variant in found} == rows and len(found) == pairs
+            experiment, plan.parse_settings(experiment, words)) == ()
+    found = runs_of(name, [*words, "setup=paper"])
+    assert len(found) == count
+    rows = {}
+    for variant, made in found:
+        parameters = made["parameters"]
+        pair = parameters["cc"], parameters["aqm"]
+        (rows[pair],) = published.rows(name, *pair, parameters)
+        assert {key: parameters[key] for key in rows[pair]["setup"]} \
+            == rows[pair]["setup"]
+        # Another variant that a bound is against is run, too.
+        assert {bound["baseline"] for bound in made["bounds"]
+                if "baseline" in bound} <= {
+                    other.name for other, _ in found if other}
+    assert {row["name"] for row in rows.values()} == {
+        row["name"] for part in published.parts(name) for row in part["rows"]
+        if all(found[0][1]["parameters"][key] == value for key, value in
+               part["setup"].get("parameters", {}).items())}
+
+
+@pytest.mark.parametrize("name", [
+    name for name in papers.EXPERIMENTS if published.parts(name)])
+def test_every_experiment_with_published_values_takes_setup_paper(name):
+    for part in published.parts(name):
+        network = [f"{key}={value}" for key, value in
+                   part["setup"].get("parameters", {}).items()
+                   if key in ("scale", "model", "row")]
+        for _, made in runs_of(name, [*network, "setup=paper"]):
+            assert made["parameters"]["setup"] == "paper"
+
+
+def test_what_is_set_by_hand_leaves_a_papers_table():
+    """Users who rest as long as none in Table 5.6.3 are none of its row."""
+    with pytest.raises(TollwayError, match="no paper has values of sbrm over"):
+        runs_of("single-bottleneck", ["model=http", "setup=paper", "off_s=6.6"])
 
 
 def test_table_522_and_443_are_in_the_data():

@@ -23,9 +23,8 @@ def variants(experiment, values):
             return found
         # Of baselines that no paper had there is nothing to run.
         return tuple(variant for variant in found
-                     if "setup" not in variant.settings and published.rows(
-                         experiment.name, variant.cc, known_aqm(variant.aqm),
-                         values))
+                     if "setup" not in variant.settings
+                     and _is_of_paper(experiment, variant, values))
     text = values["simulations"]
     if text == "all":
         return experiment.variants
@@ -36,3 +35,14 @@ def variants(experiment, values):
         raise TollwayError(f"--set simulations={text}: {unknown[0]!r} is not "
                            f"a number from 1 to {len(numbers)}")
     return tuple(numbers[word] for word in dict.fromkeys(text.split(",")))
+
+
+def _is_of_paper(experiment, variant, values):
+    """Does a paper have a row of a variant: of its source over its queue, in the
+    network that its settings make, and does none of them change the row's setup?
+    """
+    rows = published.rows(experiment.name, variant.cc, known_aqm(variant.aqm),
+                          {**values, **variant.settings})
+    return any(all(row["setup"].get(name, value) == value
+                   for name, value in variant.settings.items())
+               for row in rows)
