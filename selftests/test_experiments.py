@@ -488,7 +488,7 @@ def runs_of(name, words):
 
 @pytest.mark.parametrize("name, words, count", [
     ("double-bottleneck", [], 6), ("parking-lot", [], 3),
-    ("parking-lot", ["scale=many"], 3),
+    ("parking-lot", ["scale=many"], 3), ("steady-state", [], 1),
     ("single-bottleneck", [], 4), ("single-bottleneck", ["model=http"], 2),
     ("pp-window", [], 1)])
 def test_a_papers_table_is_run_as_a_whole(name, words, count):
@@ -517,9 +517,10 @@ def test_a_papers_table_is_run_as_a_whole(name, words, count):
 
 
 @pytest.mark.parametrize("name", [
-    name for name in papers.EXPERIMENTS if published.parts(name)])
+    name for name in papers.EXPERIMENTS
+    if published.parts(name)])
 def test_every_experiment_with_published_values_takes_setup_paper(name):
-    for part in published.parts(name):
+    for part in published.parts(name) or [{"setup": {}}]:
         network = [f"{key}={value}" for key, value in
                    part["setup"].get("parameters", {}).items()
                    if key in ("scale", "model", "row")]
@@ -531,6 +532,39 @@ def test_what_is_set_by_hand_leaves_a_papers_table():
     """Users who rest as long as none in Table 5.6.3 are none of its row."""
     with pytest.raises(TollwayError, match="no paper has values of sbrm over"):
         runs_of("single-bottleneck", ["model=http", "setup=paper", "off_s=6.6"])
+
+
+def test_only_the_papers_source_is_held_against_table_551():
+    """The direct update by the bit itself, drawn each time (CP05 4.2.3, 5.4.1);
+    what others come to has another formula, and another title."""
+    def titles(*words):
+        return [bound["name"] for bound in
+                job("steady-state", words=words)["bounds"]]
+    paper = titles("setup=paper")
+    assert len(paper) == 3 and all("Table 5.5.1" in title for title in paper)
+    for words, formula in (
+            ([], "p = sum(w)/c"), (["dither=0"], "p = sum(w)/c"),
+            (["estimator=raw"], "m = sum(w)/c"),
+            (["setup=paper", "dither=1"], "m = sum(w)/c"),
+            (["setup=paper", "source=aimd"], "m/(1 - m) = sum(w)/c"),
+            (["source=relative", "estimator=raw"], "p = sum(w)/c")):
+        found = titles(*words)
+        assert found and not any("Table" in title for title in found)
+        assert any(title.endswith(formula) for title in found)
+
+
+def test_table_551_can_be_told_from_what_other_sources_come_to():
+    """Its bound on the backlog is smaller than the difference of the formulas."""
+    made = job("steady-state", words=["setup=paper"])
+    target, gamma = (made["parameters"][name] for name in ("target", "gamma"))
+    (limit,) = [bound["value"] for bound in made["bounds"]
+                if bound["metric"] == "steady_max_queue_error"]
+    for load in (0.2, 0.4, 0.8):
+        raw, log, aimd = (pricing.steady_state(6000, [6000 * load], target,
+                                               gamma, form)["queue_pkts"]
+                          for form in ("raw", "log", "aimd"))
+        assert raw == pytest.approx(target - math.log(1 - load) / gamma)
+        assert min(raw / log, raw / aimd) - 1 > limit
 
 
 def test_table_522_and_443_are_in_the_data():

@@ -12,6 +12,7 @@ from results_bench import bound
 import synthetic
 from tollwaylib import files
 from tollwaylib.errors import TollwayError
+from tollwaylib.report import tables
 from tollwaylib.results import aggregate, analysis
 from tollwaylib.results import schema
 from tollwaylib.results.fields import run_of
@@ -296,9 +297,31 @@ def test_steady_state_beside_the_model(one_link_each):
     assert raw_form["expected_mark_probability"] == pytest.approx(load)
     one_link_each["bounds"] = [
         bound("steady_max_rate_error", "<=", 0.02),
-        bound("steady_max_queue_error", "<=", 0.05)]
-    assert [entry["verdict"] for entry in
-            analysis.analyse(one_link_each)["bounds"]] == ["holds", "fails"]
+        bound("steady_max_queue_error", "<=", 0.05),
+        bound("steady_max_mark_error", "<=", 0.7),
+        bound("steady_max_mark_error", "<=", 0.75)]
+    judged = analysis.analyse(one_link_each)["bounds"]
+    assert [entry["verdict"] for entry in judged] \
+        == ["holds", "fails", "fails", "holds"]
+    assert judged[2]["measured"] == pytest.approx(0.1 / load - 1, rel=1e-2)
+
+
+def test_the_steady_state_says_which_formula_it_is_beside(one_link_each):
+    """CP05 Table 5.5.1 is of the bit itself; gamma 0 is 99 % at the limit."""
+    def shown(**parameters):
+        one_link_each["parameters"].update(parameters)
+        result = analysis.analyse(one_link_each)
+        return tables.steady_state_table(result).title, \
+            run_of(result)["steady_state"][0]["expected_queue_pkts"]
+    load = 700 / synthetic.CAPACITY_PPS
+    assert "not that of CP05 Table 5.5.1" in shown(estimator="log")[0]
+    assert "not that of CP05 Table 5.5.1" in shown(estimator="history")[0]
+    assert shown(source="relative", estimator="raw")[1] \
+        == pytest.approx(10 + load / 0.015)
+    title, backlog = shown(source="direct", gamma=0.0, limit=300)
+    assert title.startswith("Steady state and CP05 Table 5.5.1:")
+    assert backlog == pytest.approx(
+        10 - math.log(1 - load) * 290 / math.log(100))
 
 
 def test_pages_and_recovery(one_link_each):

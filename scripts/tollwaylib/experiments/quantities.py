@@ -83,6 +83,8 @@ OF_RUNS = {
     # against the model of CP05 5.5
     "steady_max_rate_error": _of("%", "largest difference of a class"),
     "steady_max_queue_error": _of("%", "largest difference of a mean backlog"),
+    "steady_max_mark_error": _of("%", "largest difference of a link's marking "
+                                      "probability"),
 }
 
 # Judged by aggregate() alone, on the class means over all seeds.

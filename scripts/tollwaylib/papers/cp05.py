@@ -5,6 +5,7 @@ whatever place they run at. What the papers published is in data/."""
 from ..experiments.description import (Experiment, Variant,
                                        against as _against, bound as _bound)
 from ..experiments.parameters import SHIPPED
+from ..theory import pricing
 
 
 _SBRM = ("sbrm+sbrm", "direct", "log")
@@ -246,6 +247,35 @@ _STEADY = (("A", 1, 1), ("B", 1, 2), ("C", 1, 4), ("D", 2, 1), ("E", 4, 1),
            ("F", 1, 2), ("G", 1, 1))
 
 
+def _steady_bounds(values):
+    """Against the model of what the sources do. CP05 Table 5.5.1 is that of the
+    direct update by the bit itself, each drawn independently (4.2.3, 5.4.1)."""
+    form = pricing.steady_form(values["source"], values["estimator"])
+    if form == "raw" and not values["dither"]:
+        # A flow rests where the marks of T s are w T (4.2.3). These are
+        # drawn, so that the mean rate of n flows has a relative deviation of
+        # sqrt((1 - m) / n w T): 0.8 % for four flows with the least w of 100,
+        # over 30 s. Of 21 classes, one in a hundred runs has one beyond 3.5
+        # times of that, 0.03. All flows together know no such chance: marks
+        # are sum(w) T but for kappa times what the windows differ by, 0.1 %.
+        # The mean backlog differs by that, by the packet that is on the link
+        # while marks are drawn (1 of 87), and by chance (0.4 %).
+        return (
+            _bound("class means against Table 5.5.1",
+                   "steady_max_rate_error", "<=", 0.03),
+            _bound("marking probabilities against Table 5.5.1, sum(w)/c",
+                   "steady_max_mark_error", "<=", 0.01),
+            _bound("mean queue against Table 5.5.1, b0 - ln(1 - m)/gamma",
+                   "steady_max_queue_error", "<=", 0.03))
+    price = {"log": "b0 + p/gamma, p = sum(w)/c",
+             "raw": "b0 - ln(1 - m)/gamma, m = sum(w)/c",
+             "aimd": "b0 - ln(1 - m)/gamma, m/(1 - m) = sum(w)/c"}[form]
+    return (_bound("class means against WPF", "steady_max_rate_error", "<=",
+                   0.02),
+            _bound(f"mean queue against {price}",
+                   "steady_max_queue_error", "<=", 0.05))
+
+
 EXPERIMENTS = (
     Experiment(
         name="double-bottleneck",
@@ -392,17 +422,13 @@ EXPERIMENTS = (
     Experiment(
         name="steady-state",
         title="Rate, marking probability and queue against the model",
-        reproduces="CP05 5.5: Table 5.5.1",
+        reproduces="CP05 5.5: Table 5.5.1 with setup=paper, or what it is for "
+                   "another source",
         topology="SteadyState", duration_s=40.0,
         classes=tuple((f"{line}{path}", weight)
                       for line, weight, count in _STEADY
                       for path in (1, 2, 3) for _ in range(count)),
         defaults={"warmup_s": 10.0, "rate_mbit": 48.0},
         steady_state=True,
-        bounds=(
-            (("sbrm+sbrm",), (
-                _bound("class means against Table 5.5.1",
-                       "steady_max_rate_error", "<=", 0.02),
-                _bound("mean queue against Table 5.5.1",
-                       "steady_max_queue_error", "<=", 0.05))),)),
+        bounds=((("sbrm+sbrm",), _steady_bounds),)),
 )

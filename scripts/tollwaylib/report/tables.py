@@ -7,6 +7,7 @@ seeds (results.aggregate) and returns a Table, see rendering.py.
 
 from ..errors import TollwayError
 from ..results.fields import head_of, mean_of, part_of, run_of
+from ..results.metrics.shares import steady_form_of
 from ..results.published import reasons
 from .rendering import Table
 
@@ -439,6 +440,9 @@ def steady_state_table(result):
     points = part_of(result, "steady_state")
     if points is None:
         return None
+    # The paper's table is of this form alone.
+    model = "CP05 Table 5.5.1" if steady_form_of(result["parameters"]) \
+        == "raw" else "the model of this source (not that of CP05 Table 5.5.1)"
     rows = []
     for point in points:
         queue = mean_of(point["queue_pkts"])
@@ -451,7 +455,7 @@ def steady_state_table(result):
             _number(point["expected_queue_pkts"]),
             _signed_percent(queue / point["expected_queue_pkts"] - 1)])
     return Table(
-        f"Steady state (CP05 Table 5.5.1): {combination(result)}",
+        f"Steady state and {model}: {combination(result)}",
         ["link", "flows", "sum of w [pkts/s]", "c [pkts/s]",
          "worst rate error [%]", "marked [%]", "model [%]", "backlog [pkts]",
          "model [pkts]", "error [%]"], rows, notes=_seeds_note(result))

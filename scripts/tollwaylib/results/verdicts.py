@@ -16,8 +16,8 @@ from .metrics.queues import (max_pc3_error, max_queue_mean, max_utilization,
 from .metrics.shares import (aimd_max_abs_error, drops_after_2s, max_abs_error,
                              max_convergence_s, max_interval_error,
                              max_queue_error, max_rate_error, max_spread,
-                             max_steady_queue_error, min_utilization_after_2s,
-                             path_share)
+                             max_steady_mark_error, max_steady_queue_error,
+                             min_utilization_after_2s, path_share)
 
 HOLD, MISS = ("holds", "agrees", "better"), ("fails", "differs")
 
@@ -98,6 +98,7 @@ METRICS = {
     "aimd_max_abs_error": aimd_max_abs_error,
     "steady_max_rate_error": max_rate_error,
     "steady_max_queue_error": max_steady_queue_error,
+    "steady_max_mark_error": max_steady_mark_error,
 }
 
 

@@ -70,6 +70,14 @@ def aimd_rate(w, m):
 STEADY_FORMS = ("log", "raw", "aimd")
 
 
+def steady_form(source, estimator):
+    """Which of STEADY_FORMS a source is of: see steady_state()."""
+    if source == "aimd":
+        return "aimd"
+    # The source relative takes the bits as marks: raw is log for it.
+    return "raw" if (source, estimator) == ("direct", "raw") else "log"
+
+
 def steady_state(capacity_pps, weights, target, gamma, form="log"):
     """Where sources with a willingness to pay settle over one sbrm queue.
 

@@ -159,22 +159,25 @@ def classes_of(flows, rates, expected):
     return classes
 
 
+def steady_form_of(parameters):
+    """Which of pricing.STEADY_FORMS the sources of a run are of."""
+    return pricing.steady_form(*(entry_of(parameters, name, "parameters")
+                                 for name in ("source", "estimator")))
+
+
 def steady_state_of(run, result):
     """Each priced link beside the model of CP05 5.5, see theory.steady_state.
 
     Only for links that are the only ones of the flows over them.
     """
-    source = entry_of(run.parameters, "source", "parameters")
-    # The source relative takes the bits as marks: raw is log for it.
-    form = {"aimd": "aimd", "relative": "log"}.get(source) or entry_of(
-        run.parameters, "estimator", "parameters")
+    form = steady_form_of(run.parameters)
+    target, gamma = _target_and_gamma(run)
     points = []
     for name in run.bottlenecks:
         flows = [flow for flow in run.flows if list(flow.links) == [name]]
         model = pricing.steady_state(
             run.capacity_pps(name), [flow.weight for flow in flows],
-            number_of(run.parameters, "target", "parameters"),
-            number_of(run.parameters, "gamma", "parameters", above=0), form)
+            target, gamma, form)
         queue, paths = run.queues[name], {flow.path for flow in flows}
         points.append({
             "link": name, "flows": len(flows),
@@ -280,6 +283,12 @@ def max_rate_error(run, result):
     return max(point["max_rate_error"] for point in _steady_points(result))
 
 
+def max_steady_mark_error(run, result):
+    return max(abs(point["mark_probability"] /
+                   point["expected_mark_probability"] - 1)
+               for point in _steady_points(result))
+
+
 def max_steady_queue_error(run, result):
     return max(abs(point["queue_pkts"] / point["expected_queue_pkts"] - 1)
                for point in _steady_points(result))
@@ -346,16 +355,21 @@ def _mark_fraction(run, members):
         for queue in queues)
 
 
+def _target_and_gamma(run):
+    """b0 in packets and the price per packet of a run; gamma 0 is auto."""
+    target = number_of(run.parameters, "target", "parameters")
+    return target, number_of(run.parameters, "gamma", "parameters") or \
+        pricing.gamma_auto(number_of(run.parameters, "limit", "parameters"),
+                           target)
+
+
 def max_queue_error(run, result):
     """Of links with the law sbrm and the default source, whose price is that of
     the weighted proportionally fair shares (CP05 3.2.5)."""
     _, prices = fairness.wpf_solution(
         {name: run.capacity_pps(name) for name in run.links}, [(flow.id, flow.weight, flow.links)
                            for flow in run.flows])
-    target = number_of(run.parameters, "target", "parameters")
-    gamma = number_of(run.parameters, "gamma", "parameters") or \
-        pricing.gamma_auto(number_of(run.parameters, "limit", "parameters"),
-                           target)
+    target, gamma = _target_and_gamma(run)
     return max(abs(result["links"][name]["queue_mean_pkts"] /
                    pricing.expected_backlog(target, gamma, prices[name]) - 1)
                for name in run.bottlenecks)
