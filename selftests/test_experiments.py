@@ -252,33 +252,6 @@ def test_steady_state_varies_one_thing_at_a_time():
         assert 0.1 <= load["price"] <= 0.8
 
 
-def test_price_laws_are_those_of_table_542():
-    variants = papers.get("price-laws").variants
-    assert [variant.name for variant in variants] == [
-        f"{number:02d}" for number in range(1, 28)]
-    table = {variant.name: variant for variant in variants}
-    # Explicit feedback, minimum round trip, no slow start.
-    for number, law in (("05", "price-pc1"), ("12", "price-pc2"),
-                        ("19", "price")):
-        assert (table[number].cc, table[number].aqm) == ("cp", law)
-        assert table[number].settings == {"source": "vegas", "rtt": "min",
-                                          "slow_start": 0}
-    for number in ("02", "09", "16"):
-        assert table[number].cc == "rem"
-        assert "rem4" in table[number].aqm
-    # No two of them are the same.
-    assert len({(variant.cc, variant.aqm, str(variant.settings))
-                for variant in variants}) == 27
-    # SBRM's marks: base e, the mark itself is the price.
-    for number in ("24", "25", "26"):
-        assert table[number].settings["phi"] == 1.0
-        assert table[number].settings["estimator"] == "raw"
-    assert (table["27"].cc, table["27"].aqm) == ("reno", "red")
-    for variant in variants:
-        words = [f"{name}={value}" for name, value in variant.settings.items()]
-        assert job("price-laws", variant.cc, variant.aqm, words)["cases"][0]["flows"]
-
-
 def test_variants_of_two_models():
     experiment = papers.get("single-bottleneck")
 
@@ -322,17 +295,6 @@ def test_red_is_asked_for_what_table_562_says():
         assert bound["op"] == (">=" if more else "<=")
 
 
-def test_simulations_have_bounds():
-    """SBRM's and those of the explicit price itself (CP05 5.4.4)."""
-    bounds = {variant.name: {bound["metric"] for bound in variant.bounds}
-              for variant in papers.get("price-laws").variants}
-    assert [name for name, found in bounds.items()
-            if "utilization" in found] == [
-                "07", "14", "21", "24", "25", "26"]
-    assert [name for name, found in bounds.items()
-            if "max_abs_error" in found] == ["07", "14", "21"]
-
-
 @pytest.mark.parametrize("name, cc, aqm, words", [
     ("parking-lot", "cp", "price", ["scale=many"]),
     *((name, cc, aqm, []) for cc, aqm in (
@@ -340,20 +302,6 @@ def test_simulations_have_bounds():
       for name in ("double-bottleneck", "double-bottleneck-dynamics"))])
 def test_sources_have_bounds(name, cc, aqm, words):
     assert job(name, cc, aqm, words)["bounds"]
-
-
-def test_some_simulations_can_be_chosen():
-    experiment = papers.get("price-laws")
-
-    def chosen(text):
-        return [variant.name for variant in plan.variants(
-            experiment, plan.parse_settings(
-                experiment, [f"simulations={text}"]))]
-    assert chosen("all") == [f"{n:02d}" for n in range(1, 28)]
-    assert chosen("27,1,1") == ["27", "01"]
-    for bad in ("0", "28", "x", ""):
-        with pytest.raises(TollwayError, match="simulations"):
-            chosen(bad)
 
 
 # --- published values ------------------------------------------------------
@@ -518,7 +466,7 @@ def test_a_papers_table_is_run_as_a_whole(name, words, count):
 
 @pytest.mark.parametrize("name", [
     name for name in papers.EXPERIMENTS
-    if published.parts(name)])
+    if published.parts(name) or papers.get(name).only_compares])
 def test_every_experiment_with_published_values_takes_setup_paper(name):
     for part in published.parts(name) or [{"setup": {}}]:
         network = [f"{key}={value}" for key, value in

@@ -374,6 +374,28 @@ def test_variants_are_judged_by_their_means():
     assert (entry["bound"], entry["verdict"]) == (pytest.approx(0.93), "fails")
 
 
+@pytest.mark.parametrize("seeds", [(1,), (1, 2)])
+@pytest.mark.parametrize("theirs, verdict", [(1.05, "holds"), (1.01, "fails")])
+def test_worst_classes_are_judged_against_one_another(theirs, verdict, seeds):
+    """Of results and of aggregates, by the larger side of the share."""
+    def outcome(name, off):
+        found = []
+        for seed in seeds:
+            raw = synthetic.steady(
+                lambda number, path, wtp: off if path == "III" else 1.0,
+                cc=name, seed=seed)
+            raw["parameters"]["variant"] = name
+            raw["bounds"] = [{"name": "w", "metric": "max_abs_error", "of": {},
+                              "op": "<=", "baseline": "theirs"}]
+            found.append(analysis.analyse(raw))
+        return aggregate.aggregate(found) if len(found) > 1 else found[0]
+    (entry,), _ = (one["bounds"] for one in verdicts.compare(
+        [outcome("mine", 0.97), outcome("theirs", theirs)]))
+    assert entry["measured"] == pytest.approx(0.03, abs=1e-4)
+    assert entry["bound"] == pytest.approx(theirs - 1, abs=1e-4)
+    assert entry["verdict"] == verdict
+
+
 def test_what_never_ended_is_no_match(one_link_each):
     mine, theirs = baselines(0.9, 0.9)
     entry = mine["bounds"][0]

@@ -74,7 +74,8 @@ def command_run(arguments, words):
         raise TollwayError(f"{experiment.name} compares its own sources "
                            "and queues: it takes no --cc and no --aqm")
     values = plan.parse_settings(experiment, given, with_setup=False)
-    if not arguments.out and values["setup"] == "paper":
+    if not arguments.out and values["setup"] == "paper" \
+            and not experiment.only_compares:
         out_dir /= "paper"
     variants = () if chosen else plan.variants(experiment, values)
     if variants:

@@ -76,7 +76,10 @@ def parse(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
     for names, preset in experiment.presets:
         if setting.issuperset(names):
             values.update(preset)
-    if with_setup and "paper" in setting:
+    if experiment.only_compares and given.get("setup") == "ours":
+        raise TollwayError(f"--set setup=ours: {experiment.name} has only the "
+                           "setup of the paper")
+    if with_setup and "paper" in setting and not experiment.only_compares:
         # How long a run is is not set here.
         values.update((name, value) for name, value in published.setup(
             experiment.name, cc, known_aqm(aqm),

@@ -150,34 +150,92 @@ def _simulations():
                  (f"direct, {law.upper()} EPF, no slow start", "cp", price,
                   {"slow_start": 0})]
         found += rows
-    found += [("direct, VQM 1 bit", "sbrm", "vqm", {"estimator": "raw"}),
-              ("direct, VQM n bit", "cp", "price-vqm", {})]
+    # Where the bit itself is the price (5.4.2), or the number of links that
+    # mark, w is 20 packets/s, as in 5.6.4 and Table 6.6.1: the sum of w has to be
+    # below a link's capacity (5.5.6), and the price of a path stays below 1. REM's
+    # 20 packets/ms, 140 packets/s here, would be 0.75 of a link, and 61 % more
+    # than the fair share for S1, which pays for one link of its four.
+    bits = {"phi": 1.0, "wtp": 20}
+    found += [("direct, VQM 1 bit", "sbrm", "vqm",
+               {"estimator": "raw", **bits}),
+              ("direct, VQM n bit", "cp", "price-vqm", bits)]
     # SBRM's marks have base e: gamma is REM's times ln 1.007.
     for law, gamma in (("pc1", 0.0007), ("pc2", 0.015), ("pc3", 0.0007)):
         found.append((f"direct, SBRM + {law.upper()}", "sbrm", f"rem-{law}",
-                      {"estimator": "raw", "phi": 1.0, "wtp": 140,
-                       "gamma": gamma}))
+                      {"estimator": "raw", "gamma": gamma, **bits}))
     found.append(("Reno, RED", "reno", "red", {}))
     for title, cc, aqm, settings in found:
         number += 1
         yield Variant(f"{number:02d}", cc, aqm, settings,
-                      f"{number}: {title}", bounds=_simulation_bounds(title))
+                      f"{number}: {title}", bounds=_simulation_bounds(number))
 
 
-def _simulation_bounds(title):
-    """What CP05 5.4.4 says of Figure 5.4.4, which is lost."""
+# Of Table 5.4.2, as 5.4.4 groups them.
+_FULL_PRICE = (3, 4, 5, 7, 10, 11, 12, 14, 17, 18, 19, 21)
+_MIN_RTT = (5, 12, 19)
+_VQM_RUNS, _SBRM_RUNS, _RED_RUN = (22, 23), (24, 25, 26), 27
+# (5.2.7) moves a window by one segment, so that a mean is good to half of one:
+# of 10.8 on path S3, and of 7.3 on S7, which has the least, at b0.
+_HALF_OF_S3, _HALF_OF_LEAST = 0.046, 0.07
+
+
+def _simulation_bounds(number):
+    """What CP05 5.4.4 says of Figure 5.4.4, which is lost, about these flows.
+
+    That 1, 8, 15, 22 and 23 vary much is said of 400 flows from a source, and
+    here are 8: of those there is no such statement to judge.
+    """
     found = ()
+    # The figure shows the rate of S3. With all price rules it is about the same
+    # (5.4.2), and SBRM's is "comparable" to that with the full price.
+    if number not in (*_VQM_RUNS, _RED_RUN):
+        found += tuple(_bound(f"rate of S3, part of its fair share, {most}",
+                              "path_share", operator, value, path="S3")
+                       for most, operator, value in (
+                           ("at least", ">=", 1 - _HALF_OF_S3),
+                           ("at most", "<=", 1 + _HALF_OF_S3)))
     # "The utilization of the link is also well above 90 % for SBRM."
-    if "SBRM" in title:
+    if number in _FULL_PRICE + _SBRM_RUNS:
         found += (_bound("utilisation of R3", "utilization", ">=",
                          0.9, link="R3"),)
     # Where the window follows the price itself, it rests at the fair share; as
-    # in the intervals of parking-lot.
-    if "direct" in title and "EPF" in title:
+    # in the intervals of parking-lot. A window of (5.2.7) is half a segment off
+    # it, and two of them by a whole one. With the least round trip in place of
+    # the last one, the rate is not what is paid for: no share follows.
+    direct = number in (7, 14, 21)
+    if number in _FULL_PRICE and number not in _MIN_RTT:
         found += (_bound("class means against WPF", "max_abs_error",
-                         "<=", 0.02),
-                  _bound("utilisation of R3", "utilization", ">=",
-                         0.9, link="R3"))
+                         "<=", 0.02 if direct else _HALF_OF_LEAST),)
+    if number in _FULL_PRICE:
+        found += (_bound("spread within a class", "max_spread", "<=",
+                         0.02 if direct else 2 * _HALF_OF_LEAST),)
+    if number in _SBRM_RUNS:
+        # The bit of a path is 1 - prod(1 - m), and not the sum of the prices:
+        # S1 gets 6.2 % more than its share, S3 1.4 % less. Marks are drawn: by
+        # that a flow's rate over T = 30 s has a deviation of
+        # sqrt((1 - m) / w T), 4 %, and S1's mean of eight 1.3 %: 3.5 of these
+        # are added to its 6.2 %. Of eight classes of eight flows, one in
+        # a thousand runs has two flows that are 6.7 deviations apart.
+        found += (_bound("class means against WPF", "max_abs_error", "<=",
+                         0.11),
+                  _bound("spread within a class", "max_spread", "<=", 0.27))
+        # "The best ... using only a single bit", and 5.4.5: "by far outperforms
+        # the conventional TCP".
+        found += tuple(
+            _against(f"{what}, {whose}'s", metric, operator, f"{other}", **of)
+            for other, whose in ((22, "VQM"), (27, "Reno"))
+            for what, metric, operator, of in (
+                ("class means against WPF", "max_abs_error", "<=", {}),
+                ("utilisation of R3", "utilization", ">=", {"link": "R3"})))
+    # "At comparably low average backlogs": REM's, with one bit and as many flows,
+    # is 43 packets (Table 5.2.2). PC1 keeps what the start has left (5.2.1).
+    if number in (25, 26):
+        found += (_bound("backlog of R3, packets", "queue_mean_pkts", "<=",
+                         43, link="R3"),)
+    # Served at 0.9 of the rate, as in double-bottleneck.
+    if number in _VQM_RUNS:
+        found += (_bound("utilisation of each link, by its virtual queue",
+                         "max_utilization", "<=", 0.905),)
     return found
 
 
@@ -391,10 +449,13 @@ EXPERIMENTS = (
         name="price-laws",
         title="27 combinations of source, price law and feedback",
         reproduces="CP05 5.4.4: Table 5.4.2, Figure 5.4.4",
-        topology="ParkingLot", classes=_EIGHT_PATHS, duration_s=30.0,
+        topology="ParkingLot", classes=_EIGHT_PATHS, duration_s=60.0,
         flows_per_class=8,
-        defaults={"simulations": "all", "warmup_s": 10.0, "rate_mbit": 48.0,
-                  "wtp": 140},
+        # Its variants are the paper's rows themselves. kappa is 0.1, as in all of
+        # 5.6.4; Table 4.3.1 has 0.01 for other sources. With 0.1 the shares of
+        # flows that pay w = 20 settle in RTT / kappa p, up to 8 s (S5).
+        defaults={"simulations": "all", "setup": "paper", "dither": 0,
+                  "warmup_s": 30.0, "rate_mbit": 48.0, "wtp": 140},
         presets=_PARKING_LOT_PRESETS, variants=tuple(_simulations())),
     Experiment(
         name="single-bottleneck",

@@ -59,7 +59,7 @@ _OF_PATHS = ("classes", "pages")
 
 
 def look_up(result, metric, of, links=None):
-    """A field of a result's run, or a mean over links.
+    """A field of a result's run, a mean over links, or the worst class.
 
     metric: of quantities.OF_RUNS; of: its link, path or interval. links: all by
     default. Raises TollwayError where the result has no such field.
@@ -70,6 +70,8 @@ def look_up(result, metric, of, links=None):
             return statistics.fmean(
                 mean_of(found["links"][name]["utilization"])
                 for name in links or found["links"])
+        if metric == "max_abs_error" and "interval" not in of:
+            return max(abs(group["error"]) for group in found["classes"])
         if "interval" in of:
             found = found["intervals"][of["interval"] - 1]
         if "link" in of:
