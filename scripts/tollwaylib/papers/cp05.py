@@ -150,11 +150,12 @@ def _simulations():
                  (f"direct, {law.upper()} EPF, no slow start", "cp", price,
                   {"slow_start": 0})]
         found += rows
-    # Where the bit itself is the price (5.4.2), or the number of links that
-    # mark, w is 20 packets/s, as in 5.6.4 and Table 6.6.1: the sum of w has to be
-    # below a link's capacity (5.5.6), and the price of a path stays below 1. REM's
-    # 20 packets/ms, 140 packets/s here, would be 0.75 of a link, and 61 % more
-    # than the fair share for S1, which pays for one link of its four.
+    # 5.4.4 has no parameters; those of 4.4.1 are w = 20 for all sources. Where the
+    # bit itself is the price (5.4.2), or the number of links that mark, that is
+    # 20 packets/s, as in 5.6.4 and Table 6.6.1: the sum of w has to be below a
+    # link's capacity (5.5.6). REM's 20 packets/ms, 140 packets/s here, would be
+    # 0.75 of a link, and 61 % more than the fair share for S1, for whose four
+    # links one bit cannot say more than 1.
     bits = {"phi": 1.0, "wtp": 20}
     found += [("direct, VQM 1 bit", "sbrm", "vqm",
                {"estimator": "raw", **bits}),
