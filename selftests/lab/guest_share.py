@@ -5,10 +5,16 @@ Two flows of sbrm and two of another congestion control cross one queue; short
 transfers and small questions without ECN cross it beside flows of sbrm; and a
 flood takes no notice of losses. Each is measured with what the queue may do to
 packets that are not ECN-capable: drop them with the coupled probability (the
-default), with that of a mark (price-drop), or not at all (nodrop).
+default), with that of a mark (price-drop), or not at all (nodrop). Flows with the
+ECN of RFC 3168 cross it beside flows of sbrm with ECT(1), and the queue tells
+them apart (l4s-ect) or not (any-ect).
+
+What each flow gets is compared with the derivation of tc-sbrm(8), see derived().
 """
 
 import json
+import math
+from collections import namedtuple
 from pathlib import Path
 
 import guest_base
@@ -18,9 +24,17 @@ from tcp_bench import Path as TcpPath
 
 OURS, OTHERS, DATAGRAMS = 5000, 5001, 5002
 PAYLOAD = 1448
-
-
 KAPPA = 0.1
+
+# At the router's ingress: of what sbrm sends, ECT(0), which is 2, becomes ECT(1),
+# so that the header's checksum grows by one. pedit carries nothing from its low
+# byte to the high one: that is the first filter. (It is never 0xffff.)
+ECT_1 = [f"filter add dev left ingress prio {prio} protocol ip u32 match ip "
+         f"protocol 6 0xff match ip dport {OURS} 0xffff match ip tos 2 3 "
+         f"match u8 {low} {low} at 11 action pedit ex munge ip tos set 1 retain "
+         f"3 munge offset 11 u8 add 1 {more}"
+         for prio, low, more in ((1, "0xff", "munge offset 10 u8 add 1"),
+                                 (2, "0", ""))]
 
 
 def gamma_of(rate_bps, rtt_ms):
@@ -33,10 +47,11 @@ class Mix:
     """A path on which flows of sbrm and others share the queue."""
 
     def __init__(self, rate_bps, rtt_ms, how="", wtps=(100,), gamma=None,
-                 shipped=False):
+                 shipped=False, ecn=False):
         """wtps: willingness to pay of SO_PRIORITY 0, 1, ..; how: what the queue
-        does, in words of tc; shipped: law, source and wtp as they come, not those
-        of CP05."""
+        does, in words of tc; shipped: law and source as they come, not those of
+        CP05, and wtp, too, unless given; ecn: the others have ECN and send
+        ECT(0), and ECT(0) of sbrm is rewritten to ECT(1) before the queue."""
         self.link_bps = rate_bps
         gamma = gamma or gamma_of(rate_bps, rtt_ms)
         law = "" if shipped else f"target 10 gamma {gamma:.9f}"
@@ -44,12 +59,15 @@ class Mix:
         limit = max(1000, round(rate_bps * rtt_ms / 1e3 / 8 / PACKET))
         self.path = TcpPath(rate_bps=rate_bps, rtt_ms=rtt_ms, sink="sbrm",
                             shipped=shipped, aqm=f"sbrm limit {limit} {law} {how}")
-        table = list(wtps) + [wtps[0]] * (16 - len(wtps))
-        if not shipped:
+        if wtps:
+            table = list(wtps) + [wtps[0]] * (16 - len(wtps))
             self.path.s.sysctl("net.ipv4.tcp_sbrm.wtp",
                                " ".join(map(str, table)))
         # sbrm asks for ECN by itself; nobody else does.
-        self.path.s.sysctl("net.ipv4.tcp_ecn", 0)
+        self.path.s.sysctl("net.ipv4.tcp_ecn", int(ecn))
+        if ecn:
+            self.path.r1.batch("tc", ["qdisc add dev left clsact",
+                                      *ECT_1])
         for space in (self.path.s, self.path.d):
             space.sysctl("net.ipv4.tcp_wmem", "4096 4000000 64000000")
             space.sysctl("net.ipv4.tcp_rmem", "4096 4000000 64000000")
@@ -107,12 +125,17 @@ class Mix:
 
 HOWS = ("", "price-drop", "nodrop")
 EQUAL = (100, 100)
+# What the modules' defaults stand for: w, coupling, and the delay of the queue, s.
+SHIPPED_W, SHIPPED_K, SHIPPED_DELAY_S = 25, 0.5, 0.003
 
 
-def beside(rate_mbit, rtt_ms, cc, how="", wtps=EQUAL, seconds=40, from_s=15,
-           shipped=False):
-    """Two flows of sbrm and two of cc: what each got, of an equal share."""
-    mix = Mix(rate_mbit * 10**6, rtt_ms, how, wtps, shipped=shipped)
+def beside(rate_mbit, rtt_ms, cc, how="", wtps=None, seconds=40, from_s=15,
+           shipped=False, ecn=False):
+    """Two flows of sbrm and two of cc: what each got, of an equal share; wtps:
+    none are those of CP05, 100, or the defaults."""
+    given = wtps if wtps or shipped else EQUAL
+    wtps = given or (SHIPPED_W, SHIPPED_W)
+    mix = Mix(rate_mbit * 10**6, rtt_ms, how, given, shipped=shipped, ecn=ecn)
     # No two start at once.
     ours = [mix.pays(prio, start=f"{0.05 * prio:.2f}")
             for prio in range(len(wtps))]
@@ -122,26 +145,134 @@ def beside(rate_mbit, rtt_ms, cc, how="", wtps=EQUAL, seconds=40, from_s=15,
     shares = mix.shares(ours + others, from_s)
     x = mix.path.stats().x
     found = {"rate_mbit": rate_mbit, "rtt_ms": rtt_ms, "cc": cc, "how": how,
+             "shipped": shipped, "ecn": ecn,
              "wtps": list(wtps), "ours": shares[:len(ours)],
              "others": shares[len(ours):], "price_drops": x.price_drops,
              "coupled_drops": x.coupled_drops,
+             "coupled_marks": x.coupled_marks,
              "overload_drops": x.overload_drops, "full_drops": x.full_drops}
+    said = ""
+    if cc != "bbr" and how != "nodrop":
+        found["derived"] = derived(found)
+        said = (f", derived {' '.join(map('{:.2f}'.format, found['derived'].ours))}"
+                f" / {found['derived'].other:.2f}, p_c {found['derived'].part:.4f}")
     note(f"{rate_mbit} Mb/s {rtt_ms} ms {cc} "
-         f"{'as shipped' if shipped else f'w {wtps}'} {how or 'coupled'}: "
+         f"{'as shipped' if not given else f'w {wtps}'} {how or 'coupled'}: "
          f"{' '.join(f'{one:.2f}' for one in found['ours'])} / "
-         f"{' '.join(f'{one:.2f}' for one in found['others'])}, drops coupled "
+         f"{' '.join(f'{one:.2f}' for one in found['others'])}{said}, drops coupled "
          f"{x.coupled_drops} price {x.price_drops} full {x.full_drops} "
-         f"overload {x.overload_drops}")
+         f"overload {x.overload_drops}, coupled marks {x.coupled_marks}")
     guest_base.cleanup()
     return found
 
 
-def grid(name, cells, **words):
-    """All of them, and a file with what each got."""
-    found = []
-    for cell in cells:
-        found.append(beside(*cell, **words))
-        Path(f"{name}.json").write_text(json.dumps(found, indent=1))
+class Derived(namedtuple("Derived", "ours other price part rtt_s")):
+    """Shares, of an equal one, of each flow of sbrm and of another flow; price;
+    the part of the others' packets that is dropped or marked; round trip, s."""
+
+
+def derived(found):
+    """What tc-sbrm(8) derives for a cell of beside(), with flows of Reno.
+
+    A flow of sbrm has w / p packets/s, and one of Reno 1.22 / (RTT sqrt(p_c)),
+    where p_c is (p / k)^2, or the probability of a mark: with price-drop, and of
+    ECT(0) with any-ect. A flow that is marked and not dropped has two packets in
+    a round trip at least, its smallest window. The round trip includes the
+    queue: 3 ms of the law delay, or target + p / gamma packets. p is where all
+    that is the link's rate.
+    """
+    link = found["rate_mbit"] * 1e6 / 8 / PACKET
+    words = found["how"].split()
+    k = SHIPPED_K if found["shipped"] else 2
+    if "coupling" in words:
+        k = float(words[words.index("coupling") + 1])
+    of_mark = "price-drop" in words or found["ecn"] and "l4s-ect" not in words
+    gamma = gamma_of(found["rate_mbit"] * 1e6, found["rtt_ms"])
+
+    def reno(price):
+        part = 1 - math.exp(-price) if of_mark else min(price / k, 1)**2
+        queue_s = SHIPPED_DELAY_S if found["shipped"] else \
+            (10 + price / gamma) / link
+        rtt_s = found["rtt_ms"] / 1e3 + queue_s
+        least = 2 / rtt_s if found["ecn"] else 0
+        return max(1.22 / rtt_s / math.sqrt(part), least), part, rtt_s
+
+    low, high = 1e-9, 100
+    while high / low > 1.0001:
+        price = math.sqrt(low * high)
+        total = sum(found["wtps"]) / price + 2 * reno(price)[0]
+        low, high = (price, high) if total > link else (low, price)
+    rate, part, rtt_s = reno(high)
+    equal = link / (len(found["wtps"]) + 2)
+    return Derived([w / high / equal for w in found["wtps"]], rate / equal, high,
+                   part, rtt_s)
+
+
+# The others' share over that of sbrm, relative to what is derived. The price
+# varies, and the mean of its square is larger than the square of its mean: up to
+# half is lost by that. What varies from sawtooth to sawtooth in 25 s is less.
+LEAST, MOST = 0.5, 1.5
+
+
+def as_derived(found):
+    """Nobody starves, sbrm shares by w, and the others have what is derived.
+
+    Where the derivation gives somebody a fifth of an equal share or more, it has
+    half of that fifth. Flows of sbrm pay one price: w tells them apart, within a
+    third. The others' share is bounded on one side only where tc-sbrm(8) says
+    that they get less (from p_c = 0.1 on, where they are dropped and not marked)
+    or more (CUBIC, where it is faster than Reno).
+    """
+    law = found["derived"]
+    marked = found["ecn"]
+    shares = list(zip(found["ours"], law.ours))
+    if law.part < 0.1 or marked:
+        shares += [(one, law.other) for one in found["others"]]
+    for one, due in shares:
+        assert due < 0.2 or one >= 0.1, f"somebody starves: {found}"
+    paid = [share / w for share, w in zip(found["ours"], found["wtps"])]
+    assert max(paid) <= 4 / 3 * min(paid), f"not shared by w: {found}"
+    ratio = (sum(found["others"]) / sum(found["ours"])) / \
+        (2 * law.other / sum(law.ours))
+    if law.part < 0.1 or marked:
+        assert ratio >= LEAST, f"{ratio:.2f} of what is derived: {found}"
+    if found["cc"] != "cubic" or law.part > 0.4 * law.rtt_s**3:
+        assert ratio <= MOST, f"{ratio:.2f} of what is derived: {found}"
+
+
+def from_k_on(found):
+    """Beside BBR sbrm has w / k packets/s at least: from a price of k on nothing
+    passes that is neither ECN-capable nor exempt. The price varies: half."""
+    k = SHIPPED_K if found["shipped"] else 2
+    equal = found["rate_mbit"] * 1e6 / 8 / PACKET / \
+        (len(found["wtps"]) + 2)
+    for share, w in zip(found["ours"], found["wtps"]):
+        assert share * equal >= w / k / 2, f"starved by BBR: {found}"
+
+
+def as_said(found):
+    """What tc-sbrm(8) says of a cell."""
+    if found["how"] == "nodrop":
+        # A loss-based flow takes the link, and nothing makes BBR yield.
+        assert max(found["ours"]) < min(found["others"]), found
+    elif found["cc"] == "bbr":
+        from_k_on(found)
+    else:
+        as_derived(found)
+
+
+def grid(name, cells, judged=False, **words):
+    """All of them, and a file with what each got; judged: each is what is
+    derived."""
+    cells = [beside(*cell, **words) for cell in cells]
+    Path(f"{name}.json").write_text(json.dumps(cells, indent=1))
+    wrong = []
+    for found in cells if judged else ():
+        try:
+            as_said(found)
+        except AssertionError as error:
+            wrong.append(str(error))
+    assert not wrong, "\n".join(wrong)
 
 
 def check_beside_cubic_and_reno():
@@ -181,6 +312,22 @@ def check_old_ways():
     assert max(found["others"]) < 0.3 < min(found["ours"])
     found = beside(20, 20, "cubic", "nodrop")
     assert max(found["ours"]) < 0.3 < min(found["others"])
+
+
+def check_ecn_of_rfc_3168():
+    """Beside sbrm with ECT(1), cubic with ECT(0) has an equal share, more or less,
+    with l4s-ect: it is marked with the coupled probability, and nothing is dropped.
+    With any-ect it is marked for the price, and starves."""
+    found = beside(100, 20, "cubic", "l4s-ect", shipped=True, ecn=True)
+    for one in found["ours"] + found["others"]:
+        assert 0.7 <= one <= 1.3, found
+    assert found["coupled_marks"] > 100
+    # SYNs of cubic are not ECN-capable, and exempt.
+    assert not found["coupled_drops"] and not found["full_drops"], found
+    as_derived(found)
+    found = beside(100, 20, "cubic", "any-ect", shipped=True, ecn=True)
+    assert max(found["others"]) < 0.3 < min(found["ours"]), found
+    assert not found["coupled_marks"] and not found["coupled_drops"], found
 
 
 # --- small things ----------------------------------------------------------
@@ -258,12 +405,15 @@ def check_flood():
 
 
 # --- long forms ------------------------------------------------------------
+#
+# Each cell notes what is derived for it. With the modules' defaults it is compared
+# with that, see as_derived(); the other grids only measure.
 
 def check_many_as_shipped():
     """The modules' defaults."""
     grid("shipped", [(rate, rtt, cc) for cc in ("cubic", "reno", "bbr")
                      for rate in (10, 100) for rtt in (10, 20, 40, 100)],
-         shipped=True)
+         judged=True, shipped=True)
 
 
 def check_many_shares():
@@ -273,10 +423,25 @@ def check_many_shares():
 
 
 def check_many_weights():
-    """Weights of 20, 400, and mixed ones."""
+    """Weights of 20, 400, and mixed ones, with the law of CP05."""
     grid("weights", [(rate, rtt, "cubic", "", wtps)
                      for wtps in ((20, 20), (400, 400), (20, 400))
                      for rate in (20, 100) for rtt in (20, 40)])
+
+
+def check_many_weights_as_shipped():
+    """Weights of 5, 25, 100, and mixed ones, with the modules' defaults."""
+    grid("weights-shipped", [(rate, rtt, "cubic", "", wtps)
+                             for wtps in ((5, 5), (25, 25), (100, 100), (5, 100))
+                             for rate in (10, 20, 100) for rtt in (10, 20, 40)],
+         judged=True, shipped=True)
+
+
+def check_many_ect():
+    """The modules' defaults, sbrm with ECT(1), the others with ECT(0)."""
+    grid("ect", [(rate, rtt, cc, how) for how in ("any-ect", "l4s-ect")
+                 for cc in ("cubic", "reno") for rate in (10, 20, 100)
+                 for rtt in (10, 20, 40)], shipped=True, ecn=True)
 
 
 def check_many_old_ways():

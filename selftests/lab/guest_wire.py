@@ -111,31 +111,47 @@ def flights(raw, mss):
     return found
 
 
+def marking(target, shipped):
+    """A queue that does not mark what these checks send at first: with the law of
+    CP05, or as it comes."""
+    return options(law=None) if shipped else options(limit=1000, target=target)
+
+
+def as_named(shipped):
+    """For notes."""
+    return "the modules' defaults" if shipped else "source of CP05"
+
+
 def check_first_window():
     """Ten segments leave before the first ACK, or what the route says, and with
-    each ACK after it no more than two for each segment that it acknowledges."""
-    for cc in ("sbrm", "rem", "rm", "cp", "cubic"):
+    each ACK after it no more than two for each segment that it acknowledges. With
+    the source of CP05, and with the modules' defaults."""
+    for cc, shipped in ((cc, shipped) for cc in ("sbrm", "rem", "rm", "cp", "cubic")
+                        for shipped in (False, True)):
         for slow_start, initcwnd in ((1, None), (0, None), (1, 4), (1, 20)):
             path = tcp_bench.Path(rate_bps=10**8, rtt_ms=50, initcwnd=initcwnd,
-                                  aqm=options(limit=1000, target=50), sink=cc)
+                                  aqm=marking(50, shipped), sink=cc,
+                                  shipped=shipped)
             path.s.sysctl(SBRM_SYSCTL + "slow_start", slow_start)
             raw = watched(path.s, "right")
             flow = path.connect(cc)
             mss = info(flow).snd_mss
             pump([flow], 0.09)
             (_, first), (acked, then), *_ = flights(raw, mss)
-            note(f"{cc}, slow_start {slow_start}, initcwnd {initcwnd}: {first} "
-                 f"segments, then {then} for {acked / mss:.0f}")
+            note(f"{cc}, {as_named(shipped)}, slow_start {slow_start}, initcwnd "
+                 f"{initcwnd}: {first} segments, then {then} for {acked / mss:.0f}")
             assert first == (initcwnd or 10)
             assert then <= 2 * acked / mss
             guest_base.cleanup()
 
 
 def check_after_a_timeout():
-    """After a timeout one segment leaves, and two for its acknowledgment."""
-    for cc in ("sbrm", "rm"):
+    """After a timeout one segment leaves, and two for its acknowledgment. With the
+    source of CP05, and with the modules' defaults."""
+    for cc, shipped in ((cc, shipped) for cc in ("sbrm", "rm")
+                        for shipped in (False, True)):
         path = tcp_bench.Path(rate_bps=10**7, rtt_ms=40, sink=cc,
-                              aqm=options(limit=1000, target=50))
+                              aqm=marking(50, shipped), shipped=shipped)
         flow = path.connect(cc)
         mss = info(flow).snd_mss
         pump([flow], 3)
@@ -146,8 +162,8 @@ def check_after_a_timeout():
         raw = watched(path.s, "right")
         pump([flow], 3)
         (_, first), (acked, then), *_ = flights(raw, mss)
-        note(f"{cc}: {first} segments sent again, then {then} for the first ACK, "
-             f"of {acked / mss:.0f}")
+        note(f"{cc}, {as_named(shipped)}: {first} segments sent again, then {then} "
+             f"for the first ACK, of {acked / mss:.0f}")
         assert first <= 1
         assert then <= 2
         guest_base.cleanup()
