@@ -99,7 +99,9 @@ void pp_pace(struct sock *sk, u64 rate)
  *
  * Twice what the pipe and the setpoint hold. It ends what a flow sends when ACKs
  * stay away, and nothing else: a queue that is too long is the law's affair, so
- * the window leaves room for some pairs above what is outstanding.
+ * the window leaves room for eight pairs above what is outstanding. With less
+ * room it holds back what an ACK for several pairs lets go; with more, a flow
+ * sends more packets in vain when ACKs stay away.
  */
 void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe)
 {
