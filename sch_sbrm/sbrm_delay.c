@@ -273,7 +273,7 @@ static u64 delay_exp(s64 u)
 {
 	if (u <= 0)
 		return fixp_exp_neg(-u);
-	/* 2^9 > 400 */
+	/* 2^9 > 400. Its logarithm is nine times ln 2, from Q48 to Q32. */
 	return fixp_exp_neg(9 * (FIXP_LN2_Q48 >> 16) - u) << 9;
 }
 

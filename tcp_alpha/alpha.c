@@ -347,6 +347,7 @@ static void alpha_losses(const struct sock *sk, struct alpha *ca, u32 losses)
 		ca->recent_lost /= 2;
 		delivered /= 2;
 	}
+	/* So that the sum fits 32 bits; 2^20 is far above the window anyway. */
 	ca->recent_lost += min(losses, 1U << 20);
 	ca->recent_delivered = tcp_sk(sk)->delivered - delivered;
 

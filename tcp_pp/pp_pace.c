@@ -84,7 +84,11 @@ void pp_pace(struct sock *sk, u64 rate)
 	rate = (rate * tp->mss_cache) >> PP_RATE_SHIFT;
 	rate = clamp_t(u64, rate, 1, READ_ONCE(sk->sk_max_pacing_rate));
 	WRITE_ONCE(sk->sk_pacing_rate, rate);
-	/* Nearly always it is less than a gap and a half: no quotient. */
+	/*
+	 * Nearly always it is less than a gap and a half: no quotient. A rate
+	 * times ns is in 10^-9 bytes. The product may need 96 bits, so both
+	 * sides are over 2^32.
+	 */
 	if (unlikely(left_ns == U32_MAX || mul_u64_u32_shr(rate, left_ns, 32) >=
 		     (u64)bytes * (3 * NSEC_PER_SEC / 2) >> 32) &&
 	    rate > before)
