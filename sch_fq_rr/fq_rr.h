@@ -12,7 +12,12 @@
 #include "fq_rr_order.h"
 #include "pkt_fq_rr.h"
 
-/* As many different lengths / weight wait in O(1). */
+/*
+ * As many different lengths / weight wait in O(1). Each packet looks at all
+ * runs: with more of them each packet costs more. With fewer, more of them go
+ * to the heap, where a packet took 650 cycles with 10 000 flows, and 260 in a
+ * run.
+ */
 #define FQ_RR_RUNS		8
 
 /**

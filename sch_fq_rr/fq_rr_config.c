@@ -25,6 +25,10 @@
 #include "fq_rr_order.h"
 #include "pkt_fq_rr.h"
 
+/*
+ * Those of fq_codel. With less, bursts of many flows are dropped; with more,
+ * flows that do not slow down take more memory.
+ */
 #define FQ_RR_DEFAULT_LIMIT	10240U		/* packets */
 #define FQ_RR_DEFAULT_MEMORY	(32U << 20)	/* bytes */
 

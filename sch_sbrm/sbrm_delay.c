@@ -42,7 +42,12 @@
 
 #include "sbrm_laws.h"
 
-/* Between two updates of the price, at least, ns. */
+/*
+ * Between two updates of the price, at least, ns. An update takes several
+ * divisions, and a packet without one takes none. A shorter time costs more of
+ * them; with a longer one the price is late. This is a third of the target of
+ * 3 ms.
+ */
 #define DELAY_TICK_NS		NSEC_PER_MSEC
 
 /*
@@ -51,26 +56,62 @@
  */
 #define DELAY_GAP_MAX_NS	NSEC_PER_SEC
 
-/* b, per second of idle time, and for a second of delay. */
+/*
+ * b, per second of idle time, and for a second of delay. Without a price
+ * windows of the source relative grow by w / k = 25 / 10 = 2.5 per second, and
+ * b is about that. With a larger one the price falls faster than windows can
+ * follow, and is too low when the link is full; with a smaller one the link is
+ * idle for longer.
+ *
+ * Both are the same b. Where y packets/s arrive at a link of c, idle is
+ * 1 - y / c, and a queue makes the delay grow by y / c - 1 per second: ln p
+ * moves by b (y / c - 1), with and without a queue.
+ */
 #define DELAY_B			3
 
 /*
- * Below so many marks per second, in 2^-32, it is not the price for which a link
- * rests; their number is an average over this time, ns.
+ * Below so many marks per second, in 2^-32, it is not the price for which a
+ * link rests, see delay_fall(). A flow that fills the link asks for w of them
+ * at any rate. With a w of 25 that leaves (25 - 0.5) / (25 + 0.5) = 96 % of b.
+ * A larger number keeps the price too high for a flow with a small w; with a
+ * smaller one the price of an unused link returns later.
+ *
+ * Their number is an average over this time, ns. If it is shorter, a pause of
+ * the flows looks like missing demand; if it is longer, the price falls for
+ * longer after the last flow has left.
  */
 #define DELAY_MARKS		(FIXP_ONE / 2)
 #define DELAY_MARKS_NS		NSEC_PER_SEC
 
-/* a = 1/40 per second; d / d0 counts up to 2^5, 0.8 per second. */
+/*
+ * a = 1/40 per second. It is small for the sake of the margin at rest. k of the
+ * source relative is at least what is due in three round trips, so that ln p
+ * and the delay would swing at up to sqrt(a / (3 d0)) radians per second if
+ * nothing damped them: 1.7 with d0 = 3 ms, where a round trip of 0.2 s is a
+ * third of a radian. With a larger a queues swing at long round trips; with a
+ * smaller one a price that is too low rises later.
+ *
+ * d / d0 counts up to 2^5, which is 0.8 per second. With 2^6 the initial
+ * windows of many flows took the price so high that it needed many seconds to
+ * come down. At 10 Mb/s and 20 ms with 36 flows, 2^5 instead of 2^6 gave 98.2
+ * instead of 97.9 % of the link, and 11 instead of 18 ms at the 99th percentile
+ * of the delay.
+ */
 #define DELAY_A_INVERSE		40
 #define DELAY_LATE_SHIFT	16
 #define DELAY_LATE_MAX		(32U << DELAY_LATE_SHIFT)
 
 /*
- * While the delay is above so many targets and does not fall, u rises by up to 12 per
- * second, but not beyond a quarter of the first price: where more is due, windows
- * have time to follow a. The size of 12: windows grow by 2.5 per second, and in the
- * 0.1 s until sources answer it is a factor of 3.
+ * While the delay is above so many targets and does not fall, u rises by up to
+ * 12 per second, but not beyond a quarter of the first price: where more is
+ * due, windows have time to follow a. The size of 12: windows grow by 2.5 per
+ * second, and in the 0.1 s until sources answer it is a factor of 3.
+ *
+ * Three targets, because the term a alone keeps a queue at rest below that: the
+ * 99th percentile of the delay is 8.5 ms at most, 2.8 targets, with one and
+ * four flows at 10 and 100 Mb/s (selftests/README.md). With less, the queue at
+ * rest would raise the price; with more, a price that is too low would be
+ * raised later.
  */
 #define DELAY_RISE		12
 #define DELAY_RISE_LATE		3
@@ -78,40 +119,82 @@
 #define DELAY_RISE_LOG		(2 * (s64)(FIXP_LN2_Q48 >> 16))
 
 /*
- * Does the delay fall? An average over this time, ns, is above it by as much as it
- * falls in that time. To fall by a fifth of a second in a second is fast enough.
+ * Does the delay fall? An average over this time, ns, is above it by as much as
+ * it falls in that time. If the time is shorter, a few packets more or less
+ * look like a change; if it is longer, the price rises for longer after the
+ * delay has begun to fall.
+ *
+ * To fall by a fifth of a second in a second is fast enough: four fifths of
+ * what the link sends arrive then. With a larger part the price goes on rising
+ * while the queue drains, and is too high when it is empty. With a smaller one
+ * the rise ends before windows are small enough.
  */
 #define DELAY_SLOW_NS		(32 * NSEC_PER_MSEC)
 #define DELAY_FALLS_NS		(DELAY_SLOW_NS / 5)
 
-/* h = 1.3, in 2^-10. */
+/*
+ * h = 1.3, in 2^-10. At the first price, which asks for 1000 marks per second
+ * of a full link, a part y of the link is asked for 1000 y^(1 + h). One flow
+ * with a w of 25 alone rests there at y^2.3 = 0.025: a fifth of the link, where
+ * it would be a fortieth without h. From there the price falls by b. A larger h
+ * leaves more to that flow, but then the price changes more with each error of
+ * idle, and rises more steeply as the link fills.
+ */
 #define DELAY_H_Q10		1331
 
-/* The share of idle time is an average over this time, ns. */
+/*
+ * The share of idle time is an average over this time, ns. If it is shorter,
+ * the price falls in each gap between bursts of packets; if it is longer, a
+ * link that has become full goes on for longer at the price of one that rests.
+ */
 #define DELAY_IDLE_NS		(64 * NSEC_PER_MSEC)
 
-/* The rate of the link is one over this time, in which it was busy, ns. */
+/*
+ * The rate of the link is one over this time, in which it was busy, ns. At
+ * 1 Mb/s that is ten full packets. If it is shorter, single packets, and turns
+ * of a parent that serves other classes, change the rate; if it is longer, a
+ * link whose rate has changed is taken for the old one for longer.
+ */
 #define DELAY_MEMORY_NS		(128 * NSEC_PER_MSEC)
 
-/* What passes is counted for so long, ns. */
+/*
+ * What passes is counted for so long, ns. If it is shorter, a burst of some
+ * packets looks like a faster link: at 10 Mb/s four of them are 5 ms. If it is
+ * longer, a faster link is measured later.
+ */
 #define DELAY_PASSED_NS		(64 * NSEC_PER_MSEC)
 
 /*
- * The rate of the link is out of date after this time, 268 ms, and 2^4 packets; but
- * those at most for 2^4 times as long.
+ * The rate of the link is out of date after this time, 268 ms, and 2^4 packets;
+ * but those at most for 2^4 times as long. With less, a queue that is empty for
+ * a round trip makes the price fall, as the link may have become faster. With
+ * more, a link that has become faster is found later. The packets are for links
+ * below 0.7 Mb/s, which serve fewer than 16 of them in 268 ms, and the last
+ * number is for a link that serves hardly any.
  */
 #define DELAY_STALE_NS_SHIFT	28
 #define DELAY_STALE_NS		BIT_ULL(DELAY_STALE_NS_SHIFT)
 #define DELAY_STALE_SHIFT	4
 #define DELAY_STALE_MAX_NS	(DELAY_STALE_NS << DELAY_STALE_SHIFT)
 
-/* A link that sends more packets than this ahead of its rate is faster. */
+/*
+ * A link that sends more packets than this ahead of its rate is faster. TCP
+ * sends two or three at a time, and shapers let them go at once: with less,
+ * each of these bursts looks like a faster link. With more, a faster link is
+ * found later.
+ */
 #define DELAY_AHEAD		4
 
 /*
- * Of the time for which the link is taken for busy with what has left, this share
- * counts as idle, in 2^-16: where it was ahead of its rate, a half; where that is
- * out of date, a 2^5th.
+ * Of the time for which the link is taken for busy with what has left, this
+ * share counts as idle, in 2^-16: where it was ahead of its rate, a half; where
+ * that is out of date, a 2^5th.
+ *
+ * A half is what a link that is twice as fast has. It holds until that one has
+ * been measured. A 2^5th makes u fall by 3 / 32, 0.09 per second. It was a
+ * half, too, but then the price fell until the link was full, and was five to
+ * seven times as high 150 ms later: at 100 Mb/s and 200 ms the queue swung by
+ * 100 ms. With a smaller share a link that has become faster is found later.
  */
 #define DELAY_DOUBT_SHIFT	16
 #define DELAY_DOUBT_FAST	BIT(DELAY_DOUBT_SHIFT - 1)
@@ -120,7 +203,12 @@
 /* Until the first packets have left a full one has so many bytes. */
 #define DELAY_SIZE_FIRST	1514
 
-/* d0 is at least the service time of so many full packets. */
+/*
+ * d0 is at least the service time of so many full packets. The backlog is a
+ * number of whole packets: with one, the queue would be empty for a part of the
+ * time. More than two only make the queue of a slow link longer, 12 ms for each
+ * at 1 Mb/s.
+ */
 #define DELAY_PACKETS		2
 
 /*
@@ -129,16 +217,39 @@
  */
 #define DELAY_FIRST_MARKS	1000ULL
 
-/* It is known from so many full packets on that were served one by one. */
+/*
+ * It is known from so many full packets on that were served one by one. With
+ * fewer, the burst that a shaper allows at first passes for the rate. With
+ * more, flows that begin see the price of a slow link for longer.
+ */
 #define DELAY_KNOWN_PACKETS	8
 
 /*
- * Until then the link is taken for so many times as fast as what passes. It is also
- * what delay_rise() makes up for at once.
+ * Until then the link is taken for so many times as fast as what passes. It is
+ * also what delay_rise() makes up for at once: so if the link is no faster than
+ * what passes, no time is lost. With less, the slow start of a flow ends far
+ * below the link; with more, the price of a slow link is lower than
+ * delay_rise() can repair. With four, one flow at 1 Gb/s settled after 2.4 s
+ * instead of 4.2 s.
  */
 #define DELAY_UNKNOWN		4
 
-/* ln of the first, the least and the largest price, Q32: 1.7, e^-16, 400. */
+/*
+ * ln of the first, the least and the largest price, Q32: 1.7, e^-16, 400.
+ *
+ * 1.7 marks 82 % of the packets. It is the first price below 588 packets/s
+ * (7 Mb/s), where 1000 marks per second would be more. A larger one leaves few
+ * packets without a mark to tell a price by; with a smaller one the price of a
+ * slow link is too low when many flows begin at once.
+ *
+ * e^-16 is 1.1e-7: a flow with a w of 25 is to have 2.2e8 packets/s then, which
+ * is 2.7 Tb/s. No link needs a lower price.
+ *
+ * 400 is below the 2^9 that delay_exp() has room for. Beyond a price of 11
+ * marks say no more (tcp_sbrm(7)), and time without packets takes 1.2 s to
+ * bring it down from 400 to there at b: ln(400 / 11) is 3.6. A larger one takes
+ * longer to come down.
+ */
 #define DELAY_LOG_FIRST		2279018433LL
 #define DELAY_LOG_MIN		(-(16LL << FIXP_SHIFT))
 #define DELAY_LOG_MAX		25733221300LL
@@ -162,7 +273,7 @@ static u64 delay_exp(s64 u)
 {
 	if (u <= 0)
 		return fixp_exp_neg(-u);
-	/* 2^9 > 400 */
+	/* 2^9 > 400. Its logarithm is nine times ln 2, from Q48 to Q32. */
 	return fixp_exp_neg(9 * (FIXP_LN2_Q48 >> 16) - u) << 9;
 }
 
@@ -301,7 +412,11 @@ static void delay_fresh(struct sbrm_state *state)
 		state->fresh = false;
 		first = delay_log_first(state);
 	} else if (state->passed_ns >= DELAY_PASSED_NS / 4 && state->passed) {
-		/* 2^32 times 2^32 */
+		/*
+		 * A quarter of that time, 16 ms: before it, a burst of some
+		 * packets looks like a fast link. Much later than this, slow
+		 * start has ended. 2^32 times 2^32.
+		 */
 		takes = div64_u64(state->passed_ns * state->size,
 				  DELAY_UNKNOWN * state->passed);
 		first = delay_log_asks(min_t(u64, takes, BIT_ULL(40)));
@@ -490,6 +605,12 @@ static void delay_busy(struct sbrm_state *state, u64 takes)
 		state->fast_ns -= min(state->fast_ns, state->gap_ns);
 
 	state->tail_ns += takes;
+	/*
+	 * A packet that waited left when the one before had been served: only
+	 * this one is still on its way out. Twice its time, as service times
+	 * vary: with less, the link would seem to rest between packets that
+	 * wait; with more, a rest after them would not be seen.
+	 */
 	if (state->waited) {
 		state->tail_ns = min(state->tail_ns, 2 * takes);
 	} else if (unlikely(state->tail_ns > DELAY_AHEAD * takes)) {

@@ -17,18 +17,37 @@
 /* Bytes of a full packet, where the unit is bytes. */
 #define SBRM_PACKET		1514U
 
+/*
+ * As many as a device has by default (txqueuelen). A larger one makes gamma
+ * smaller where it is "auto", and queues longer; a smaller one drops bursts on
+ * fast links.
+ */
 #define SBRM_DEFAULT_LIMIT	1000U	/* packets */
 /* With the law delay: its target at 40 Gb/s, or a round trip of 100 ms at 1. */
 #define SBRM_DEFAULT_LIMIT_DELAY 10240U
+/*
+ * Twice what a source sends at once at 1 Gb/s, which is 64 us of its rate. With
+ * a smaller target such bursts are marked, and the queue becomes empty; a
+ * larger one delays each packet.
+ */
 #define SBRM_DEFAULT_TARGET	10U	/* packets */
 
+/*
+ * Of REM (5.2.2) and VQM (5.1.2), as CP05 sets them. Its packets have 1000
+ * bytes.
+ */
 #define SBRM_DEFAULT_PHI	4552665334ULL	/* 1.06 */
 #define SBRM_DEFAULT_ALPHA	1677722U	/* 0.1 */
 #define SBRM_DEFAULT_DELTA	3865470566U	/* 0.9 */
 #define SBRM_DEFAULT_SCALE	3865470566U	/* 0.9 */
 #define SBRM_DEFAULT_INTERVAL	1000U		/* us */
 #define SBRM_DEFAULT_AVPKT	1000U		/* bytes */
-#define SBRM_DEFAULT_DELAY	3000U		/* us */
+/*
+ * us. It is a part of the delay of each packet. If it is longer than pauses of
+ * the link, as of a shaper or a radio, the queue does not become empty in them.
+ * Below 8 Mb/s two full packets take longer, and are the target.
+ */
+#define SBRM_DEFAULT_DELAY	3000U
 /* Those of ALPHA's section VI. */
 #define SBRM_DEFAULT_HIGH	50U		/* packets */
 #define SBRM_DEFAULT_GOAL	300U		/* packets */

@@ -218,7 +218,8 @@ def job_of(name, *words, cc="sbrm", aqm="sbrm", **more):
      "estimator explicit with source direct, only of log and raw"),
     ("double-bottleneck", ("kappa_window=9",), {}, "kappa_window"),
     ("single-bottleneck", ("model=http",), {}, "HTTP"),
-    ("pp-base", (), {}, "flows but those of sbrm that always have data"),
+    ("pp-base", (), {}, "flows other than those of sbrm that always "
+     "have data"),
     ("double-bottleneck", (), {"trace": "hash"}, "no packets for --trace"),
     ("double-bottleneck", (), {"traffic": "iperf3"}, "no packets for")])
 def test_what_is_not_modelled_is_refused(name, words, options, says):

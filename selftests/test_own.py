@@ -134,9 +134,10 @@ WRONG = (
      "links['home'] has the routers of core: one link is allowed"),
     ('["core"]', '["cre"]', 8, "paths['p']['links'][0] is 'cre': give the name "
      "of a link, 'core' or 'home'"),
-    ('["core"]', '"core"', 8, "give a list of links, in the order of the way"),
+    ('["core"]', '"core"', 8, "give a list of links, in the order in "
+     "which packets cross them"),
     ('["core"]', '["core", "core"]', 8, "give links that follow one another"),
-    ('["core"]', '["core", "home"]', 8, "comes to a router twice"),
+    ('["core"]', '["core", "home"]', 8, "visits a router twice, but"),
     ('"40ms"', '"4ms"', 8, "paths['p']['rtt'] is 4ms: give 15ms at least"),
     ('["home"]', '["core"]', 4, "links['home'] is in no path"),
     ('{"path": "p"', '{"path": "r"', 12, "flows[0]['path'] is 'r': give the "

@@ -82,7 +82,7 @@ def test_aggregate_refuses_what_has_no_mean():
         aggregate.aggregate([])
     with pytest.raises(TollwayError, match="same seed"):
         aggregate.aggregate([one, one])
-    with pytest.raises(TollwayError, match="same trace"):
+    with pytest.raises(TollwayError, match="same packets"):
         aggregate.aggregate([one, dict(two, digest=one["digest"])])
     with pytest.raises(TollwayError, match="different"):
         aggregate.aggregate([one, dict(two, parameters=dict(

@@ -71,7 +71,7 @@ def test_cases_need_our_traffic(tmp_path):
     done = tollway("run", "pp-base", "--cc", "reno", "--traffic", "iperf3",
                    "--out", tmp_path)
     assert done.returncode == 2
-    assert "pp-base needs tollway" in last_line(done)
+    assert "pp-base needs the generator of this project" in last_line(done)
 
 
 # A flow that starts six round trips later is behind for some seconds. Who loses

@@ -95,7 +95,7 @@ def test_only_rates_and_delays_can_be_changed(ran):
                                            "mtu, packet_bytes"):
         made.adapt({**built, "packet_bytes": 1000, "gso_max_segs": 1})
     # Hosts without a limit have nothing that could have one.
-    with pytest.raises(TollwayError, match="not built for this rate"):
+    with pytest.raises(TollwayError, match="built without a shaper"):
         made.adapt({**built, "edge_bps": 10**9})
     assert not ran
 

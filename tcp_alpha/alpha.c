@@ -65,16 +65,34 @@
 /* Round-trip times are taken as 1 us .. 16 s. */
 #define ALPHA_RTT_MAX_US	((1U << 24) - 1)
 
-/* Without settings: packets a round trip, in each round trip. */
+/*
+ * Without settings: packets a round trip, in each round trip. With a larger
+ * gain a first cycle has a longer queue, or loses more: about as many packets
+ * as the gain has. With a smaller one a new connection needs longer to find its
+ * rate.
+ *
+ * The gain rises by a quarter of that in a cycle that was not beyond the goal.
+ * With a larger part, all flows raise their gains after a cycle just below the
+ * goal, and the next one is far beyond it. With a smaller part, a gain that has
+ * become too small needs more cycles.
+ */
 #define ALPHA_AUTO_GAIN		32
 #define ALPHA_AUTO_GIP		8
 
-/* So many segments without an echo of the field: there is none. */
+/*
+ * So many segments without an echo of the field: there is none. With fewer, a
+ * spell in which ACKs find the socket owned by a process is taken for that.
+ * With more, a connection waits for longer until it goes by marks alone.
+ */
 #define ALPHA_SILENT_MAX	32
 
 /*
  * Fewer losses than this are no share of anything. Beyond so many segments the
- * older ones count less.
+ * older ones count less. Errors of 1 % lose 20 of 2048 segments, give or take
+ * 5, where 64 are the share that the setting "losses" has by default. With
+ * fewer segments, errors come to that by chance; with more, losses count for
+ * longer after they have ended. 16 are that share of 512 segments: with fewer,
+ * one burst of errors would do.
  */
 #define ALPHA_LOSSES_MIN	16
 #define ALPHA_LOSSES_WINDOW	2048
@@ -117,6 +135,11 @@ static void alpha_pace(struct sock *sk, const struct alpha *ca)
 	burst = ca->rate >> (ALPHA_RATE_SHIFT + ALPHA_BURST_SHIFT);
 	tollway_burst(sk, clamp_t(u64, burst, TOLLWAY_BURST_MIN, GSO_MAX_SEGS));
 
+	/*
+	 * Room for 16 segments above what is outstanding: the rate is the
+	 * limit, and the window ends what is sent when ACKs stay away. With
+	 * less room it holds back what an ACK for many segments lets go.
+	 */
 	cwnd = 2ULL * alpha_law_packets(ca->rate, alpha_srtt_us(tp));
 	cwnd = max_t(u64, cwnd, tcp_packets_in_flight(tp)) + 16;
 	/* The window is signed in places; a locked metric may make the clamp 0. */
@@ -347,6 +370,7 @@ static void alpha_losses(const struct sock *sk, struct alpha *ca, u32 losses)
 		ca->recent_lost /= 2;
 		delivered /= 2;
 	}
+	/* So that the sum fits 32 bits; 2^20 is far above the window anyway. */
 	ca->recent_lost += min(losses, 1U << 20);
 	ca->recent_delivered = tcp_sk(sk)->delivered - delivered;
 

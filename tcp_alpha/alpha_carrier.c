@@ -24,7 +24,12 @@
 
 #define ALPHA_BITS	(PKT_SBRM_CN | PKT_SBRM_BCN)
 
-/* So many strange fields are not the first window of a connection. */
+/*
+ * So many strange fields are not the first window of a connection, which is 10
+ * segments by default. With fewer, a larger one (initcwnd) makes the receiver
+ * fall silent for good; with more, a field that is rewritten is believed for
+ * longer where it looks like bits of ours by chance.
+ */
 #define ALPHA_STRANGE_MAX	64
 
 /* Our own socket, in a state that has sequence numbers, with a field? */

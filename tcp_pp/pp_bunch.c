@@ -32,10 +32,21 @@
 
 #include "pp.h"
 
-/* A slot is no longer than that, or than R. */
+/*
+ * A slot is no longer than that, or than R. It is twice the longest slot that
+ * was tested (selftests/README.md, "ACKs in bursts"). If it is shorter, slots
+ * that are longer are taken for less than they are. If it is longer, a pause of
+ * the application is taken for a slot, and makes the delay of the loop longer,
+ * see pp_law_delay().
+ */
 #define PP_SLOT_MAX_US		20000
 
-/* Round trips of far too long a queue: it is none. */
+/*
+ * Round trips of far too long a queue: it is none. With fewer, a queue that
+ * others keep long for a time makes R too large, and a connection takes more
+ * than its part then. With more, it sends too little for longer after its path
+ * has become longer.
+ */
 #define PP_BUNCH_LONGER		64
 
 /**
@@ -81,7 +92,11 @@ void pp_bunch_begin(const struct sock *sk, struct pp *ca)
 		ca->estimate.service = clamp_t(u64, pp_invert(seen),
 					       PP_SERVICE_MIN, PP_SERVICE_MAX);
 	ca->mean_rate = min_t(u64, ca->mean_rate, seen);
-	/* Until one is seen. */
+	/*
+	 * Until one is seen it is taken for a 16th of R, for which the shift is
+	 * by 4 more. pp_bunch_is_first() makes it as long as slots are within a
+	 * slot or two.
+	 */
 	ca->slot = min_t(u32, ca->delay_us >> (PP_SLOT_SHIFT + 4), U16_MAX);
 	ca->unmarked = 1;
 	ca->train.missed = 0;
@@ -205,7 +220,14 @@ static bool pp_bunch_is_pushing(const struct sock *sk, const struct pp *ca)
 	return READ_ONCE(sk->sk_pacing_rate) > rate;
 }
 
-/* After so many round trips in which next to nothing waited, all is probed again. */
+/*
+ * After so many round trips in which next to nothing waited, all is probed
+ * again. What leaves now shows in what arrives in the round trip after the
+ * next: a queue that drained too far for a moment is back by then. With fewer,
+ * the flows of a full link probe for that: when nothing held them back, two
+ * flows had 25 to 36 packets in the queue instead of 10. With more, a link
+ * whose other flows have left is used later.
+ */
 #define PP_BUNCH_LOWS		3
 
 /*

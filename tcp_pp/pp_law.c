@@ -118,7 +118,12 @@ u64 pp_law_drain_slow(u64 rate, u32 setpoint, u32 queue, u32 delay_us,
 	return rate;
 }
 
-/* A queue that is worth a stop: packets above the setpoint, and part of R. */
+/*
+ * A queue that is worth a stop: packets above the setpoint, and part of R. A
+ * lower rate alone takes a shorter queue away in about a round trip, by
+ * PP_ATTACK_DOWN. If they are less, a flow stops for a pair or two that others
+ * send; if they are more, the queue stays long for longer when others begin.
+ */
 #define PP_STOP_EXCESS	(8 * PP_PACKET)
 #define PP_STOP_DELAY	8
 

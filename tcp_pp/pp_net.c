@@ -64,11 +64,24 @@ static const char *const pp_laws[] = {
 };
 
 static const struct pp_net pp_defaults = {
+	/*
+	 * An eighth is the weight of a sample in TCP's srtt, too. A larger one
+	 * follows the share sooner, and the noise of samples as well. A ratio q
+	 * of variances has a gain of about its root at rest: a 64th leads to an
+	 * eighth there.
+	 */
 	.gains = {
 		.fixed	= PP_ONE / 8,
 		.kalman	= PP_ONE / 64,
 	},
+	/* PP94 4.2.1. */
 	.pole		= PP_MILLE * 9 / 10,
+	/*
+	 * Five pairs. With two packets alone a flow uses as much of a link, but
+	 * where ACKs come in bursts shares are then 0.92 and 1.07. With more
+	 * than ten all flows wait for longer, and together they need more room
+	 * in the queue.
+	 */
 	.setpoint	= 10,
 	.setpoint_max	= 100,
 	/* PP94 Table 2. */

@@ -84,7 +84,11 @@ void pp_pace(struct sock *sk, u64 rate)
 	rate = (rate * tp->mss_cache) >> PP_RATE_SHIFT;
 	rate = clamp_t(u64, rate, 1, READ_ONCE(sk->sk_max_pacing_rate));
 	WRITE_ONCE(sk->sk_pacing_rate, rate);
-	/* Nearly always it is less than a gap and a half: no quotient. */
+	/*
+	 * Nearly always it is less than a gap and a half: no quotient. A rate
+	 * times ns is in 10^-9 bytes. The product may need 96 bits, so both
+	 * sides are over 2^32.
+	 */
 	if (unlikely(left_ns == U32_MAX || mul_u64_u32_shr(rate, left_ns, 32) >=
 		     (u64)bytes * (3 * NSEC_PER_SEC / 2) >> 32) &&
 	    rate > before)
@@ -99,7 +103,9 @@ void pp_pace(struct sock *sk, u64 rate)
  *
  * Twice what the pipe and the setpoint hold. It ends what a flow sends when ACKs
  * stay away, and nothing else: a queue that is too long is the law's affair, so
- * the window leaves room for some pairs above what is outstanding.
+ * the window leaves room for eight pairs above what is outstanding. With less
+ * room it holds back what an ACK for several pairs lets go; with more, a flow
+ * sends more packets in vain when ACKs stay away.
  */
 void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe)
 {

@@ -45,21 +45,54 @@
 
 #include "pp.h"
 
-/* ACKs of two segments or more in a row: they are delayed. */
+/*
+ * ACKs of two segments or more in a row: they are delayed. It is the most that
+ * the three bits of held_acks count. With fewer, some ACKs that were lost look
+ * like delayed ones; with more, the connection has no samples for longer.
+ */
 #define PP_DELAYED_ACKS		7
 
 /*
- * Does the queue still look like one of our own? A round trip that does not counts as
- * 16, and as 8 if less arrives though nothing waits. One that says nothing takes one
- * back, and one that does look like it takes all back. At 64 (four round trips in a
- * row, or eight) the path is taken for one of another kind.
+ * Does the queue still look like one of our own? A round trip that does not
+ * counts as 16, and as 8 if less arrives though nothing waits. One that says
+ * nothing takes one back, and one that does look like it takes all back. At 64
+ * (four round trips in a row, or eight) the path is taken for one of another
+ * kind.
+ *
+ * A share that has changed shows in the samples of the next round trip or two,
+ * and must not look like another path: with less than four, it may. With more,
+ * a connection takes from the others of a shared queue for longer. Eight round
+ * trips where nothing waits, as only the connection itself loses by that.
  */
 #define PP_MISFIT_STEP		16
 #define PP_MISFIT_LESS		8
 #define PP_MISFIT_LIMIT		64
 
-/* So many losses in a round trip are no chance. */
+/*
+ * So many losses in a round trip are no chance, if they are more than a quarter
+ * of what arrives as well. With fewer, one or two losses in a round trip of
+ * some packets would do; with more, a path that holds few packets does not show
+ * it.
+ */
 #define PP_LOSSES		8
+
+/*
+ * Part of a time, or of what should arrive, by which it may be wrong. One pair
+ * more or less is an eighth of a round trip of 16 packets. With a smaller part,
+ * the pairs and the jitter of such a path look like another path. With a larger
+ * one, a path that has grown longer by less is not noticed: n_hat is too large
+ * by up to that part of what the path holds.
+ */
+#define PP_TOLERANCE		8
+
+/*
+ * More than this in a queue in which nothing of ours should wait was not there
+ * by chance. Two packets count as nothing (PP_QUEUE_LOW), and a pair and the
+ * packets of a rise come to it. With fewer, a queue of our own that has just
+ * filled looks like another path. With more, a connection with few packets in a
+ * round trip does not notice one.
+ */
+#define PP_UNEXPECTED		(8 * PP_PACKET)
 
 /*
  * Does the path hold as much as the window of the sysctl lets out? Then less
@@ -123,9 +156,11 @@ static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
  * @ca: connection
  *
  * Whatever the first pair says: the rule of PP94, a fifth of the way, stays
- * below this where a path holds 300 times what was sent at first. Where ACKs are
- * delayed a share that has become smaller is seen only when packets wait, a round
- * trip later: until then no more than twice what arrived is sent.
+ * below 64 times what arrived where a path holds 300 times what was sent at
+ * first: a fifth of that is 60. Where ACKs are delayed a share that has become
+ * smaller is seen only when packets wait, a round trip later. Until then no
+ * more than twice what arrived is sent: a rise may still double the rate in a
+ * round trip.
  *
  * Return: rate, packets/s in Q16.
  */
@@ -176,7 +211,8 @@ static void pp_path_delay(const struct sock *sk, struct pp *ca,
 			    rs->acked_sacked == 1)) {
 		/* 2^9 ns are about half a us: two service times. */
 		turn_us = ca->estimate.service >> (PP_SERVICE_SHIFT + 9);
-		if (rtt_us > ca->delay_us + ca->delay_us / 8 + turn_us) {
+		if (rtt_us > ca->delay_us + ca->delay_us / PP_TOLERANCE +
+			     turn_us) {
 			ca->delay_us = rtt_us;
 			pp_count(sock_net(sk), PP_COUNT_LONGER);
 		}
@@ -185,7 +221,7 @@ static void pp_path_delay(const struct sock *sk, struct pp *ca,
 	if (likely(!ca->watched))
 		ca->low_us = min(ca->low_us, rtt_us);
 	else if (rtt_us < ca->low_us -
-		 (ca->low_us - min(ca->delay_us, ca->low_us)) / 8)
+		 (ca->low_us - min(ca->delay_us, ca->low_us)) / PP_TOLERANCE)
 		ca->rtt_fell = 1;
 }
 
@@ -206,9 +242,9 @@ static void pp_path_flight(struct pp *ca, const struct rate_sample *rs)
 }
 
 /*
- * Is the time of an ACK that of the segment that it delivers? Not if it waited
- * until a process let go of the socket; nor if that segment was sent again so
- * lately that it must be the ACK of an earlier transmission.
+ * Is the time of an ACK that of the segment that it delivers? An ACK that was
+ * queued on the socket backlog has no valid time. Neither has one whose segment
+ * was retransmitted so recently that it acknowledges an earlier transmission.
  */
 static bool pp_path_is_timed(const struct sock *sk, const struct pp *ca,
 			     const struct rate_sample *rs)
@@ -223,7 +259,7 @@ static bool pp_path_is_timed(const struct sock *sk, const struct pp *ca,
 		return false;
 	return likely(!rs->is_retrans) ||
 	       tcp_stamp_us_delta(tp->tcp_mstamp, tp->first_tx_mstamp) >=
-	       ca->delay_us - ca->delay_us / 8;
+	       ca->delay_us - ca->delay_us / PP_TOLERANCE;
 }
 
 /* A sample where ACKs are held back or the queue is shared, or may be. */
@@ -266,7 +302,8 @@ static bool pp_path_is_false(const struct sock *sk, const struct pp *ca,
 		return false;
 	arrivals = pp_path_arrivals(rs);
 	return ca->estimate.service < arrivals / 4 &&
-	       pp_law_wait(ca->rtt_us, ca->delay_us, arrivals) > 8 * PP_PACKET &&
+	       pp_law_wait(ca->rtt_us, ca->delay_us, arrivals) >
+		       PP_UNEXPECTED &&
 	       pp_path_has_more(sk, ca);
 }
 
@@ -360,7 +397,7 @@ static enum pp_verdict pp_path_verdict_longer(const struct sock *sk,
 					      const struct pp *ca,
 					      u32 busy_us, u32 took_us)
 {
-	if (busy_us >= took_us - took_us / 8)
+	if (busy_us >= took_us - took_us / PP_TOLERANCE)
 		return PP_VERDICT_LONGER;
 	if (busy_us < took_us / 2 &&
 	    pp_path_has_more(sk, ca))
@@ -380,7 +417,7 @@ static bool pp_path_is_less(const struct sock *sk, const struct pp *ca,
 			    u64 busy_us, u32 took_us)
 {
 	return !pp_is_discrete(ca) && ca->empty && ca->was_empty &&
-	       busy_us < took_us - took_us / 8 &&
+	       busy_us < took_us - took_us / PP_TOLERANCE &&
 	       ca->setpoint > PP_QUEUE_LOW + PP_PACKET && tcp_send_head(sk) &&
 	       tcp_sk(sk)->chrono_type == TCP_CHRONO_BUSY &&
 	       sk->sk_pacing_rate < READ_ONCE(sk->sk_max_pacing_rate) &&
@@ -404,9 +441,9 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 
 	/* What was low a round trip ago shows in the times of this one. */
 	if (ca->was_empty && ca->low_us != U32_MAX) {
-		most_us = div_u64(pp_law_rtt_ns(8 * PP_PACKET, ca->delay_us,
+		most_us = div_u64(pp_law_rtt_ns(PP_UNEXPECTED, ca->delay_us,
 						service), NSEC_PER_USEC);
-		if (ca->low_us <= most_us + ca->delay_us / 8)
+		if (ca->low_us <= most_us + ca->delay_us / PP_TOLERANCE)
 			return pp_path_is_less(sk, ca, busy_us, took_us) ?
 			       PP_VERDICT_LESS : PP_VERDICT_OWN;
 		return pp_path_verdict_longer(sk, ca,
@@ -426,8 +463,8 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 						  PP_SERVICE_SHIFT),
 				  NSEC_PER_USEC);
 	}
-	return busy_us < took_us - took_us / 8 ? PP_VERDICT_SHARED :
-						 PP_VERDICT_NONE;
+	return busy_us < took_us - took_us / PP_TOLERANCE ? PP_VERDICT_SHARED :
+							    PP_VERDICT_NONE;
 }
 
 /* A round trip that does not fit a queue of our own. */

@@ -33,9 +33,23 @@
 
 #include "pp.h"
 
-/* Round trips in which delays may fall. */
+/*
+ * Round trips in which delays may fall. The law takes about one to bring the
+ * queue to the setpoint, and what it sends shows a round trip later. With
+ * fewer, a queue that falls slowly is taken for a longer way. With more, the
+ * connection gives more of its share to the others of the queue.
+ */
 #define PP_SHARE_WATCH		8
-/* What speaks for a queue of our own: needed, and in a quiet round trip. */
+/*
+ * What speaks for a queue of our own: needed, and in a quiet round trip. With
+ * less, pairs that tell by chance what arrives end the window. With more, a
+ * connection that is alone again waits for longer. Four quiet round trips are
+ * enough, as nobody is harmed while nothing waits.
+ *
+ * Each relapse doubles what is needed. Five of them make it 512 round trips,
+ * 20 s with 40 ms. With more, a connection that is alone again would wait for
+ * minutes.
+ */
 #define PP_SHARE_FITS		16
 #define PP_SHARE_QUIET		4
 #define PP_SHARE_RELAPSES	5
@@ -44,7 +58,12 @@
  * 3 (1 - 0.7) / (1 + 0.7) = 9/17 of a segment.
  */
 #define PP_SHARE_DECREASE	7
-/* Round trips of a window until the path is watched again. */
+/*
+ * Round trips of a window until the path is watched again. That takes eight, a
+ * ninth of the time. With fewer, the connection gives away more of its share in
+ * a queue that is shared. With more, it needs longer to see that its path has
+ * become longer.
+ */
 #define PP_SHARE_AGAIN		64
 
 /* All of what arrives, or less if something was lost. */
@@ -128,7 +147,11 @@ static void pp_share_end(struct pp *ca)
 	ca->mean_rate = pp_invert(ca->estimate.service);
 }
 
-/* Nothing was lost and nothing waits: nobody keeps this connection down. */
+/*
+ * Nothing was lost and nothing waits: nobody keeps this connection down. A
+ * quarter of R leaves room for the pairs and the jitter of a path. With less,
+ * they look like a queue; with more, a short queue of others looks like none.
+ */
 static bool pp_share_is_quiet(const struct pp *ca)
 {
 	return !ca->losses && ca->rtt_us <= ca->delay_us + ca->delay_us / 4;
@@ -241,6 +264,7 @@ void pp_share_control(struct sock *sk, const struct pp *ca,
 	else
 		pp_share_increase(sk, rs->acked_sacked);
 
+	/* srtt_us is in 2^-3 us. */
 	rate = pp_law_rate(min_t(u32, tcp_snd_cwnd(tp), PP_PACKETS_MAX) <<
 			   PP_PACKET_SHIFT, max(tp->srtt_us >> 3, 1U));
 	rate += tcp_snd_cwnd(tp) < tp->snd_ssthresh / 2 ? rate : rate / 5;

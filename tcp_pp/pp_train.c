@@ -11,7 +11,13 @@
 
 #include "pp_model.h"
 
-/* Distance of ACKs over that of sending, from which on packets are a train. */
+/*
+ * Distance of ACKs over that of sending, from which on packets are a train.
+ * Then the second packet has waited for the first: it would have come a 16th of
+ * the time later. With less, packets that were paced, and did not wait, pass
+ * for a train. With more, two pushes in a row on a fast link are none, and the
+ * first sample comes later.
+ */
 #define PP_TRAIN_APART	16
 
 /**
@@ -118,9 +124,20 @@ u64 pp_train_gap(const struct pp_train *train, u32 now_ns, u32 acked)
 
 /* Distance of sending over that of ACKs, from which on these are a burst. */
 #define PP_BUNCH_CLOSE		32
-/* Less than this between two trains is none that could be told from nothing. */
+/*
+ * Less than this between two trains is none that could be told from nothing:
+ * times of sending are in us, so that it is known to an eighth. A 32nd of it is
+ * 250 ns. If it is less, errors of the clock look like bursts; if it is more,
+ * bursts are not seen where many trains are sent in a ms.
+ */
 #define PP_BUNCH_APART_US	8
-/* Bursts until ACKs are believed to come in bursts. */
+/*
+ * Bursts until ACKs are believed to come in bursts. A share that grows at once
+ * looks like one, and so may two trains in a FIFO that 32 flows share. With
+ * fewer, these end the samples of pairs; with more, the rate is wrong for
+ * longer where ACKs come in bursts. Three bits count up to seven, and after as
+ * many round trips without a burst pairs are used again.
+ */
 #define PP_BUNCHES		4
 #define PP_BUNCHES_MAX		7
 

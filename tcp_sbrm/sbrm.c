@@ -280,6 +280,7 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 		sbrm_cwnd_set(sk, ca, ca->cwnd);
 	else
 		sbrm_update(sk, ca, &news, price);
+	/* 16 bits: sbrm_loss_update() has taken the lower half. */
 	sbrm_pace(sk, ca, news.random >> 16);
 }
 
@@ -421,6 +422,7 @@ static void sbrm_init_as(struct sock *sk, u32 source, u32 estimator)
 	ca->cwnd = min_t(u64, (u64)tcp_snd_cwnd(tp) << FIXP_SHIFT,
 			 SBRM_CWND_MAX);
 	sbrm_prior_set(ca);
+	/* 16 bits of it, as in sbrm_cong_control(). */
 	sbrm_pace(sk, ca, sbrm_random_u32() >> 16);
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }

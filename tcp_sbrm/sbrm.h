@@ -15,18 +15,27 @@
 
 /*
  * Windows are segments in Q32. As the window sets the rate, it may be below one
- * segment: a packet every other round trip. 2^24 segments keep every product in
- * 64 bits.
+ * segment: a packet every other round trip. A segment in a round trip is more
+ * than the fair share of a busy link. With a larger least window flows send
+ * more than that; with a smaller one a flow has so few ACKs that it hears late
+ * of a lower price. 2^24 segments keep every product in 64 bits.
  */
 #define SBRM_CWND_MIN	(FIXP_ONE / 4)
-/* With the source relative, which has no other answer to 1000 flows. */
+/*
+ * With the source relative, which has no other answer to 1000 flows: at
+ * 100 Mb/s these have 8.3 packets/s each, a window of a 6th at 20 ms and of a
+ * 24th at 5 ms.
+ */
 #define SBRM_CWND_MIN_RELATIVE	(FIXP_ONE / 64)
 #define SBRM_CWND_MAX	((u64)1 << (24 + FIXP_SHIFT))
 
 /*
  * Weight of a packet in the share of marks with the source relative, which asks
  * for the price that a mark stands for, Q32: where most are marked it has to
- * follow soon, else any will do.
+ * follow soon, else any will do. An eighth: with less, sources answer late
+ * where most packets are marked, and the queue swings. With more, what a mark
+ * stands for is less exact where several queues mark (selftests/README.md, "Any
+ * rate").
  */
 #define SBRM_GAIN_RELATIVE	BIT(29)
 

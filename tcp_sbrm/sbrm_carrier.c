@@ -31,7 +31,12 @@
 #include "sbrm.h"
 #include "tollway_carrier.h"
 
-/* So many fields in a row with the same step, not 0, are a counter. */
+/*
+ * So many fields in a row with the same step, not 0, are a counter. With fewer,
+ * a price that rises evenly for a while, or what a peer has sent before its
+ * hooks were in place, is taken for one. With more, a counter is believed for
+ * longer.
+ */
 #define SBRM_COUNTER_RUN	64
 
 /*

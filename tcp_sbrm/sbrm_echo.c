@@ -14,10 +14,15 @@
 #include "sbrm.h"
 #include "tollway_carrier.h"
 
-/* Odds of e^12 convict a peer of repeating ECE, see sbrm_echo_watch(). */
+/* Odds of e^12 convict a peer of repeating ECE, see sbrm_marks_watch(). */
 #define SBRM_LATCHED_ODDS	12
 
-/* So many segments without an echo of the price field: there is none. */
+/*
+ * So many segments without an echo of the price field: there is none. With
+ * fewer, a spell in which ACKs find the socket owned by a process makes the
+ * connection TCP/RM. With more, a window that no price holds back grows for
+ * longer: 32 segments are about two round trips of a connection that begins.
+ */
 #define SBRM_SILENT_MAX	32
 
 /* Without a price field: TCP/RM. */

@@ -23,7 +23,11 @@
 
 #define SBRM_HALF	BIT(31)
 
-/* The estimate at the end of slow start counts as so many packets. */
+/*
+ * The estimate at the end of slow start counts as so many packets. With fewer,
+ * the first packets after it make the average jump; with more, what slow start
+ * saw, with a window that was too large, counts for longer.
+ */
 #define SBRM_PLAIN_START	4
 
 /**

@@ -24,15 +24,45 @@
 
 #include "sbrm.h"
 
-/* The proof is kept in Q7: 2^15 - 1 is nearly 256 marks. */
+/*
+ * The proof is kept in Q7: 2^15 - 1 is nearly 256 marks. Without any mark these
+ * last for 512 / w seconds: 20 s with a w of 25, and 5 s with 100. With more, a
+ * flow whose path has no price any more takes from others for longer. With
+ * less, the proof is gone before the window has climbed back to its first mark.
+ */
 #define SBRM_PROOF_SHIFT	7
 #define SBRM_PROOF_MAX		((1 << 15) - 1)
 
-/* So many marks are proof enough; so many after it was void. */
+/*
+ * So many marks are proof enough. If another queue of the path marks for a
+ * quarter of the rate, and the bottleneck has no price, marks at random are
+ * eight ahead of half of w with odds of e^-10: e^-8x for the x with
+ * (e^x - 1) / 4 = x / 2, 1.26. With fewer it happens; with more, a flow that
+ * has a price needs more marks before it spares a loss.
+ *
+ * So many after it was void: half of a full proof. Losses have shown that eight
+ * say little on this path. With more, a flow that has a price spares no loss
+ * for longer; with fewer, one without a price spares them again soon.
+ */
 #define SBRM_PROOF_ENOUGH	(8 << SBRM_PROOF_SHIFT)
 #define SBRM_PROOF_AGAIN	(128 << SBRM_PROOF_SHIFT)
 
-/* One loss in 2^6 segments is tolerated, and so many more. */
+/*
+ * One loss in 2^6 segments is tolerated, and so many more.
+ *
+ * One in 64 is 1.6 %: a flow behind a queue with a price has 0.98 of a link
+ * that loses 1 % at random, and had 0.04 to 0.25 when each loss halved its
+ * window. With more, a flow whose proof is wrong takes more from the others of
+ * its queue.
+ *
+ * 32 more, as losses come in bursts: with fewer, a burst on a radio link voids
+ * the proof; with more, a wrong proof does harm for longer. In slow start it is
+ * 8: a queue that overflows loses every second packet, so that 16 segments show
+ * it.
+ *
+ * What is above 64 is forgotten. From there 2048 segments without a loss lead
+ * back to 32. With more, a flow pays for longer for a time of many losses.
+ */
 #define SBRM_LOST_SHIFT		6
 #define SBRM_LOST_CONGESTED	(32 << SBRM_LOST_SHIFT)
 #define SBRM_LOST_UNPROVEN	(8 << SBRM_LOST_SHIFT)
@@ -44,7 +74,7 @@ static bool sbrm_is_proven(const struct sbrm *ca)
 	       ca->echo != SBRM_ECHO_UNKNOWN;
 }
 
-/* In slow start, or until the first mark is due, see sbrm_loss_queued()? */
+/* In slow start, or until the first mark is due: see sbrm_loss_queued(). */
 static bool sbrm_is_new(const struct sbrm *ca)
 {
 	return ca->slow_start || (ca->echo == SBRM_ECHO_UNKNOWN &&

@@ -34,29 +34,65 @@
 
 #include "sbrm.h"
 
-/* k: marks, ... */
+/*
+ * k: marks, ... A mark takes a tenth off the window. With fewer, single marks
+ * move the window by more; with more, the flow needs longer to come near its
+ * rate, which takes k / w: 0.4 s with the default w of 25.
+ */
 #define RELATIVE_MARKS		10U
-/* ... what is due in this time, ... */
+/*
+ * ... what is due in this time, ... It decides from a w of 50 on: without a
+ * price windows grow by w / k, 5 per second at most then. A shorter time lets
+ * them grow faster than the price of a queue can rise; a longer one makes flows
+ * with a large w slower.
+ */
 #define RELATIVE_TIME_US	(200 * 1000U)
-/* ... and in so many round trips. */
+/*
+ * ... and in so many times what it takes to see an answer. The window moves by
+ * w / k of what is wrong in each second, so that a third of it is moved before
+ * the answer is seen. The limit, where the loop would swing without end, is
+ * pi / 2. The rest is for what the delay of the queue adds to the gain. With
+ * fewer, queues swing; with more, flows are slower where round trips are long.
+ */
 #define RELATIVE_ROUNDS		3U
 
-/* Of what is counted in a round trip no more takes the window down, in 2^-14. */
+/*
+ * Of what is counted in a round trip no more takes the window down, in 2^-14:
+ * ln 2 is half of the window, as for a loss. All marks of a round trip are of
+ * what was sent before the first of them was seen. With more, windows fall too
+ * far for it; with less, they need several round trips to make room for flows
+ * that begin.
+ */
 #define RELATIVE_CUT_SHIFT	14
 #define RELATIVE_CUT_MAX	11469U		/* 0.7 */
 
-/* The slow round-trip time takes steps of 2^13 us: a 2^8th, 2.1 s in all. */
+/*
+ * The slow round-trip time takes steps of 2^13 us: a 2^8th, 2.1 s in all. It
+ * must be slow beside the swings that r is to damp, which are of some round
+ * trips. If it is faster it follows them; if it is slower, r is wrong for
+ * longer after the path has changed. Between two steps an ACK has nothing to do
+ * for it.
+ */
 #define RELATIVE_SLOW_US_SHIFT	13
 #define RELATIVE_SLOW_SHIFT	8
 
 /* The price of a mark does not depend on m below 2^-20. */
 #define RELATIVE_MARK_MIN	BIT(12)
 
-/* The window is halved when the balance is below this, marks in 2^-16. */
+/*
+ * The window is halved when the balance is below this, marks in 2^-16. Marks
+ * come one by one, so one mark more than was due is the least that says
+ * anything. With less, a mark that is due to other flows would halve the
+ * window; with more, slow start would go on in a full queue.
+ */
 #define RELATIVE_BALANCE_ONE	65536
 #define RELATIVE_BALANCE_END	(-RELATIVE_BALANCE_ONE)
 
-/* Or when the round trip takes so much longer, us, or an eighth. */
+/*
+ * Or when the round trip takes so much longer, us, or an eighth. The queue that
+ * the law delay of sch_sbrm aims at takes 3 ms, and must not end it. With less,
+ * the jitter of a path does; with more, a queue without a price becomes longer.
+ */
 #define RELATIVE_LATER_US	5000U
 
 /* Keep the slow round-trip time, in 2^-6 us. */
@@ -86,13 +122,14 @@ static void relative_slow_update(struct sbrm *ca, const struct sbrm_ack *ack)
  * @after: average with the last ACK, which brought a mark, Q32
  * @acked: segments of that ACK
  *
- * A mark must not raise what it stands for itself: where marks come at random, the
- * average before it is the one without bias. Our queues dither: a flow has a mark
- * every 1 / m packets. In between the average falls exponentially, and it is at its
- * least right before the next mark. By that value a flow would pay up to 4 % too
- * little. The mean over the time between the marks is the logarithmic mean of the
- * two ends, which is less than 1.5 % off. Marks that come at random cost up to 3.5 % too much
- * by this, the smaller error of the two for most users: our queues make even ones.
+ * A mark must not raise what it stands for itself: where marks come at random,
+ * the average before it is the one without bias. Our queues dither: a flow has
+ * a mark every 1 / m packets. In between the average falls exponentially, and
+ * it is at its least right before the next mark. By that value a flow would pay
+ * up to 4 % too little. The mean over the time between the marks is the
+ * logarithmic mean of the two ends, which is less than 1.5 % off. Marks that
+ * come at random cost up to 3.5 % too much by this, the smaller error of the
+ * two for most users: our queues make even ones.
  *
  * One segment of an ACK of n has about 1 / (8 + (n - 1) / 2) of the average.
  *
@@ -170,6 +207,12 @@ static s64 relative_balance(const struct sock *sk, struct sbrm *ca,
 		return due;
 
 	ca->halved = 0;
+	/*
+	 * r is 1/4 to 4. With a wider range a queue that some flows make when
+	 * they begin, or another path, would make a mark worth next to nothing,
+	 * or worth most of the window, for two seconds. A narrower one would
+	 * end the damping in long queues.
+	 */
 	rtt = clamp_t(u64, (u64)ca->rtt_us << SBRM_RTT_SLOW_SHIFT,
 		      ca->rtt_slow / 4, (u64)ca->rtt_slow * 4);
 	/* Below 2^56 times 4. */
@@ -208,6 +251,7 @@ u64 sbrm_relative_start_end(const struct sock *sk, struct sbrm *ca,
 			    const struct sbrm_ack *ack)
 {
 	u32 least_us = clamp_t(u32, tcp_min_rtt(tcp_sk(sk)), 1, ca->rtt_us);
+	/* From Q32 to Q16, which fits the 32 bits of the balance. */
 	s64 most = (sbrm_due(sk, ca, ca->rtt_us) >> 16) + RELATIVE_BALANCE_ONE;
 	s64 balance = ca->balance +
 		      (relative_balance(sk, ca, ack) >> 16);
@@ -222,6 +266,11 @@ u64 sbrm_relative_start_end(const struct sock *sk, struct sbrm *ca,
 	}
 	if (ca->rtt_us > least_us + max(least_us / 8, RELATIVE_LATER_US)) {
 		sbrm_loss_queued(sk, ca);
+		/*
+		 * Three quarters: the packets that wait have filled the link,
+		 * and the source takes more where that is due. With less left
+		 * the link rests; with more the queue stays until marks come.
+		 */
 		return ca->cwnd / 4 * 3;
 	}
 	return 0;
@@ -309,7 +358,13 @@ s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
 		ca->round_end = tp->snd_nxt;
 		ca->round_cut = 0;
 	}
-	/* At most an eighth at once, and as much as is left of the cut. */
+	/*
+	 * At most an eighth at once, and as much as is left of the cut. After a
+	 * pause one ACK may stand for four round trips, in which 4/3 may be
+	 * due. With more, such an ACK makes a burst; with less, windows whose
+	 * round trip has few ACKs grow more slowly. Up to an eighth
+	 * relative_grown() is right to 2^-14.
+	 */
 	if (balance >= 0)
 		return min(fixp_mul(ca->cwnd, relative_grown(min(size,
 								 FIXP_ONE / 8))),

@@ -22,10 +22,18 @@
  */
 #define SBRM_GAP_SHIFT	4
 
-/* A gap has a weight of 2^-4 in the mean. */
+/*
+ * A gap has a weight of 2^-4 in the mean. With more, the mean is not the same
+ * at marked and unmarked segments, see sbrm_demand(). With less, it is that of
+ * an old rate for longer.
+ */
 #define SBRM_GAP_MEAN_SHIFT	4
 
-/* So many marks missing mean that the price has gone. */
+/*
+ * So many marks missing mean that the price has gone, see sbrm_is_unpriced().
+ * With fewer, it seems to go by chance; with more, what others have left is
+ * used later.
+ */
 #define SBRM_QUIET_MARKS	8
 /* The time without one is in 2^6 us: 16 bits of that are 4 s. */
 #define SBRM_QUIET_SHIFT	6
@@ -145,7 +153,8 @@ static bool sbrm_is_unpriced(const struct sock *sk, const struct sbrm *ca,
 
 /*
  * Would it make a difference to be young, and is the connection old enough that
- * what it sees is not of its own making?
+ * what it sees is not of its own making? After four times young_ms its kappa is
+ * the final one but for a 65th of the difference: 1 / (1 + (2 * 4)^2).
  */
 static bool sbrm_may_be_young(const struct sbrm *ca)
 {
@@ -272,8 +281,10 @@ static s64 sbrm_cut(const struct sock *sk, struct sbrm *ca, u32 kappa)
 }
 
 /*
- * TCP/RM (5.6.1). Its kappa w segments per second are next to nothing with the w
- * that relative is for: where nothing better comes back, that counts four times.
+ * TCP/RM (5.6.1). Its kappa w segments per second are next to nothing with the
+ * w that relative is for: where nothing better comes back, that counts four
+ * times. The default of 25 becomes 100 so, which is what the sources of CP05
+ * are used with (tcp_sbrm(7)).
  */
 static s64 sbrm_rm(const struct sock *sk, struct sbrm *ca,
 		   const struct sbrm_ack *ack, u32 kappa)

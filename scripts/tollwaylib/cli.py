@@ -144,8 +144,8 @@ def parser():
             action.add_argument("argv", nargs=argparse.REMAINDER,
                                 metavar="COMMAND")
     # Only for the list: main() passes its words on before they are parsed.
-    commands.add_parser("admit", help="tollway-admit: run, status or key of "
-                        "adaptive admission")
+    commands.add_parser("admit", help="run tollway-admit(8), adaptive admission "
+                        "(run, status, key)")
     local.add_options(commands.add_parser(
         "doctor", help="report what is missing on this machine; with --peer, "
         "whether ECN works from end to end"))

@@ -118,7 +118,7 @@ def check_bleached():
         [flow], Doctor(path.s, PEER), Doctor(path.d, SENDER),
         Doctor(path.r1, PEER))
     expect(sender, ecn="ok", marks="wrong", path="wrong")
-    assert "CE is bleached: it becomes ECT(0) between 10.0.0.2 and 10.0.2.2" \
+    assert "CE is removed: it becomes ECT(0) between 10.0.0.2 and 10.0.2.2" \
         in sender["path"][1]
     expect(receiver, marks="unknown")
     expect(router, path="wrong", queue="ok", connections="note")

@@ -47,11 +47,19 @@ def command_smoke(arguments):
     return EXIT_MISSED if status else EXIT_HOLDS
 
 
+def _origin(experiment):
+    """Where an experiment is from, as a sentence."""
+    what = experiment.reproduces
+    if what.startswith("no paper"):
+        return f"Not from a paper{what.removeprefix('no paper')}."
+    return f"Reproduces {what}."
+
+
 def command_list():
     """List the experiments."""
     for experiment in papers.EXPERIMENTS.values():
         print(f"{experiment.name}\n    {experiment.title}.\n"
-              f"    Reproduces {experiment.reproduces}.")
+              f"    {_origin(experiment)}")
     print("smoke\n    Do the modules work on a kernel? With --on qemu: on a "
           "stock one.")
     return EXIT_HOLDS

@@ -86,7 +86,7 @@ def judge_path(seen):
                 continue
             yield Finding(
                 "path", "wrong",
-                f"{CODEPOINTS[sent]} is bleached: it becomes "
+                f"{CODEPOINTS[sent]} is removed: it becomes "
                 f"{CODEPOINTS[one[name]]} between {before} and "
                 f"{one['address']} (hop {one['hop']})",
                 "correct the rule that rewrites the ECN bits there (often an "
@@ -162,8 +162,8 @@ def judge_match(seen):
         yield Finding(
             "match", "note", f"the queue sbrm on {name.split()[0]} has the law "
             f"{law}, and connections from here may have the source {source}: "
-            "they are not made for each other, and the queue may be long or "
-            "the link not full",
+            "they were not designed for each other, and the queue may be long "
+            "or the link not full",
             "tc qdisc change ... sbrm mark delay; or, for the papers' laws, "
             "sysctl net.ipv4.tcp_sbrm.source=direct, and connect again"
             if source == "relative" else
@@ -246,12 +246,12 @@ def judge_sender(seen, one, name):
     elif made:
         yield Finding("marks", "wrong", f"{name}: queues of this host marked "
                       f"{made} packets, and no mark came back: CE is "
-                      "bleached, or other connections had these packets",
+                      "removed, or other connections had these packets",
                       "see the path; run tollway doctor on the receiver")
     else:
         yield Finding("marks", "unknown", f"{name}: no mark came back of "
                       f"{acked} segments: no queue on the path made one, or "
-                      "CE is bleached", "on the router, tc -s qdisc show: "
+                      "CE is removed", "on the router, tc -s qdisc show: "
                       "does it mark? On the receiver, tollway doctor")
 
 
@@ -284,7 +284,7 @@ def judge_receiver(seen, one, name):
     else:
         yield Finding("marks", "unknown", f"{name}: {capable} ECN-capable "
                       "packets and no mark came: no queue on the path made "
-                      "one, or CE is bleached", "on the router, tc -s qdisc "
+                      "one, or CE is removed", "on the router, tc -s qdisc "
                       "show: does it mark? On the peer, as root, tollway "
                       "doctor probes the path")
 
@@ -406,13 +406,13 @@ def judge(seen):
 
 
 def settled(found):
-    """Doubts about marks go where the path is known to bleach them."""
-    bleached = [one for one in found if one.about == "path"
-                and one.verdict == "wrong"]
+    """Doubts about marks go where the path is known to remove them."""
+    removed = [one for one in found if one.about == "path"
+               and one.verdict == "wrong"]
     for one in found:
-        if bleached and one.about == "marks" and one.verdict == "unknown":
+        if removed and one.about == "marks" and one.verdict == "unknown":
             one.verdict = "wrong"
             one.text = one.text.partition(": no queue")[0] + \
-                ": CE is bleached, see the path"
+                ": CE is removed, see the path"
             one.remedy = ""
     return found

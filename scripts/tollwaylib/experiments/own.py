@@ -337,7 +337,7 @@ def _paths(file, links):
         if not isinstance(way, (list, tuple)) or not way:
             raise file.error((*place, "links"), f"{_spoken(place)}['links'] is "
                              f"{way!r:.40}: give a list of links, in the "
-                             "order of the way")
+                             "order in which packets cross them")
         for index, link in enumerate(way):
             file.read((*place, "links", index), link,
                       _one_of(tuple(links), "the name of a link, "))
@@ -350,8 +350,9 @@ def _paths(file, links):
                                  "links that follow one another")
         visited = [links[way[0]]["from"], *(links[link]["to"] for link in way)]
         if len(set(visited)) < len(visited):
-            raise file.error((*place, "links"), f"{_spoken(place)} comes to a "
-                             "router twice: packets take the shortest way")
+            raise file.error((*place, "links"), f"{_spoken(place)} visits a "
+                             "router twice, but packets take the shortest "
+                             "route")
         least_ms = sum(
             links[link]["delay_ms"] + back.get(
                 (links[link]["to"], links[link]["from"]),

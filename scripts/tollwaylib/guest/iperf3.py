@@ -28,7 +28,8 @@ class IperfTraffic:
         if len(run.job["cases"]) > 1 or any(flow.get("words")
                                             for flow in flows):
             raise TollwayError(f"--traffic iperf3: {run.job['experiment']} "
-                               "needs tollway")
+                               "needs the generator of this project "
+                               "(--traffic tollway)")
         self.run, self.case, self.flows = run, case, flows
         self.epoch_ns = epoch_ns
         self.clients, self.servers, self.network = {}, {}, {}

@@ -141,8 +141,9 @@ class TollwayIntf(Intf):
         self.rate_bps, self.delay_ms = rate_bps, delay_ms or 0
         if bool(before[0]) != bool(rate_bps) or \
                 self.delay_ms and not self.has_netem:
-            raise TollwayError(f"{self.name} was not built for this rate or "
-                               "delay")
+            raise TollwayError(f"the link {self.name} was built without a "
+                               "shaper or delay, so its rate or delay cannot "
+                               "be changed")
         if self.is_shaped and rate_bps != before[0]:
             shell(self.node, self.shaper_command())
         if self.has_netem:
@@ -156,8 +157,8 @@ class TollwayIntf(Intf):
         if impairment == self.impairment:
             return
         if not self.has_netem:
-            raise TollwayError(f"{self.name} has no delay that could have "
-                               f"{impairment!r}")
+            raise TollwayError(f"the link {self.name} has no delay to which "
+                               f"{impairment!r} could be added")
         self.impairment = impairment
         shell(self.node, self.netem_command())
 

@@ -86,7 +86,8 @@ class Passages:
 
         data = path.read_bytes()
         if int.from_bytes(data[:4], "little") != PCAP_NANO:
-            raise TollwayError(f"{path.name} is no capture with nanoseconds")
+            raise TollwayError(f"{path.name} is not a capture file with time "
+                               "stamps in nanoseconds")
         records = numpy.frombuffer(data, offset=24, dtype=[
             ("s", "<u4"), ("ns", "<u4"), ("kept", "<u4"), ("length", "<u4"),
             ("headers", f"V{PAYLOAD_AT}"), ("magic", ">u4"), ("flow", ">u4"),
@@ -119,7 +120,8 @@ class Passages:
                 / 1e9 / unit_s
         if (delay < 0).any():
             raise TollwayError(f"{self.case_name}: a packet left the network "
-                               "before it entered: captures of two runs")
+                               "before it entered: the two captures do not "
+                               "belong to one run")
         at_s = (entered["ns"] - epoch_ns) / 1e9
         # A delay that is a bin's end to the us is within it.
         edges = [0.0] + [end + ROUNDING for end in bin_edges()]

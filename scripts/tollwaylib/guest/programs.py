@@ -174,7 +174,8 @@ class Programs:
                         "drops": qdisc["drops"],
                         "marks": marks[0] if marks else 0,
                         "qdisc": qdisc}
-        raise TollwayError(f"{device} has lost its AQM")
+        raise TollwayError(f"the queue of {device} was removed or replaced "
+                           "during the run")
 
     def tracer(self, link):
         """Start to hash every packet of a priced link, both ways."""

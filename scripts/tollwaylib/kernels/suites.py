@@ -62,8 +62,8 @@ def version_key(name):
 class Suite:
     """A release of the distribution, with those that go with it.
 
-    name: such as "sid". releases: those to take packages from. problems: what
-    could not be had, as sentences.
+    name: such as "sid". releases: those to take packages from. problems:
+    sentences about packages that could not be fetched.
     """
 
     def __init__(self, name, releases):

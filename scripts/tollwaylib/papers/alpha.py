@@ -471,7 +471,7 @@ EXPERIMENTS = (
         pictures=(("curves", (panel("time_ms"), panel("lost_kbytes"))),)),
     _experiment(
         "alpha-paths", "Many flows, other round trips, less of a link",
-        "no paper: it compares", "OneLink",
+        "no paper: a comparison", "OneLink",
         duration_s=60.0, cases=_path_cases, shape=_path_shape,
         variants=VARIANTS,
         defaults={"packet_bytes": PACKET_BYTES, "rate_mbit": RATE_MBIT,

@@ -139,7 +139,7 @@ def _bounds(values):
 EXPERIMENTS = (
     Experiment(
         name="any-rate", title="One set of constants at any rate",
-        reproduces="no paper: it compares", topology="OneLink",
+        reproduces="no paper: a comparison", topology="OneLink",
         duration_s=DURATION_S,
         defaults={"scale": "few", "packet_bytes": 1514, "rate_mbit": float(MIDDLE_MBIT),
                   "rtt_ms": float(RTT_MS),

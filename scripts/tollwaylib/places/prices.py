@@ -50,7 +50,8 @@ def cases_of(job, networks):
         for flow in case["flows"]:
             if flow["cc"] != "sbrm" or flow.get("packets") is not None or \
                     flow.get("words") or flow.get("sysctls"):
-                raise _refused("flows but those of sbrm that always have data")
+                raise _refused("flows other than those of sbrm that always "
+                               "have data")
     for spec in job["metrics"] or ():
         if spec["kind"] not in KINDS:
             raise RefusedError(f"--on model: a fluid has no {spec['title']}")

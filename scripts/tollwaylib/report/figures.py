@@ -141,8 +141,8 @@ def price_tracking(raw, out, look, path="S1", step_s=0.5):
     flow = next((flow for flow in raw["flows"] if flow["path"] == path), None)
     if flow is None or any("price_q32" not in raw["queues"][link]
                            for link in raw["paths"][path]["links"]):
-        raise TollwayError(f"a path {path} has a price where all of its "
-                           "queues are sbrm")
+        raise TollwayError(f"the price of path {path} is known only if all of "
+                           "its queues are sbrm")
     parameters = raw["parameters"]
     edges = np.arange(0, parameters["duration_s"] + step_s / 2, step_s)
     middles = (edges[:-1] + edges[1:]) / 2

@@ -94,14 +94,14 @@ def _check_same(results):
 
     seeds = [result["seed"] for result in results]
     if len(set(seeds)) < len(seeds):
-        raise TollwayError("two results have the same seed, and a repeat says "
-                           "nothing about spread")
+        raise TollwayError("two results have the same seed, so they do not show "
+                           "how much the numbers vary")
     if len({result["digest"] for result in results}) < len(results):
-        raise TollwayError("two seeds left the same trace, so the seed has no "
-                           "effect and the repeats no spread")
+        raise TollwayError("two seeds gave the same packets, so the seed had no "
+                           "effect")
     if any(kind(result) != kind(results[0]) for result in results[1:]):
         raise TollwayError("results of different experiments or parameters "
-                           "have no common mean")
+                           "cannot be averaged")
 
 
 def _aggregate_links(runs):

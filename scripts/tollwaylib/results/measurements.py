@@ -175,7 +175,7 @@ class _Flow:
             raise TollwayError(f"{self.where} needs two samples or more")
         if stop - start < EPSILON:
             raise TollwayError(f"{self.where} did not run while rates were "
-                               f"measured, so it has none")
+                               "measured, so it has no rate")
         # A SYN may have been lost: until it is connected a flow has nothing to
         # sample, and has sent nothing.
         return start, self.acked.end_within(

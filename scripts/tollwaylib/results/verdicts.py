@@ -67,7 +67,7 @@ def judge_case(bound, result):
         mean_of(fields.metric_of(result, bound["case"], bound["metric"]))
     limit = fields.limit_of(bound, result, mean_of)
     if limit is None:
-        # What another case never reached is no match for what was reached.
+        # If the other case has no value, any measured value is accepted.
         limit = 0.0 if measured is None else measured
     unit = next((column["unit"] for column in result["columns"]
                  if column["key"] == bound["metric"]), None)

@@ -73,7 +73,8 @@ def pages_of(run):
     by_path = {}
     for flow in run.flows:
         if not flow.pages:
-            raise TollwayError(f"{flow.where} has no pages, as others have")
+            raise TollwayError(f"{flow.where} has no pages, but other flows "
+                               "have")
         pages = by_path.setdefault(flow.path, [])
         chosen = (flow.pages.start >= run.warmup_s) \
             & (flow.pages.start < run.duration_s)
