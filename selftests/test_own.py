@@ -118,6 +118,7 @@ WRONG = (
     ('"from": "a"', '"from": 3', 3,
      "links['core']['from'] is 3: give a text of at most 40 letters"),
     ('"to": "b"', '"to": "a"', 3, "leads from a to itself: give two routers"),
+    ('"to": "b"', '"to": 4', 3, "links['core']['to'] is 4: give a text of"),
     ('"20Mbit"', '"20"', 3, "links['core']['rate'] is '20': give a text such "
      "as '10Mbit', from 100kbit to 10Gbit"),
     ('"20Mbit"', '"20Gbit"', 3, "from 100kbit to 10Gbit"),
@@ -147,6 +148,8 @@ WRONG = (
     ('"0s"', '"9s"', 12, "flows[0] runs from 9s to 9s: give a start before"),
     ('"9s"', '"11s"', 12, "a stop within the duration of 10s"),
     ('"start": "0s"', '"start": 0', 12, "flows[0]['start'] is 0"),
+    ('"stop": "9s"', '"stop": 9', 12, "flows[0]['stop'] is 9: give a text such "
+     "as '20ms' or '1.5s'"),
     ('"name": "transfer"', '"name": None', 13, "flows[1]['name'] is None"),
     ('"2MB"', '"2Mbit"', 13, "flows[1]['bytes'] is '2Mbit': give a text such "
      "as '3MB', from 1B to 1e+12B"),
@@ -155,8 +158,12 @@ WRONG = (
      "flows[1] has 'packet': a TCP flow has no such field"),
     ('"udp": "1Mbit"', '"udp": "1Mbit", "cc": "reno"', 14,
      "flows[2] has 'cc': a UDP flow (udp) has no such field"),
-    ('"packet": 500', '"packet": 63', 14, "from 64 to 1514"),
-    ('"poisson"', '"pareto"', 15, "give 'cbr' or 'poisson'"),
+    ('"udp": "1Mbit"', '"udp": 5', 14, "flows[2]['udp'] is 5: give a text such "
+     "as '10Mbit', from 100kbit to 10Gbit"),
+    ('"packet": 500', '"packet": 63', 14, "flows[2]['packet'] is 63: give a "
+     "whole number from 64 to 1514"),
+    ('"poisson"', '"pareto"', 15, "flows[2]['arrival'] is 'pareto': give 'cbr' "
+     "or 'poisson'"),
     ('"10s"', '10', 17, "duration is 10: give a text such as '30s'"),
     ('"2s"', '"10s"', 18, "warmup is 10s: give less than the duration of 10s"),
     ('"2s"', 'None', 18, "warmup is None: give a text such as '20ms'"),
@@ -175,6 +182,8 @@ WRONG = (
     ('"<=", 100', '100', 22, "give (name, link or flows, '<=' or '>=', number"),
     ('"cc": "reno"', '"kc": "reno"', 24, "variants['one'] has no 'kc': it has "
      "cc, queue, settings"),
+    ('"cc": "reno"', '"cc": 5', 24,
+     "variants['one']['cc'] is 5: give a text of one line"),
     ('"fifo_limit": 9', '"fifo_limit": 0', 24,
      "settings['fifo_limit'] is 0: give a number from 1 to 1e+06"),
     ('"queue": "pfifo"', '"queue": 1', 25, "variants['two']['queue'] is 1"),
@@ -221,11 +230,27 @@ def test_settings_are_judged_together(tmp_path):
             '"fifo_limit": 9', '"limit": 2')))
 
 
-def test_each_field_has_an_error():
+def inner_fields(tmp_path, begin):
+    """The fields of an entry, which begins so in GOOD: what is said of one that
+    it does not have names them."""
+    path = written(tmp_path, GOOD.replace(begin, begin + '"zz": 1, ', 1))
+    with pytest.raises(TollwayError, match="has no 'zz': it has ") as error:
+        papers.get(path)
+    return str(error.value).split(" it has ")[1].split(", ")
+
+
+def test_each_field_has_an_error(tmp_path):
     """Of the fields, and of those of links, paths, flows and variants."""
     told = " ".join(said for *_, said in WRONG)
     for field in own.FIELDS:
         assert f"{field} " in told or f"{field}[" in told, field
+    for field, begin in (("links", '"core": {'), ("paths", '"p": {'),
+                         ("flows", "flows = [\n    {"),
+                         ("variants", '"one": {')):
+        for inner in inner_fields(tmp_path, begin):
+            # Of the settings of a variant it is said as of those of the file.
+            assert re.search(rf"\b{field}\[[^]]+\](\['{inner}'\]|: {inner}\b)",
+                             told), f"{field}: {inner}"
 
 
 def test_a_loop_is_refused(tmp_path):
