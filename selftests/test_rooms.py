@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The rooms of the harness: which package imports which, how long files are, and
-that each check of the lab is one of a boot."""
+"""The rooms of the harness and of the modules: which package imports which, which
+file calls which, how long files are, and that each check of the lab is one of a
+boot."""
 
 import ast
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -109,16 +112,49 @@ def test_no_circle_of_rooms():
     assert not circle(arrows)
 
 
-def test_files_are_short():
+def sources():
+    """All files of Python and of C, but for those that a build leaves."""
     folders = [*TOP.glob("tcp_*"), *TOP.glob("sch_*"), TOP / "examples",
                TOP / "include", TOP / "scripts", TOP / "selftests", TOP / "tools"]
-    long = []
-    for path in (path for folder in folders for path in folder.rglob("*")):
-        most = LONGEST.get(path.suffix)
-        if most and not path.name.endswith(".mod.c"):
-            if len(path.read_text().splitlines()) > most:
-                long.append(str(path.relative_to(TOP)))
+    return [path for folder in folders for path in folder.rglob("*")
+            if path.suffix in LONGEST and not path.name.endswith(".mod.c")]
+
+
+def test_files_are_short():
+    long = [str(path.relative_to(TOP)) for path in sources()
+            if len(path.read_text().splitlines()) > LONGEST[path.suffix]]
     assert not long
+
+
+def test_each_file_of_c_has_a_name_of_its_own():
+    """So that a comment, or a message of the compiler, says which one it is."""
+    names = Counter(path.name for path in sources() if path.suffix in (".c", ".h"))
+    assert names["sbrm.c"] == 1
+    assert not [name for name, count in names.items() if count > 1]
+
+
+# What is no code of a file, and what a function begins with that others may call.
+NO_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
+FUNCTION = re.compile(r"^(?!static\b)\w[^;={}#\n]*?\b(\w+)\([^;{}]*\)\n\{", re.M)
+
+
+def calls_of(module):
+    """{file: files of the module with functions that it names}."""
+    texts = {path.name: NO_CODE.sub("", path.read_text())
+             for path in module.glob("*.c") if not path.name.endswith(".mod.c")}
+    homes = {function: name for name, text in texts.items()
+             for function in FUNCTION.findall(text)}
+    return {name: {homes[word] for word in re.findall(r"\w+", text)
+                   if word in homes} - {name} for name, text in texts.items()}
+
+
+@pytest.mark.parametrize("module", sorted(
+    path.parent.name for path in TOP.glob("*/Kbuild")))
+def test_no_circle_of_files_of_a_module(module):
+    arrows = calls_of(TOP / module)
+    # Each module has files that are called, so functions were found.
+    assert any(arrows.values())
+    assert not circle(arrows)
 
 
 def test_every_check_is_run():
