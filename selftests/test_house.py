@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tollwaylib import VERSION as OUR_VERSION, papers, programs, progress
+from tollwaylib.components import modules
 from tollwaylib.doctor import local
 from tollwaylib.kernels import usermode
 
@@ -140,8 +141,7 @@ def test_install_modules_and_uninstall(tmp_path):
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "root/lib/modules" / kernel.version / "updates"
     assert {path.name for path in folder.iterdir()} == {
-        "sch_fq_rr.ko", "sch_sbrm.ko", "tcp_alpha.ko", "tcp_pp.ko",
-        "tcp_sbrm.ko"}
+        f"{name}.ko" for name in modules.OURS}
     assert sh("make", "uninstall", *words).returncode == 0
     assert not folder.exists()
 
