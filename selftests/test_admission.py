@@ -489,3 +489,23 @@ def test_it_is_a_command_of_tollway():
 def test_a_state_that_nobody_tells(tmp_path):
     status, text = said("status", "--socket", tmp_path / "none")
     assert status == 2 and "no tollway-admit answers" in text
+
+
+def test_the_name_of_a_socket_appears_when_it_answers(tmp_path, monkeypatch):
+    """Who waits for the file and asks at once was refused."""
+    path = tmp_path / "a.socket"
+
+    class Checked(socket.socket):
+        def listen(self, *words):
+            assert not path.exists()
+            super().listen(*words)
+
+    monkeypatch.setattr(daemon.socket, "socket", Checked)
+    status = daemon.Status(str(path))
+    assert [one.name for one in tmp_path.iterdir()] == ["a.socket"]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asked:
+        asked.connect(str(path))
+        status.answer({"state": "free"})
+        assert b"free" in asked.recv(1000)
+    status.close()
+    assert not list(tmp_path.iterdir())

@@ -494,8 +494,11 @@ class Status:
                 if not stat.S_ISSOCK(os.lstat(path).st_mode):
                     raise TollwayError(f"{path} exists and is not a socket")
                 os.unlink(path)
-            self.socket.bind(path)
+            # Its name appears when it answers: who waits for it may ask at once.
+            made = os.path.join(os.path.dirname(path), f".{os.getpid()}")
+            self.socket.bind(made)
             self.socket.listen(4)
+            os.rename(made, path)
         except OSError as error:
             raise TollwayError(f"{path}: {error.strerror}") from error
 
