@@ -12,6 +12,8 @@
 #include <linux/inet_diag.h>
 #include <linux/module.h>
 #include <linux/net.h>
+#include <linux/prandom.h>
+#include <linux/random.h>
 #include <linux/sockptr.h>
 #include <net/net_namespace.h>
 #include <net/tcp.h>
@@ -212,11 +214,110 @@ static void cc_unlocked_info_test(struct kunit *test)
 	}
 }
 
+/* One callback, by its number; those that a control leaves out do nothing. */
+enum {
+	CC_INIT, CC_RELEASE, CC_SET_STATE, CC_EVENT, CC_CONTROL, CC_SSTHRESH,
+	CC_TSO_SEGS, CC_UNDO, CC_SNDBUF, CC_INFO, CC_CALLS
+};
+
+static void cc_call_one(struct kunit *test, struct sock *sk, u32 call, u32 with)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	const struct tcp_congestion_ops *ops = icsk->icsk_ca_ops;
+
+	switch (call) {
+	case CC_INIT:
+		ops->init(sk);
+		icsk->icsk_ca_initialized = 1;
+		break;
+	case CC_RELEASE:
+		/* As tcp_disconnect() and a change of the control do. */
+		if (ops->release)
+			ops->release(sk);
+		icsk->icsk_ca_initialized = 0;
+		memset(icsk->icsk_ca_priv, 0, sizeof(icsk->icsk_ca_priv));
+		break;
+	case CC_SET_STATE:
+		with %= TCP_CA_Loss + 1;
+		if (ops->set_state)
+			ops->set_state(sk, with);
+		icsk->icsk_ca_state = with;
+		break;
+	case CC_EVENT:
+		if (ops->cwnd_event)
+			ops->cwnd_event(sk, with % (CA_EVENT_ECN_IS_CE + 1));
+		break;
+	case CC_CONTROL:
+		tcp_sk(sk)->delivered++;
+		cc_cong_control(ops, sk);
+		break;
+	case CC_SSTHRESH:
+		KUNIT_EXPECT_GE(test, ops->ssthresh(sk), 2U);
+		break;
+	case CC_TSO_SEGS:
+		KUNIT_EXPECT_GE(test, cc_tso_segs(ops, sk), 1U);
+		break;
+	case CC_UNDO:
+		KUNIT_EXPECT_GE(test, ops->undo_cwnd(sk), 1U);
+		break;
+	case CC_SNDBUF:
+		if (ops->sndbuf_expand)
+			KUNIT_EXPECT_LE(test, ops->sndbuf_expand(sk), 3U);
+		break;
+	case CC_INFO:
+		cc_info(ops, sk);
+		break;
+	}
+	KUNIT_EXPECT_GE(test, tcp_snd_cwnd(tcp_sk(sk)), 1U);
+}
+
+#define CC_ROUNDS 20000
+
+/*
+ * Callbacks in any order, with any argument, in any state of the socket. In the lab
+ * the seed follows from that of the boot. KUnit runs before parameters are parsed.
+ */
+static void cc_any_order_test(struct kunit *test)
+{
+	const struct tcp_congestion_ops *ops;
+	u64 seed = get_random_u64();
+	struct rnd_state rnd;
+	struct socket *sock;
+	u32 round;
+	size_t i;
+
+	kunit_info(test, "seed %llu\n", seed);
+	prandom_seed_state(&rnd, seed);
+	for (i = 0; i < ARRAY_SIZE(cc_names); i++) {
+		sock = cc_socket(test, cc_names[i]);
+		ops = inet_csk(sock->sk)->icsk_ca_ops;
+		for (round = 0; round < CC_ROUNDS; round++) {
+			u32 bits = prandom_u32_state(&rnd);
+
+			if (!(bits >> 29))
+				sock->sk->sk_state = TCP_ESTABLISHED +
+					(bits >> 16 & 0xff) %
+					(TCP_MAX_STATES - TCP_ESTABLISHED);
+			cc_call_one(test, sock->sk, (bits & 0xff) % CC_CALLS,
+				    bits >> 8 & 0xff);
+		}
+		cc_call_one(test, sock->sk, CC_RELEASE, 0);
+		/* A connection without ECN has others until release(). */
+		KUNIT_EXPECT_PTR_EQ_MSG(test, inet_csk(sock->sk)->icsk_ca_ops,
+					ops, "%s", cc_names[i]);
+		inet_csk(sock->sk)->icsk_ca_state = TCP_CA_Open;
+		sock->sk->sk_state = TCP_CLOSE;
+		release_sock(sock->sk);
+		sock_release(sock);
+	}
+}
+
 static struct kunit_case cc_states_cases[] = {
 	KUNIT_CASE(cc_zero_test),
 	KUNIT_CASE(cc_leftover_test),
 	KUNIT_CASE(cc_after_init_test),
 	KUNIT_CASE(cc_unlocked_info_test),
+	KUNIT_CASE(cc_any_order_test),
 	{}
 };
 

@@ -42,7 +42,7 @@ ACCOUNTS_CASES = {"accounts_first_test", "accounts_range_test",
                   "accounts_oldest_test", "accounts_crowd_test"}
 
 STATES_CASES = {"cc_zero_test", "cc_leftover_test", "cc_after_init_test",
-                "cc_unlocked_info_test"}
+                "cc_unlocked_info_test", "cc_any_order_test"}
 
 
 def run_module(name, cases):
@@ -60,7 +60,7 @@ def run_module(name, cases):
         run("rmmod kunit")
     found, rest = ktap(text)
     for line in rest:
-        if "worst error" in line:
+        if "worst error" in line or "seed" in line:
             note(line.strip())
     bad = [name for name, ok in found.items() if not ok]
     assert not bad, f"{bad}:\n" + "\n".join(
