@@ -508,7 +508,7 @@ def check_mtu_probes():
 
 
 AS_USER = ("late_syn", "late_neighbour", "closed", "listening", "syn_sent",
-           "established", "recovery", "loss", "fin_wait", "close_wait",
+           "established", "ipv6", "recovery", "loss", "fin_wait", "close_wait",
            "closing", "disconnect", "fast_open", "syn_cookies", "repair",
            "reneging", "mtu_probes")
 

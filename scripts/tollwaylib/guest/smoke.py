@@ -177,7 +177,7 @@ def check_iperf3_through_fq_rr(note):
     assert shown["flows_max"] >= 1, shown
 
 
-TCP_MD5SIG, TCP_CONGESTION, MPTCP = 14, 13, 262
+TCP_MD5SIG, TCP_CONGESTION, MPTCP, TCP_AO_ADD_KEY = 14, 13, 262, 38
 SIGNED_BYTES = 1 << 20
 
 
@@ -201,57 +201,80 @@ def carried(near, far):
     sender.join()
 
 
-def check_signed_connections(note):
-    """Connections of cp whose segments TCP signs (MD5), from the start and from
-    some time on: they go on, without prices."""
+def sign_ao(connection, peer):
+    """The same by the TCP Authentication Option, before there is a connection."""
+    key, address = b"tollway", struct.pack(
+        "=HH4s120x", socket.AF_INET, 0, socket.inet_aton(peer))
+    connection.setsockopt(socket.IPPROTO_TCP, TCP_AO_ADD_KEY, struct.pack(
+        "=128s64siIH6B80s", address, b"hmac(sha1)", 0, 0, 0, 32, 100, 100, 12, 0,
+        len(key), key))
+
+
+# {congestion control: its file of counters, those of fields that cannot be true,
+# and of connections whose segments were signed from the start}
+CARRIERS = {"cp": ("tcp_sbrm", "price_invalid", "price_signed"),
+            "alpha": ("tcp_alpha", "field_invalid", None)}
+
+
+def signed_connection(note, cc, how, begin):
+    """A connection that is signed by a function, from the start or later."""
+    file, invalid, signed = CARRIERS[cc]
+
     def counters():
         with Inside("a"):
-            text = Path("/proc/net/tcp_sbrm").read_text()
+            text = Path(f"/proc/net/{file}").read_text()
         return {name: int(value) for name, value in map(str.split,
                                                         text.splitlines())}
 
     name = "TcpExtTCPMD5NotFound"
-    for begin in True, False:
-        with two_hosts(), contextlib.ExitStack() as stack:
-            with Inside("a"):
-                near = stack.enter_context(socket.socket())
-            with Inside("b"):
-                server = stack.enter_context(socket.create_server(("", 5300)))
-            for end in near, server:
-                end.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"cp")
-            try:
-                if begin:
-                    sign(near, "10.0.0.2")
-                    sign(server, "10.0.0.1")
-            except OSError as error:
-                assert error.errno == errno.ENOPROTOOPT, error
-                note("this kernel has no TCP_MD5SIG")
-                return
-            near.connect(("10.0.0.2", 5300))
-            far = stack.enter_context(server.accept()[0])
-            # The hooks are there after that, and both ends have prices to return.
-            for ends in (near, far), (far, near):
-                carried(*ends)
-            if not begin:
-                sign(near, "10.0.0.2")
-            # Segments out of order may have been invalid up to now.
-            before = counters()
-            if not begin:
-                # Without a signature: TCP discards it.
-                far.sendall(b"x")
-                sign(far, "10.0.0.1")
-                assert near.recv(1) == b"x"
-            for ends in (near, far), (far, near):
-                carried(*ends)
-            after = counters()
-            unsigned = json.loads(run(f"nstat -ajsz {name}", space="a"))
-            unsigned = unsigned["kernel"][name]
-            note(f"signed from {'the start' if begin else 'some time'} on: "
-                 f"{after}, {unsigned} unsigned segments discarded")
-            assert after["price_signed"] == int(begin)
-            assert after["price_invalid"] == \
-                (0 if begin else before["price_invalid"])
-            assert not unsigned if begin else unsigned
+    with two_hosts(), contextlib.ExitStack() as stack:
+        with Inside("a"):
+            near = stack.enter_context(socket.socket())
+        with Inside("b"):
+            server = stack.enter_context(socket.create_server(("", 5300)))
+        for end in near, server:
+            end.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc.encode())
+        try:
+            if begin:
+                how(near, "10.0.0.2")
+                how(server, "10.0.0.1")
+        except OSError as error:
+            assert error.errno == errno.ENOPROTOOPT, error
+            return note(f"{cc}: this kernel has no {how.__name__}")
+        near.connect(("10.0.0.2", 5300))
+        far = stack.enter_context(server.accept()[0])
+        # The hooks are there after that, and both ends have prices to return.
+        for ends in (near, far), (far, near):
+            carried(*ends)
+        if not begin:
+            how(near, "10.0.0.2")
+        # Segments out of order may have been invalid up to now.
+        before = counters()
+        if not begin:
+            # Without a signature: TCP discards it.
+            far.sendall(b"x")
+            how(far, "10.0.0.1")
+            assert near.recv(1) == b"x"
+        for ends in (near, far), (far, near):
+            carried(*ends)
+        after = counters()
+        unsigned = json.loads(run(f"nstat -ajsz {name}", space="a"))
+        unsigned = unsigned["kernel"][name]
+        note(f"{cc}, {how.__name__} from {'the start' if begin else 'some time'} "
+             f"on: {after}, {unsigned} unsigned segments discarded")
+        if signed:
+            assert after[signed] == int(begin)
+        assert after[invalid] == (0 if begin else before[invalid])
+        assert not unsigned if begin else unsigned
+
+
+def check_signed_connections(note):
+    """Connections of cp and alpha whose segments TCP signs (MD5, AO), from the
+    start and from some time on: they go on, without prices."""
+    for cc in CARRIERS:
+        # The first key of AO has to come before the connection.
+        for how, begin in (sign, True), (sign, False), (sign_ao, True):
+            signed_connection(note, cc, how, begin)
 
 
 def check_late_neighbour(note):
@@ -313,8 +336,13 @@ def check_mptcp_subflows(note):
                 far = stack.enter_context(server.accept()[0])
                 # Subflows that are there switch, and all data arrives.
                 for cc in "reno", name:
-                    near.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION,
-                                    cc.encode())
+                    try:
+                        near.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION,
+                                        cc.encode())
+                    except OSError as error:
+                        assert error.errno in (errno.EOPNOTSUPP,
+                                               errno.ENOPROTOOPT), error
+                        return note("MPTCP of this kernel has no TCP_CONGESTION")
                     carried(near, far)
                 shown = run(f"ss -Htin dport = :{port}", space="a")
                 assert len(re.findall(rf"\s{name}\s", shown)) == 2, shown
