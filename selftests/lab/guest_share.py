@@ -264,12 +264,15 @@ def as_said(found):
 def grid(name, cells, judged=False, **words):
     """All of them, and a file with what each got; judged: each is what is
     derived."""
-    cells = [beside(*cell, **words) for cell in cells]
-    Path(f"{name}.json").write_text(json.dumps(cells, indent=1))
-    wrong = []
-    for found in cells if judged else ():
+    measured, wrong = [], []
+    for cell in cells:
+        found = beside(*cell, **words)
+        measured.append(found)
+        # What is there stays, however the others end.
+        Path(f"{name}.json").write_text(json.dumps(measured, indent=1))
         try:
-            as_said(found)
+            if judged:
+                as_said(found)
         except AssertionError as error:
             wrong.append(str(error))
     assert not wrong, "\n".join(wrong)
