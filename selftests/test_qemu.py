@@ -21,6 +21,12 @@ from tollwaylib.places import qemu
 TOP = Path(__file__).resolve().parents[1]
 TOLLWAY = TOP / "scripts/tollway"
 STOCK_SCRIPT = "guest_stock.py"
+STATES_SCRIPT = "guest_stock_states.py"
+# What needs exact times, and the repetition as a user, are left to the lab.
+STATES = [name for name in checks_of("guest_states.py") if name not in
+          ("recovery", "reneging", "mtu_probes", "ipv6", "user")]
+# The others of the matrix; our own with lockdep has a test of its own.
+LONG_KERNELS = ("5.10", "6.12", "newest")
 
 
 def smoke_on(kernel, folder):
@@ -47,9 +53,9 @@ def on_6_1(tmp_path_factory):
     return smoke_on("6.1", tmp_path_factory.mktemp("smoke"))
 
 
-@pytest.fixture(scope="module")
-def on_newest(tmp_path_factory):
-    return smoke_on("newest", tmp_path_factory.mktemp("smoke"))
+@pytest.fixture(scope="module", params=LONG_KERNELS)
+def on_another(request, tmp_path_factory):
+    return smoke_on(request.param, tmp_path_factory.mktemp("smoke"))
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +77,8 @@ def test_smoke(on_6_1, check):
 
 @pytest.mark.full
 @pytest.mark.parametrize("check", smoke.CHECKS)
-def test_smoke_newest(on_newest, check):
-    verify(on_newest, check)
+def test_smoke_on_others(on_another, check):
+    verify(on_another, check)
 
 
 @pytest.mark.full
@@ -144,6 +150,32 @@ def stock_host(request, tmp_path_factory):
 def test_host_on_a_stock_kernel(stock_host, check):
     """`tollway run --on host` with modprobe, Mininet and real time."""
     run_check(stock_host, check)
+
+
+@pytest.fixture(scope="module")
+def stock_states(request, tmp_path_factory):
+    """The checks of sockets in every state on a kernel."""
+    kernel = request.param
+    names = [item.callspec.params["check"] for item in request.session.items
+             if item.module is request.module and
+             item.originalname == "test_states_on_a_stock_kernel" and
+             item.callspec.params["stock_states"] == kernel]
+    try:
+        machine = qemu.Qemu(kernel, progress.Progress())
+    except TollwayError as error:
+        pytest.skip(f"not run on {kernel}: {error}")
+    return Guest(machine, STATES_SCRIPT, names,
+                 tmp_path_factory.mktemp("states"),
+                 limits={"wall_s": 3600, "virtual_s": 3600})
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("check", STATES)
+@pytest.mark.parametrize("stock_states", ("6.1", *LONG_KERNELS, qemu.DEBUG),
+                         indirect=True)
+def test_states_on_a_stock_kernel(stock_states, check):
+    """Switches of congestion controls in every state of a socket."""
+    run_check(stock_states, check)
 
 
 def test_a_failed_check_is_seen(monkeypatch, tmp_path, capsys):

@@ -30,6 +30,10 @@ from .provenance import module_versions, tool_versions
 # The word for the kernel of our own that watches locks.
 DEBUG = "debug"
 PROCESSORS = 2
+# They take turns. Each in a thread of its own, one can meet memory that qemu is
+# mapping anew for another (qemu 10 ends: "iotlb_to_section: Assertion"), or an
+# instruction that the guest's kernel is patching ("Oops: int3").
+THREADS = "tcg,thread=single"
 MEMORY_MB = 1024
 # Modules the initramfs needs to find the root, with those they need.
 ROOT_MODULES = ("virtio_pci", "9pnet_virtio", "9p")
@@ -213,7 +217,7 @@ class Qemu(Lab):
                  f"exec {src}/scripts/qemu/init")
         words = [
             "setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64",
-            "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", str(PROCESSORS),
+            "-accel", THREADS, "-cpu", "max", "-smp", str(PROCESSORS),
             "-m", str(max(memory_mb, MEMORY_MB)), "-nodefaults", "-no-reboot",
             "-display", "none", "-serial", "stdio",
             "-kernel", str(self.kernel.image), "-initrd", str(self.initramfs),
