@@ -136,6 +136,13 @@ def fifo_after_price(cut, path=None):
     return ours / (ours + theirs), lost
 
 
+def mean_after_price(cut, make=lambda: None, runs=5):
+    """Means of fifo_after_price() over paths that make() makes: the losses of a
+    single run differ by half from those of another one."""
+    found = [fifo_after_price(cut, make()) for _ in range(runs)]
+    return [sum(column) / runs for column in zip(*found)]
+
+
 def check_fifo_in_slow_start():
     """A FIFO that slow start overflows loses hardly more than where the first loss
     ends slow start: eight are spared, while every second packet is lost."""
@@ -162,11 +169,8 @@ def check_fifo_in_slow_start():
 def check_fifo_after_price():
     """A price that was there once is no proof: where the bottleneck has become
     a FIFO, a loss is congestion within seconds."""
-    # Losses of a single run differ by half from those of another one.
-    cut, ours, never = (
-        [sum(both) / runs for both in zip(*(
-            fifo_after_price(how) for _ in range(runs)))]
-        for how, runs in ((ALWAYS, 5), (UNPROVEN, 5), (NEVER, 1)))
+    cut, ours = mean_after_price(ALWAYS), mean_after_price(UNPROVEN)
+    never = mean_after_price(NEVER, runs=1)
     assert ours[0] <= 1.2 * cut[0]
     assert response(*ours) <= 1.3 ** 0.5 * response(*cut)
     # Or the check would see nothing.
@@ -193,7 +197,7 @@ def check_as_shipped():
     note(f"FIFO: {share:.3f} of both beside reno, {100 * lost:.3f} % sent again")
     guest_base.cleanup()
     assert share <= 0.5
-    cut, ours = (fifo_after_price(how, as_shipped(20 * 10**6))
+    cut, ours = (mean_after_price(how, lambda: as_shipped(20 * 10**6))
                  for how in (ALWAYS, UNPROVEN))
     assert ours[0] <= 1.2 * cut[0]
     assert response(*ours) <= 1.3 ** 0.5 * response(*cut)
