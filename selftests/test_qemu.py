@@ -23,8 +23,9 @@ TOLLWAY = TOP / "scripts/tollway"
 STOCK_SCRIPT = "guest_stock.py"
 STATES_SCRIPT = "guest_stock_states.py"
 # What needs exact times, and the repetition as a user, are left to the lab.
-STATES = [name for name in checks_of("guest_states.py") if name not in
-          ("recovery", "reneging", "mtu_probes", "ipv6", "user")]
+STATES = ["late_subflow", *(
+    name for name in checks_of("guest_states.py") if name not in
+    ("recovery", "fast_open", "reneging", "mtu_probes", "ipv6", "user"))]
 # The others of the matrix; our own with lockdep has a test of its own.
 LONG_KERNELS = ("5.10", "6.12", "newest")
 
@@ -171,8 +172,7 @@ def stock_states(request, tmp_path_factory):
 
 @pytest.mark.full
 @pytest.mark.parametrize("check", STATES)
-@pytest.mark.parametrize("stock_states", ("6.1", *LONG_KERNELS, qemu.DEBUG),
-                         indirect=True)
+@pytest.mark.parametrize("stock_states", ("6.1", *LONG_KERNELS), indirect=True)
 def test_states_on_a_stock_kernel(stock_states, check):
     """Switches of congestion controls in every state of a socket."""
     run_check(stock_states, check)
