@@ -70,7 +70,8 @@ class Node:
 def guest(tmp_path):
     (tmp_path / "bin").mkdir()
     run = SimpleNamespace(out_dir=tmp_path / "out", bin_dir=tmp_path / "bin",
-                          net={"n1": Node()}, processes=[])
+                          net={"n1": Node()}, processes=[],
+                          topo=SimpleNamespace(called={"border": "n1"}))
     yield run
     for process in run.processes:
         process.kill()
@@ -109,6 +110,22 @@ def test_a_program_is_ended_and_kept(guest):
     assert left["log"] == ["10.0.0.1 secret", "ended"]
     assert left["status"] == 0 and left["node"] == "n1"
     assert not (folder / "key").exists()
+
+
+def test_a_program_of_the_system_at_a_node_by_another_name(guest):
+    made = Daemons(guest, {"name": "a case", "programs": [
+        program("one", "border", "sh", "-c",
+                "echo {address:n1-r} > said; exec sleep 100")]})
+    said = guest.out_dir / "programs/a-case/one/said"
+    until(lambda: said.exists() and said.read_text())
+    assert said.read_text() == "10.0.0.1\n"
+    left = made.stop(0)["one"]
+    assert left["node"] == "border" and left["command"][0] == "sh"
+    for node, words, what in (("n2", "sh", "no node n2 for one"),
+                              ("n1", "nosuch", "no program nosuch for node n1")):
+        with pytest.raises(TollwayError, match=what):
+            Daemons(guest, {"name": f"with {words} at {node}", "programs": [
+                program("one", node, words)]})
 
 
 @pytest.mark.parametrize("script, what", [

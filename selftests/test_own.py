@@ -49,6 +49,18 @@ variants = {
     "two": {"queue": "pfifo"},
 }
 settings = {"initcwnd": 3}
+cases = {
+    "whole": {},
+    "slow": {"links": {"core": {"rate": "10Mbit", "delay": "1ms"}},
+             "flows": {"p": 5, "call": 0}, "x": 1.5, "series": "s"},
+}
+x_title = "a number"
+programs = [{"node": "a", "name": "one", "command": "sleep '9 9'",
+             "files": {"f": "text"}, "keep": ["g"]}]
+published = [{"metric": ("utilization", "core"), "value": 0.9, "source": "X",
+              "tolerance": 0.1, "case": "slow", "cc": "sbrm", "queue": "delay",
+              "better": "higher"}]
+figures = [("queue", "slow"), ("rates",), ("curve", "utilization", "core")]
 '''
 
 
@@ -85,7 +97,8 @@ def test_a_file_becomes_a_job(tmp_path):
     assert made["queues"] == ["pfifo limit 50"]
     assert [ends[device][1]["delay_ms"] for device in ("r1-r2", "r2-r1")] \
         == [10.0, 5.0]
-    (case,) = made["cases"]
+    case, slow = made["cases"]
+    assert (case["network"], case["x"]) == (None, None)
     assert [(flow["name"], flow["cc"], flow["start_s"], flow["stop_s"])
             for flow in case["flows"]] == [
         ("p 1", "cubic", 0.0, 9.0), ("p 2", "cubic", 0.0, 9.0),
@@ -97,8 +110,33 @@ def test_a_file_becomes_a_job(tmp_path):
     # Where marks have to be echoed, the receiver runs the control, too.
     assert (made["sink_cc"], made["echo"]) == (None, {"q": "sbrm"})
     assert made["parameters"]["initcwnd"] == 3
-    assert [bound["metric"] for bound in made["bounds"]] \
-        == ["delay_p99_ms home"]
+    assert [(bound["name"], bound["case"], bound["metric"])
+            for bound in made["bounds"]] == [
+        (f"delay_p99_ms of home, {name}", name, "delay_p99_ms home")
+        for name in ("whole", "slow")]
+    # What the case changes, and round trips that stay where they are set.
+    assert (slow["x"], slow["series"]) == (1.5, "s")
+    assert [flow["name"] for flow in slow["flows"]] == [
+        *(f"p {number}" for number in range(1, 6)), "transfer"]
+    network = topologies.topology(kind)(aqm=made["aqm"], **slow["network"])
+    assert network.links_described["core"]["capacity_bps"] == 10**7
+    assert [network.paths[name]["rtt_ms"] for name in "pq"] == [40.0, 6.0]
+    assert set(network.ends()) == set(ends)
+    assert network.called == {"a": "r1", "b": "r2", "source of p": "s1",
+                              "sink of p": "d1", "source of q": "s2",
+                              "sink of q": "d2"}
+    assert made["x_title"] == "a number"
+    assert [case["programs"] for case in made["cases"]] == 2 * [[
+        {"name": "one", "node": "a", "words": ["sleep", "9 9"],
+         "files": {"f": "text"}, "keep": ["g"]}]]
+    assert made["published"] == [{"setup": {"capacity_bps": {}}, "rows": [{
+        "name": "X", "paper": "X", "setup": {}, "pairs": [["sbrm", "delay"]],
+        "baseline": False, "numbers": [{
+            "name": "utilization core, slow", "case": "slow",
+            "metric": "utilization core", "value": 0.9, "unit": "%",
+            "tolerance": 0.1, "better": "higher"}]}]}]
+    assert made["pictures"] == [["queue", "slow"], ["rates", "whole"],
+                                ["curve", "utilization core"]]
     assert [spec["key"] for spec in made["metrics"]] == [
         "utilization core", "goodput_mbit p", "delay_p99_ms home"]
     assert [(variant.name, variant.cc, variant.aqm)
@@ -195,6 +233,62 @@ WRONG = (
      "settings: target (10) must be below limit (5)"),
     ('"fifo_limit": 9', '"target": 2000', 24,
      "variants['one']: settings: target (2000) must be below limit (1000)"),
+    ('"slow": {', '"slow": {"y": 1, ', 30,
+     "cases['slow'] has no 'y': it has links, flows, x, series"),
+    ('{"core": {"rate": "10M', '{"cor": {"rate": "10M', 30,
+     "cases['slow']['links']['cor'] is 'cor': give the name of a link, "),
+    ('"10Mbit"', '"10"', 30,
+     "cases['slow']['links']['core']['rate'] is '10': give a text such as"),
+    ('"1ms"', '1', 30, "cases['slow']['links']['core']['delay'] is 1: give"),
+    ('"1ms"', '"1s"', 30, "cases['slow']: paths['p']['rtt'] is 40ms: give "
+     "1005ms at least"),
+    ('{"p": 5, "call": 0}', '5', 31, "cases['slow']['flows'] is 5: give a dict"),
+    ('"p": 5', '"r": 5', 31, "cases['slow']['flows']['r'] is 'r': give the name "
+     "of flows, 'p', 'transfer' or 'call'"),
+    ('"p": 5', '"p": -5', 31, "cases['slow']['flows']['p'] is -5: give a whole "
+     "number from 0"),
+    ('"p": 5', '"p": 0, "transfer": 0', 31,
+     "cases['slow'] has no flow: give a number above 0 to one of them"),
+    ('"name": "call", "udp"', '"name": "p", "udp"', 31,
+     "cases['slow']['flows']['p']: 2 entries of flows have this name"),
+    ('"x": 1.5', '"x": "1"', 31, "cases['slow']['x'] is '1': give a number"),
+    ('"series": "s"', '"series": 1', 31, "cases['slow']['series'] is 1: give a"),
+    ('"a number"', '7', 33, "x_title is 7: give a text of one line"),
+    ('"node": "a"', '"node": "c"', 34, "programs[0]['node'] is 'c': give the "
+     "name of a node, 'a', 'b', 'source of p', 'sink of p', 'source of q' or"),
+    ('"name": "one"', '"name": "a b"', 34, "programs[0]['name'] is 'a b'"),
+    ('"sleep \'9 9\'"', '"sleep \'9 9"', 34, "programs[0]['command'] is "
+     '"sleep \'9 9": No closing quotation'),
+    ('"sleep \'9 9\'"', '" "', 34, "programs[0]['command'] is blank: give a "
+     "program and its arguments"),
+    ('{"f": "text"}', '{"f": 1}', 35, "programs[0]['files']['f'] is 1: give the "
+     "text of the file"),
+    ('{"f": "text"}', '{"../f": ""}', 35, "programs[0]['files']['../f'] is"),
+    ('["g"]', '"g"', 35, "programs[0]['keep'] is 'g': give a list of names of"),
+    ('"metric": ("utilization", "core")', '"metric": ("jain", "core")', 36,
+     "published[0]['metric'] is 'jain core': give a metric of the experiment"),
+    ('"value": 0.9', '"value": "0.9"', 36, "published[0]['value'] is '0.9': give "
+     "a number"),
+    ('"source": "X"', '"source": ""', 36, "published[0]['source'] is '': give a"),
+    ('"tolerance": 0.1', '"tolerance": -1', 37, "published[0]['tolerance'] is -1: "
+     "give a number of 0 or more"),
+    ('"case": "slow"', '"case": "slo"', 37, "published[0]['case'] is 'slo': give "
+     "the name of a case, 'whole' or 'slow'"),
+    ('"cc": "sbrm", "queue": "delay"', '"cc": 1, "queue": "delay"', 37,
+     "published[0]['cc'] is 1: give a text"),
+    ('"queue": "delay"', '"queue": 1', 37, "published[0]['queue'] is 1: give a"),
+    ('"higher"', '"more"', 38, "published[0]['better'] is 'more': give 'higher' "
+     "or 'lower'"),
+    ('("queue", "slow")', '("quue", "slow")', 39, "figures[0] is 'quue': give "
+     "the name of a figure, 'rates', 'queue', "),
+    ('("queue", "slow")', '("queue", "slo")', 39,
+     "figures[0] is 'slo': give the name of a case, 'whole' or 'slow'"),
+    ('("queue", "slow")', '"queue"', 39, "figures[0] is 'queue': give (name of "
+     "a figure, case), or ('curve', name of a metric, link or flows)"),
+    ('"curve", "utilization"', '"curve", "jain"', 39, "figures[2] is 'jain core': "
+     "give a metric of the experiment with its link or flows, 'utilization "),
+    ('"x": 1.5, ', '', 39, "figures[2]: no case has an x, which a curve needs"),
+    ('100)', '100, "slo")', 22, "bounds[0] is 'slo': give the name of a case"),
     ('settings = {"initcwnd": 3}', 'setings = {}', 27,
      "there is no field setings: did you mean settings?"),
     ('links = {', 'links = {}\n_x = {', 2, "links is {}: give a dict"),
@@ -240,13 +334,15 @@ def inner_fields(tmp_path, begin):
 
 
 def test_each_field_has_an_error(tmp_path):
-    """Of the fields, and of those of links, paths, flows and variants."""
+    """Of the fields, and of those of links, paths, flows and more."""
     told = " ".join(said for *_, said in WRONG)
     for field in own.FIELDS:
         assert f"{field} " in told or f"{field}[" in told, field
     for field, begin in (("links", '"core": {'), ("paths", '"p": {'),
                          ("flows", "flows = [\n    {"),
-                         ("variants", '"one": {')):
+                         ("variants", '"one": {'), ("cases", '"slow": {'),
+                         ("programs", "programs = [{"),
+                         ("published", "published = [{")):
         for inner in inner_fields(tmp_path, begin):
             # Of the settings of a variant it is said as of those of the file.
             assert re.search(rf"\b{field}\[[^]]+\](\['{inner}'\]|: {inner}\b)",
@@ -330,6 +426,57 @@ def test_an_example_runs(path, tmp_path):
         came = flow["arrivals"]
         assert came["t_s"] == sorted(set(came["t_s"]))
         assert 0.9 < came["bytes"][-1] / flow["final"]["bytes"] <= 1
+
+
+def test_cases_and_programs_run(tmp_path):
+    """Links that differ from case to case, and a program beside the flows."""
+    path = written(tmp_path, """
+links = {"core": {"from": "a", "to": "b", "rate": "5Mbit", "delay": "5ms"}}
+paths = {"p": {"links": ["core"], "rtt": "20ms"}}
+flows = [{"path": "p"}]
+cases = {f"{_mbit}Mbit": {"links": {"core": {"rate": f"{_mbit}Mbit"}},
+                          "x": _mbit} for _mbit in (5, 10)}
+x_title = "rate of the core, Mbit/s"
+programs = [{"node": "a", "name": "echo", "keep": ["said"], "command":
+             "sh -c 'ping -c 1 {address:sink of p} > pinged; "
+             "cp given said; exec sleep 1000'",
+             "files": {"given": '{"answer": 42}'}}]
+duration = "4s"
+warmup = "2s"
+metrics = [("utilization", "core"), ("goodput_mbit", "p")]
+bounds = [("utilization", "core", ">=", 0.9),
+          ("goodput_mbit", "p", ">=", 9, "10Mbit")]
+published = [{"metric": ("goodput_mbit", "p"), "case": "10Mbit", "value": _value,
+              "tolerance": 1, "source": _source, **_more}
+             for _value, _source, _more in (
+                 (9.5, "A", {}), (12, "B", {}), (3, "C", {"better": "higher"}),
+                 (9.5, "D", {"cc": "reno"}))]
+""")
+    out = tmp_path / "out"
+    done = subprocess.run(
+        [str(TOP / "scripts/tollway"), "run", path, "--json", "-", "--out",
+         str(out)], text=True, stdin=subprocess.DEVNULL, capture_output=True,
+        check=False, timeout=600)
+    # One published value differs.
+    assert done.returncode == 1, done.stdout + done.stderr
+    result = json.loads(done.stdout)
+    assert [(entry["paper"], entry["verdict"]) for entry in result["published"]] \
+        == [("A", "agrees"), ("B", "differs"), ("C", "better")]
+    cases = result["cases"]
+    assert [(case["name"], case["x"]) for case in cases] == [("5Mbit", 5),
+                                                             ("10Mbit", 10)]
+    first, second = (case["metrics"]["goodput_mbit p"] for case in cases)
+    assert 4 < first < 5 and second == pytest.approx(2 * first, rel=0.02)
+    raw = json.loads((out / "seed-1/raw.json").read_text())
+    for case in raw["cases"]:
+        assert case["programs"]["echo"]["node"] == "a"
+        assert case["programs"]["echo"]["output"]["said"] == {"answer": [42]}
+    pinged = list(out.glob("seed-1/programs/*/echo/pinged"))
+    assert len(pinged) == 2 and all(
+        " 0% packet loss" in path.read_text() for path in pinged)
+    figures = {path.name for path in out.glob("figures/*.svg")}
+    assert any("curves" in name or "utilization-core" in name
+               for name in figures), figures
 
 
 def test_the_manual_page_shows_one_whole():

@@ -50,6 +50,23 @@ flows = [
     {{"path": "near", "name": "transfer", "bytes": "2MB", "start": "12s"}},
 ]
 
+# Runs of all that, one after another, in which some of it differs. A loop makes a
+# grid of them:
+#   cases = {{f"{{_rate}}Mbit": {{"links": {{"core": {{"rate": f"{{_rate}}Mbit"}}}}, "x": _rate}}
+#            for _rate in (5, 20, 80)}}
+#   links   {{name of a link: {{"rate": ..., "delay": ...}}}}
+#   flows   {{name of flows: their number}}
+#   x       where the case stands in a figure; series: on which line
+# Without cases there is one run.
+cases = {{}}
+x_title = "rate of the link, Mbit/s"
+
+# Programs that run meanwhile, until SIGTERM ends them: {{"node": "left", "command":
+# "ping -i 0.2 {{address:sink of far}}"}}. Nodes are routers, "source of far" and "sink
+# of far". name, files ({{name: text}} in its directory) and keep (names of files of
+# JSON lines that it writes, for the results) may be given.
+programs = []
+
 # Congestion control and queue under test, which --cc and --aqm replace.
 cc = "cubic"
 queue = "fq_codel"
@@ -69,10 +86,19 @@ metrics = [
     ("completion_ms", "transfer"),
 ]
 
-# Conditions: if one does not hold, the exit status is 1.
+# Conditions: if one does not hold, the exit status is 1. A fifth entry names a case.
 bounds = [
     ("utilization", "core", ">=", 0.9),
 ]
+
+# What others published of this, to be compared with: {{"metric": (name, link or flows),
+# "value": ..., "source": "paper, table"}}, and if they are known tolerance, case, cc,
+# queue and which values are better ("higher" or "lower").
+published = []
+
+# Figures of a case over time (rates, queue, class_queues, sequence, utilization), and
+# ("curve", name of a metric, link or flows) against the x of the cases.
+figures = [("rates",), ("queue",)]
 
 # Without --cc and --aqm each variant is run, and they are compared. A variant has
 # the fields cc, queue and settings. Without variants there is one run.

@@ -51,6 +51,8 @@ class Experiment:
     x_title: of the x of its cases. sysctls: {name: value} of all hosts, beside
     those of source and queue. others: congestion controls of flows that name
     their own. queues: of the parameters, tc words of links that have their own.
+    published: what it brings to be compared with, beside papers/*.json, as parts of
+    published.py.
     """
     name: str
     title: str
@@ -76,6 +78,7 @@ class Experiment:
     sysctls: dict = field(default_factory=dict)
     others: tuple = ()
     queues: Callable = lambda values: ()
+    published: tuple = ()
 
     def parameters(self):
         """{name: (default, least, greatest, meaning)} of all that --set takes."""
@@ -122,7 +125,8 @@ class Case:
     network to its exit from the bottleneck? gate: tc words of the queues of
     gates, where they are not the topology's, or SAME_QUEUE. rates: [(s from its
     start, bit/s)] of the only priced link, which changes during the case.
-    expected: numbers that theory gives.
+    expected: numbers that theory gives. shape: keywords of the topology that
+    differ from the experiment's.
     """
     name: str
     flows: tuple
@@ -143,15 +147,17 @@ class Case:
     gate: str = None
     rates: tuple = ()
     expected: dict = field(default_factory=dict)
+    shape: dict = field(default_factory=dict)
 
 
 def program(name, node, *words, files=None, keep=()):
     """A program that runs in a node during a case.
 
-    name: unique in the case. words: its name in tools/, and its arguments, in
-    which {address:X} is the address of interface X, or of the only one of host
-    X. files: {name: content} of its working directory before it starts. keep:
-    names of files that it writes there, one JSON object on each line, which the
+    name: unique in the case. node: as the network calls it, or as the experiment
+    does. words: its name in tools/ or of a program of the system, and its
+    arguments, in which {address:X} is the address of interface X, or of the only
+    one of host X. files: {name: content} of its working directory before it
+    starts. keep: names of files that it writes there, one JSON object on each line, which the
     raw result keeps as columns; `t_ns` in them, of the monotonic clock, becomes
     `t_s` from the start of the case.
     """

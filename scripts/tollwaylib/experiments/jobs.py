@@ -72,6 +72,8 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
                           *(case["aqm"] for case in cases)}
                          - {_words(experiment, aqm, values)}),
         "sysctls": _sysctls(experiment, cc, values),
+        **({"published": list(experiment.published)}
+           if experiment.published else {}),
         # JSON has no numbers as keys.
         "tos": {str(priority): tos for priority, tos in PRIORITIES.items()},
     }
@@ -123,7 +125,8 @@ def _sysctls(experiment, cc, values):
 
 def _case_job(experiment, case, cc, aqm, values, duration_s, seed):
     mine = {**values, **case.values}
-    built, network = (_network(experiment, given) for given in (values, mine))
+    built = _network(experiment, values)
+    network = {**_network(experiment, mine), **case.shape}
     whole_s = round(min(case.duration_s, duration_s), 6)
     flows = []
     for number, flow in enumerate(case.flows, 1):

@@ -3,35 +3,26 @@
 
 The file is run, and what it assigns is checked: links, paths, flows and more,
 see FIELDS. Names that begin with an underscore are its own. Each error is one
-sentence with the file, the line and what is allowed.
+sentence with the file, the line and what is allowed, see own_file.py.
 """
 
-import ast
 import difflib
-import re
-import types
+import shlex
+from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
-from ..components import aqm_words
+from ..components import aqm_words, known_aqm
 from ..errors import TollwayError
-from .description import Case, Experiment, Variant, case_bound, metric
+from .description import (Case, Experiment, Variant, case_bound, metric, panel,
+                          program)
 from .jobs import WHOLE_RUN
+from .own_file import (NAME, SourceFile, as_dict, as_length, as_name, as_number,
+                       as_rate, as_size, as_text, as_time, as_whole, one_of,
+                       spoken)
 from .parameters import COMMON, SHIPPED, parse, parse_words
 
 TOPOLOGY = "Declared"
-# Rates of links, bit/s, and the longest times.
-LEAST_BPS, GREATEST_BPS = 10**5, 10**10
-LONGEST_S = 1e6
 MOST_FLOWS = 10000
-LARGEST_TRANSFER = 10**12
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
-_RATE = re.compile(r"(\d+(?:\.\d+)?)(k|M|G|)bit")
-_TIME = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s)")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)(k|M|G|)B")
-_TIMES = {"k": 10**3, "M": 10**6, "G": 10**9, "": 1}
-_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
-
 # Metrics by name: (kind in results/metrics, title, digits, what it is about).
 # Those of flows are of all flows of one name.
 METRICS = {
@@ -50,217 +41,47 @@ METRICS = {
     "completion_ms": ("completion_ms", "completion time of {}", 0,
                       "flows"),
 }
-FIELDS = ("title", "links", "paths", "flows", "duration", "warmup", "cc",
-          "queue", "metrics", "bounds", "variants", "settings")
-
-
-def _quantity(pattern, factors, example, least, greatest, show):
-    """A reader of a number with a unit: of text, it gives the number, or raises
-    ValueError with what is allowed."""
-    def read(value):
-        found = pattern.fullmatch(value) if isinstance(value, str) else None
-        number = float(found[1]) * factors[found[2]] if found else None
-        if number is None or not least <= number <= greatest:
-            raise ValueError(f"give a text such as {example}, from "
-                             f"{show(least)} to {show(greatest)}")
-        return number
-    return read
-
-
-_rate = _quantity(_RATE, _TIMES, "'10Mbit'", LEAST_BPS, GREATEST_BPS,
-                  lambda bps: f"{bps / 1e3:g}kbit" if bps < 10**6 else
-                  f"{bps / 1e9:g}Gbit")
-_time = _quantity(_TIME, _SECONDS, "'20ms' or '1.5s'", 0, LONGEST_S,
-                  lambda s: f"{s:g}s")
-_length = _quantity(_TIME, _SECONDS, "'30s'", 0.01, LONGEST_S,
-                    lambda s: f"{s:g}s")
-_size = _quantity(_SIZE, _TIMES, "'3MB'", 1, LARGEST_TRANSFER,
-                  lambda size: f"{size:g}B")
-
-
-def _whole(least, greatest):
-    def read(value):
-        if isinstance(value, bool) or not isinstance(value, int) \
-                or not least <= value <= greatest:
-            raise ValueError(f"give a whole number from {least} to {greatest}")
-        return value
-    return read
-
-
-def _name(value):
-    if not isinstance(value, str) or not NAME.fullmatch(value):
-        raise ValueError("give a text of at most 40 letters, digits and ._-")
-    return value
-
-
-def _text(value):
-    if not isinstance(value, str) or not value or not value.isprintable():
-        raise ValueError("give a text of one line")
-    return value
-
-
-def _one_of(words, what=""):
-    def read(value):
-        if value not in words:
-            raise ValueError(f"give {what}{_list(words)}")
-        return value
-    return read
-
-
-def _list(words):
-    quoted = [repr(word) for word in words]
-    return quoted[0] if len(quoted) == 1 else \
-        f"{', '.join(quoted[:-1])} or {quoted[-1]}"
-
-
-class _File:
-    """The file of an experiment: what it assigns, and where."""
-
-    def __init__(self, path):
-        self.path = Path(path)
-        try:
-            source = self.path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise TollwayError(f"{path} cannot be read: "
-                               f"{error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise TollwayError(f"{path} is not a text in UTF-8") from error
-        try:
-            self.tree = ast.parse(source, str(path))
-        except (SyntaxError, ValueError) as error:
-            line = getattr(error, "lineno", None) or 1
-            raise TollwayError(f"{path}:{line}: {error.args[0]}") from error
-        given = {"__name__": "experiment", "__file__": str(path)}
-        try:
-            exec(compile(self.tree, str(path), "exec"), given)
-        except Exception as error:  # whatever it is that the file does
-            line, frame = 1, error.__traceback__
-            while frame:
-                if frame.tb_frame.f_code.co_filename == str(path):
-                    line = frame.tb_lineno
-                frame = frame.tb_next
-            raise TollwayError(f"{path}:{line}: {type(error).__name__}: "
-                               f"{error}") from error
-        self.given = {
-            name: value for name, value in given.items()
-            if not name.startswith("_") and not isinstance(
-                value, (types.ModuleType, types.FunctionType, type))}
-        for name in self.given:
-            if name not in FIELDS:
-                near = difflib.get_close_matches(name, FIELDS, 1)
-                raise self.error(
-                    (name,), f"there is no field {name}: "
-                    + (f"did you mean {near[0]}? " if near else "")
-                    + f"There are {', '.join(FIELDS)}; a name of your own "
-                    f"begins with _")
-
-    def line(self, place):
-        """The line of a part of what is assigned, as well as it is known."""
-        nodes = [node for node in self.tree.body
-                 if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign))
-                 for target in getattr(node, "targets", None) or [node.target]
-                 if isinstance(target, ast.Name) and target.id == place[0]]
-        if not nodes:
-            return len(self.tree.body) and self.tree.body[-1].end_lineno or 1
-        line, node = nodes[-1].lineno, nodes[-1].value
-        for key in place[1:]:
-            if isinstance(node, ast.Dict):
-                found = [(name.lineno, value) for name, value in
-                         zip(node.keys, node.values)
-                         if isinstance(name, ast.Constant)
-                         and name.value == key]
-            elif isinstance(node, (ast.List, ast.Tuple)) and isinstance(
-                    key, int) and key < len(node.elts):
-                found = [(node.elts[key].lineno, node.elts[key])]
-            else:
-                found = []
-            if not found:
-                break
-            line, node = found[-1]
-        return line
-
-    def error(self, place, sentence):
-        """A TollwayError about a part of the file."""
-        return TollwayError(f"{self.path}:{self.line(place)}: {sentence}")
-
-    def read(self, place, value, reader):
-        """What a reader makes of a value."""
-        try:
-            return reader(value)
-        except ValueError as error:
-            shown = repr(value)
-            shown = shown if len(shown) <= 40 else shown[:37] + "..."
-            raise self.error(place, f"{_spoken(place)} is {shown}: "
-                             f"{error}") from None
-
-    def table(self, place, value, needed, known):
-        """A dict with fields, each read by its reader."""
-        known = {**needed, **known}
-        if not isinstance(value, dict):
-            raise self.error(place, f"{_spoken(place)} is {value!r:.40}: give "
-                             f"a dict with {', '.join(known)}")
-        for key in value:
-            if key not in known:
-                raise self.error((*place, key), f"{_spoken(place)} has no "
-                                 f"{key!r}: it has {', '.join(known)}")
-        for key in needed:
-            if key not in value:
-                raise self.error(place, f"{_spoken(place)} has no {key}: it "
-                                 f"needs {', '.join(needed)}")
-        return {key: self.read((*place, key), entry, known[key])
-                for key, entry in value.items()}
-
-    def named(self, field):
-        """The entries of a field that is a dict {name: ...}."""
-        found = self.given.get(field)
-        if not isinstance(found, dict) or not found:
-            raise self.error((field,), f"{field} is needed: give a dict "
-                             "{name: dict}, one entry at least"
-                             if found is None else
-                             f"{field} is {found!r:.40}: give a dict "
-                             "{name: dict} with one entry at least")
-        for name in found:
-            self.read((field, name), name, _name)
-        return found
-
-    def rows(self, field, least=0):
-        """The entries of a field that is a list."""
-        found = self.given.get(field, ())
-        if not isinstance(found, (list, tuple)) or len(found) < least:
-            raise self.error((field,), f"{field} is {found!r:.40}: give a list "
-                             f"with {least} entries at least")
-        return found
-
-
-def _spoken(place):
-    return place[0] + "".join(f"[{key!r}]" for key in place[1:])
+FIELDS = ("title", "links", "paths", "flows", "cases", "x_title", "programs",
+          "duration", "warmup", "cc", "queue", "metrics", "bounds", "published",
+          "figures", "variants", "settings")
+# Figures of a case over time, see report/figures.py, and that of a metric against
+# the x of the cases.
+FIGURES = ("rates", "queue", "class_queues", "sequence", "utilization")
+CURVE = "curve"
+# Of the curves that are drawn if the file names no figure.
+MOST_CURVES = 4
 
 
 def load(path):
     """The Experiment in a file. Raises TollwayError for what is wrong in it."""
-    file = _File(path)
+    file = SourceFile(path, FIELDS)
     name = file.path.stem
     if not NAME.fullmatch(name):
         raise TollwayError(f"{path}: the name of an experiment has at most 40 "
                            "letters, digits and ._-: rename the file")
-    title = file.read(("title",), file.given.get("title", name), _text)
+    title = file.read(("title",), file.given.get("title", name), as_text)
     duration_s, warmup_s = (
         file.read((field,), file.given.get(field, usual), reader)
-        for field, usual, reader in (("duration", "30s", _length),
-                                     ("warmup", "0s", _time)))
+        for field, usual, reader in (("duration", "30s", as_length),
+                                     ("warmup", "0s", as_time)))
     if warmup_s >= duration_s:
         raise file.error(("warmup",), f"warmup is {warmup_s:g}s: give less "
                          f"than the duration of {duration_s:g}s")
     links = _links(file)
     paths = _paths(file, links)
-    cc, queue = (file.read((field,), file.given.get(field, usual), _text)
+    cc, queue = (file.read((field,), file.given.get(field, usual), as_text)
                  for field, usual in (("cc", "cubic"), ("queue", "fq_codel")))
-    defaults = {"rtt_tolerance_ms": _echo_ms(links, paths),
+    cases = _cases(file, links, duration_s) if file.given.get("cases") else [
+        _case(WHOLE_RUN, links, paths, _flows(file, paths, duration_s))]
+    defaults = {"rtt_tolerance_ms": max(_echo_ms(case["links"], case["paths"])
+                                        for case in cases),
                 **_settings(file, warmup_s, cc, queue)}
-    flows = _flows(file, paths, duration_s)
-    metrics, bounds = _measured(file, links, flows)
+    names = tuple(case["name"] for case in cases)
+    metrics, bounds = _measured(file, links, cases, names)
+    published = _published(file, names, metrics, cc, queue)
+    programs = _programs(file, links, paths)
 
-    def shape(values):
+    def network(links, paths, values):
         return {"links": [{**link, "queue": link["queue"] and
                            aqm_words(link["queue"], values)}
                           for link in links.values()],
@@ -271,14 +92,20 @@ def load(path):
         topology=TOPOLOGY, duration_s=duration_s, defaults=defaults,
         variants=_variants(file, defaults), cc=cc, aqm=queue,
         cases=lambda values: [Case(
-            WHOLE_RUN, tuple(dict(flow) for flow in flows), duration_s)],
-        shape=shape, metrics=metrics, bounds=((frozenset(), bounds),),
+            case["name"], tuple(dict(flow) for flow in case["flows"]),
+            duration_s, x=case["x"], series=case["series"], programs=programs,
+            shape=network(case["links"], case["paths"], values))
+            for case in cases],
+        shape=lambda values: network(links, paths, values), metrics=metrics,
+        x_title=file.read(("x_title",), file.given["x_title"], as_text)
+        if "x_title" in file.given else None,
+        bounds=((frozenset(), bounds),),
         sysctls={"net.ipv4.tcp_timestamps": 1},
-        others=tuple(sorted({flow["cc"] for flow in flows
-                             if flow.get("cc")})),
+        others=tuple(sorted({flow["cc"] for case in cases
+                             for flow in case["flows"] if flow.get("cc")})),
         queues=lambda values: [aqm_words(link["queue"], values)
                                for link in links.values() if link["queue"]],
-        pictures=(("rates", WHOLE_RUN), ("queue", WHOLE_RUN)))
+        published=published, pictures=_pictures(file, cases, names, metrics))
 
 
 # --- the network -----------------------------------------------------------
@@ -287,15 +114,15 @@ def _links(file):
     found = {}
     for name, entry in file.named("links").items():
         place = ("links", name)
-        link = file.table(place, entry, {"from": _name, "to": _name,
-                                         "rate": _rate},
-                          {"delay": _time, "queue": _text})
+        link = file.table(place, entry, {"from": as_name, "to": as_name,
+                                         "rate": as_rate},
+                          {"delay": as_time, "queue": as_text})
         if link["from"] == link["to"]:
-            raise file.error(place, f"{_spoken(place)} leads from "
+            raise file.error(place, f"{spoken(place)} leads from "
                              f"{link['from']} to itself: give two routers")
         for other in found.values():
             if (other["from"], other["to"]) == (link["from"], link["to"]):
-                raise file.error(place, f"{_spoken(place)} has the routers of "
+                raise file.error(place, f"{spoken(place)} has the routers of "
                                  f"{other['name']}: one link is allowed from "
                                  "a router to another")
         found[name] = {"name": name, "from": link["from"], "to": link["to"],
@@ -326,31 +153,32 @@ def _no_loop(file, links):
         joined.add(ends)
 
 
-def _paths(file, links):
+def _paths(file, links, case=()):
+    """case: the place of the case whose links these are, if it is one."""
     found = {}
     back = {(link["from"], link["to"]): link for link in links.values()}
     for name, entry in file.named("paths").items():
         place = ("paths", name)
         path = file.table(place, entry, {"links": lambda value: value},
-                          {"rtt": _time})
+                          {"rtt": as_time})
         way = path["links"]
         if not isinstance(way, (list, tuple)) or not way:
-            raise file.error((*place, "links"), f"{_spoken(place)}['links'] is "
+            raise file.error((*place, "links"), f"{spoken(place)}['links'] is "
                              f"{way!r:.40}: give a list of links, in the "
                              "order in which packets cross them")
         for index, link in enumerate(way):
             file.read((*place, "links", index), link,
-                      _one_of(tuple(links), "the name of a link, "))
+                      one_of(tuple(links), "the name of a link, "))
         for before, after in zip(way, way[1:]):
             if links[before]["to"] != links[after]["from"]:
-                raise file.error((*place, "links"), f"{_spoken(place)} goes "
+                raise file.error((*place, "links"), f"{spoken(place)} goes "
                                  f"from {before}, which leads to "
                                  f"{links[before]['to']}, to {after}, which "
                                  f"leads from {links[after]['from']}: give "
                                  "links that follow one another")
         visited = [links[way[0]]["from"], *(links[link]["to"] for link in way)]
         if len(set(visited)) < len(visited):
-            raise file.error((*place, "links"), f"{_spoken(place)} visits a "
+            raise file.error((*place, "links"), f"{spoken(place)} visits a "
                              "router twice, but packets take the shortest "
                              "route")
         least_ms = sum(
@@ -359,7 +187,9 @@ def _paths(file, links):
                 links[link])["delay_ms"] for link in way)
         rtt_ms = 1e3 * path["rtt"] if "rtt" in path else least_ms
         if rtt_ms < least_ms - 1e-6:
-            raise file.error((*place, "rtt"), f"{_spoken(place)}['rtt'] is "
+            of_case = f"{spoken(case)}: " if case else ""
+            raise file.error(case or (*place, "rtt"),
+                             f"{of_case}{spoken(place)}['rtt'] is "
                              f"{path['rtt'] * 1e3:g}ms: give {least_ms:g}ms at "
                              "least, which the delays of its links add up to, "
                              "there and back")
@@ -383,32 +213,34 @@ def _echo_ms(links, paths):
 
 # --- what is sent ----------------------------------------------------------
 
-def _flows(file, paths, duration_s):
-    found = []
+def _flows(file, paths, duration_s, counts=()):
+    """counts: {name: number} of those that a case has in another number."""
+    found, counts = [], dict(counts)
     for index, entry in enumerate(file.rows("flows", least=1)):
         place = ("flows", index)
         flow = file.table(
-            place, entry, {"path": _one_of(tuple(paths), "the name of a path, ")},
-            {"name": _name, "count": _whole(1, MOST_FLOWS), "start": _time,
-             "stop": _time, "cc": _text, "bytes": _size, "udp": _rate,
-             "packet": _whole(64, 1514),
-             "arrival": _one_of(("cbr", "poisson"))})
+            place, entry, {"path": one_of(tuple(paths), "the name of a path, ")},
+            {"name": as_name, "count": as_whole(1, MOST_FLOWS), "start": as_time,
+             "stop": as_time, "cc": as_text, "bytes": as_size, "udp": as_rate,
+             "packet": as_whole(64, 1514),
+             "arrival": one_of(("cbr", "poisson"))})
         wrong = {"bytes", "cc"} & set(flow) if "udp" in flow else \
             {"packet", "arrival"} & set(flow)
         if wrong:
             kind = "a UDP flow (udp)" if "udp" in flow else "a TCP flow"
-            raise file.error((*place, min(wrong)), f"{_spoken(place)} has "
+            raise file.error((*place, min(wrong)), f"{spoken(place)} has "
                              f"{min(wrong)!r}: {kind} has no such field")
         start_s, stop_s = flow.get("start", 0.0), flow.get("stop", duration_s)
         if not start_s < stop_s <= duration_s:
             raise file.error(
                 (*place, "stop" if "stop" in flow else "start"),
-                f"{_spoken(place)} runs from {start_s:g}s to {stop_s:g}s: give "
+                f"{spoken(place)} runs from {start_s:g}s to {stop_s:g}s: give "
                 f"a start before the stop, and a stop within the duration of "
                 f"{duration_s:g}s")
-        for number in range(flow.get("count", 1)):
-            name = flow.get("name", flow["path"])
-            made = {"name": f"{name} {number + 1}" if "count" in flow else name,
+        name = flow.get("name", flow["path"])
+        several = "count" in flow or name in counts
+        for number in range(counts.get(name, flow.get("count", 1))):
+            made = {"name": f"{name} {number + 1}" if several else name,
                     "path": flow["path"], "role": name, "start_s": start_s,
                     "stop_s": stop_s, "early": False}
             if "udp" in flow:
@@ -423,6 +255,101 @@ def _flows(file, paths, duration_s):
     if len(found) > MOST_FLOWS:
         raise file.error(("flows",), f"flows are {len(found)}: give "
                          f"{MOST_FLOWS} at most")
+    return tuple(found)
+
+
+# --- the cases -------------------------------------------------------------
+
+def _case(name, links, paths, flows, x=None, series=None):
+    return {"name": name, "links": links, "paths": paths, "flows": flows, "x": x,
+            "series": series}
+
+
+def _cases(file, links, duration_s):
+    """What the file says of its cases: each is the whole experiment, but for what
+    the case changes."""
+    found = []
+    for name, entry in file.named("cases").items():
+        place = ("cases", name)
+        case = file.table(place, entry, {}, {
+            "links": as_dict("{name of a link: {...}}"),
+            "flows": as_dict("{name of flows: their number}"),
+            "x": as_number, "series": as_text})
+        changed = dict(links)
+        for link, part in case.get("links", {}).items():
+            inner = (*place, "links", link)
+            file.read(inner, link, one_of(tuple(links), "the name of a link, "))
+            part = file.table(inner, part, {}, {"rate": as_rate, "delay": as_time})
+            changed[link] = {**links[link], **(
+                {"rate_bps": round(part["rate"])} if "rate" in part else {}), **(
+                {"delay_ms": round(1e3 * part["delay"], 6)}
+                if "delay" in part else {})}
+        paths = _paths(file, changed, place)
+        flows = _flows(file, paths, duration_s,
+                       _counts(file, place, case.get("flows", {})))
+        if not flows:
+            raise file.error((*place, "flows"), f"{spoken(place)} has no flow: "
+                             "give a number above 0 to one of them")
+        found.append(_case(name, changed, paths, flows, case.get("x"),
+                           case.get("series")))
+    return found
+
+
+def _counts(file, place, given):
+    """{name of flows: number} of a case."""
+    known = Counter(flow.get("name", flow["path"])
+                    for flow in file.rows("flows", least=1)
+                    if isinstance(flow, dict) and "path" in flow)
+    for name, count in given.items():
+        inner = (*place, "flows", name)
+        file.read(inner, name, one_of(tuple(known), "the name of flows, "))
+        if known[name] > 1:
+            raise file.error(inner, f"{spoken(inner)}: {known[name]} entries of "
+                             "flows have this name: give each a name of its own")
+        file.read(inner, count, as_whole(0, MOST_FLOWS))
+    return given
+
+
+def _programs(file, links, paths):
+    """What runs in nodes during each case, see description.program()."""
+    nodes = (*dict.fromkeys(link[end] for link in links.values()
+                            for end in ("from", "to")),
+             *(f"{end} of {path}" for path in paths
+               for end in ("source", "sink")))
+    found = []
+    for index, entry in enumerate(file.rows("programs")):
+        place = ("programs", index)
+        one = file.table(
+            place, entry, {"node": one_of(nodes, "the name of a node, "),
+                           "command": as_text},
+            {"name": as_name, "files": as_dict("{name of a file: text}"),
+             "keep": lambda value: value})
+        try:
+            words = shlex.split(one["command"])
+        except ValueError as error:
+            raise file.error((*place, "command"), f"{spoken(place)}['command'] "
+                             f"is {one['command']!r:.40}: {error}") from None
+        if not words:
+            raise file.error((*place, "command"), f"{spoken(place)}['command'] "
+                             "is blank: give a program and its arguments")
+        for name, content in one.get("files", {}).items():
+            inner = (*place, "files", name)
+            file.read(inner, name, as_name)
+            if not isinstance(content, str):
+                raise file.error(inner, f"{spoken(inner)} is {content!r:.40}: "
+                                 "give the text of the file")
+        keep = one.get("keep", [])
+        if not isinstance(keep, (list, tuple)):
+            raise file.error((*place, "keep"), f"{spoken(place)}['keep'] is "
+                             f"{keep!r:.40}: give a list of names of files")
+        for number, name in enumerate(keep):
+            file.read((*place, "keep", number), name, as_name)
+        called = one.get("name", f"{index + 1}-{words[0].rpartition('/')[2]}")
+        if any(called == other["name"] for other in found):
+            raise file.error((*place, "name"), f"{spoken(place)}['name'] is "
+                             f"{called!r}: another program has this name")
+        found.append(program(called, one["node"], *words,
+                             files=one.get("files"), keep=keep))
     return tuple(found)
 
 
@@ -462,20 +389,20 @@ def _settings(file, warmup_s, cc, queue, base=()):
 
 # --- what is measured ------------------------------------------------------
 
-def _measured(file, links, flows):
+def _measured(file, links, cases, names):
     """(metrics, bounds) of the experiment."""
-    roles = tuple(dict.fromkeys(flow["role"] for flow in flows
-                                if "udp" not in flow))
+    roles = tuple(dict.fromkeys(flow["role"] for case in cases
+                                for flow in case["flows"] if "udp" not in flow))
     found = {}
 
     def add(place, name, subject):
-        file.read(place, name, _one_of(METRICS, "the name of a metric, "))
+        file.read(place, name, one_of(METRICS, "the name of a metric, "))
         kind, title, digits, about = METRICS[name]
         allowed = tuple(links) if about == "link" else roles
         if not allowed:
             raise file.error(place, f"{name} needs TCP flows, and there are "
                              "none")
-        file.read(place, subject, _one_of(
+        file.read(place, subject, one_of(
             allowed, f"{name} is about " + ("links, " if about == "link" else
                                             "the names of TCP flows, ")))
         key = f"{name} {subject}"
@@ -486,25 +413,93 @@ def _measured(file, links, flows):
     for index, entry in enumerate(file.rows("metrics", least=1)):
         place = ("metrics", index)
         if not isinstance(entry, (list, tuple)) or len(entry) != 2:
-            raise file.error(place, f"{_spoken(place)} is {entry!r:.40}: give "
+            raise file.error(place, f"{spoken(place)} is {entry!r:.40}: give "
                              "(name, link or flows)")
         add(place, *entry)
     bounds = []
     for index, entry in enumerate(file.rows("bounds")):
         place = ("bounds", index)
-        if not isinstance(entry, (list, tuple)) or len(entry) != 4:
-            raise file.error(place, f"{_spoken(place)} is {entry!r:.40}: give "
-                             "(name, link or flows, '<=' or '>=', number)")
-        name, subject, operator, value = entry
+        if not isinstance(entry, (list, tuple)) or len(entry) not in (4, 5):
+            raise file.error(place, f"{spoken(place)} is {entry!r:.40}: give "
+                             "(name, link or flows, '<=' or '>=', number), and "
+                             "a case where it is not for all")
+        name, subject, operator, value, *case = entry
         key = add(place, name, subject)
-        file.read(place, operator, _one_of(("<=", ">=")))
+        file.read(place, operator, one_of(("<=", ">=")))
         if isinstance(value, bool) or not isinstance(value, (int, float)) \
                 or value != value:
-            raise file.error(place, f"{_spoken(place)} is against {value!r}: "
+            raise file.error(place, f"{spoken(place)} is against {value!r}: "
                              "give a number")
-        bounds.append(case_bound(f"{name} of {subject}", WHOLE_RUN, key,
-                                 operator, value))
+        for case in case or names:
+            file.read(place, case, one_of(names, "the name of a case, "))
+            of_case = f", {case}" if len(names) > 1 else ""
+            bounds.append(case_bound(f"{name} of {subject}{of_case}", case, key,
+                                     operator, value))
     return tuple(found.values()), tuple(bounds)
+
+
+def _published(file, names, metrics, cc, queue):
+    """What others have published of it, as a part of published.py."""
+    found = []
+    units = {one["key"]: one["unit"] for one in metrics}
+    for index, entry in enumerate(file.rows("published")):
+        place = ("published", index)
+        one = file.table(
+            place, entry, {"metric": lambda value: value, "value": as_number,
+                           "source": as_text},
+            {"tolerance": as_number, "case": one_of(names, "the name of a case, "),
+             "better": one_of(("higher", "lower")), "cc": as_text,
+             "queue": as_text})
+        key = one["metric"]
+        key = " ".join(map(str, key)) if isinstance(key, (list, tuple)) else key
+        file.read((*place, "metric"), key, one_of(
+            tuple(units), "a metric of the experiment with its link or flows, "))
+        tolerance = one.get("tolerance", 0)
+        if tolerance < 0:
+            raise file.error((*place, "tolerance"), f"{spoken(place)}['tolerance'] "
+                             f"is {tolerance!r}: give a number of 0 or more")
+        case = one.get("case", names[0])
+        found.append({
+            "name": one["source"], "paper": one["source"], "setup": {},
+            "pairs": [[one.get("cc", cc), known_aqm(one.get("queue", queue))]],
+            # One of which nobody says what is better can only agree or differ.
+            "baseline": "better" not in one,
+            "numbers": [{"name": key if len(names) == 1 else f"{key}, {case}",
+                         "case": case, "metric": key, "value": one["value"],
+                         "unit": units[key], "tolerance": tolerance,
+                         "better": one.get("better", "higher")}]})
+    return ({"setup": {"capacity_bps": {}}, "rows": found},) if found else ()
+
+
+def _pictures(file, cases, names, metrics):
+    """What the report shows, see report/figures.py."""
+    keys = tuple(one["key"] for one in metrics)
+    if "figures" not in file.given:
+        return (("rates", names[0]), ("queue", names[0]), *(
+            [("curves", [panel(key) for key in keys[:MOST_CURVES]])]
+            if any(case["x"] is not None for case in cases) else []))
+    found = []
+    for index, entry in enumerate(file.rows("figures")):
+        place = ("figures", index)
+        if not isinstance(entry, (list, tuple)) or len(entry) not in (1, 2, 3) \
+                or not all(isinstance(word, str) for word in entry):
+            raise file.error(place, f"{spoken(place)} is {entry!r:.40}: give "
+                             "(name of a figure, case), or "
+                             f"({CURVE!r}, name of a metric, link or flows)")
+        kind, *words = entry
+        file.read(place, kind, one_of((*FIGURES, CURVE), "the name of a figure, "))
+        if kind == CURVE:
+            file.read(place, " ".join(words), one_of(
+                keys, "a metric of the experiment with its link or flows, "))
+            if all(case["x"] is None for case in cases):
+                raise file.error(place, f"{spoken(place)}: no case has an x, "
+                                 "which a curve needs")
+            found.append((CURVE, " ".join(words)))
+            continue
+        case = words[0] if words else names[0]
+        file.read(place, case, one_of(names, "the name of a case, "))
+        found.append((kind, case))
+    return tuple(found)
 
 
 def _variants(file, base):
@@ -515,7 +510,7 @@ def _variants(file, base):
         return ()
     for name, entry in file.named("variants").items():
         variant = file.table(("variants", name), entry, {},
-                             {"cc": _text, "queue": _text,
+                             {"cc": as_text, "queue": as_text,
                               "settings": lambda value: value})
         settings = variant.get("settings", {})
         inner = _Part(file, ("variants", name), settings)
@@ -537,4 +532,4 @@ class _Part:
 
     def error(self, place, sentence):
         return self.file.error((*self.place, *place),
-                               f"{_spoken(self.place)}: {sentence}")
+                               f"{spoken(self.place)}: {sentence}")

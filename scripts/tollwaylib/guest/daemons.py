@@ -3,7 +3,9 @@
 network during a case, and are ended after it."""
 
 import json
+import os
 import re
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -22,6 +24,14 @@ GRACE_S = 5.0
 ENDED = (0, 130, 128 + signal.SIGTERM, -signal.SIGTERM)
 # Lines of a log that the raw result keeps.
 LOG_LINES = 100
+
+
+def _place(bin_dir, program):
+    """Where a program is: one of tools/, or of the system. None without it."""
+    for folder in (bin_dir, TOOLS):
+        if (folder / program).is_file():
+            return str(folder / program)
+    return shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
 
 
 def _slug(text):
@@ -43,14 +53,17 @@ class Daemon:
             path.write_text(content, encoding="utf-8")
         program, *words = [self._word(run, word)
                            for word in declared["words"]]
-        place = run.bin_dir / program
         self.words = [program, *words]
-        argv = [str(place if place.exists() else TOOLS / program), *words]
-        if self.node not in run.net:
+        argv = [_place(run.bin_dir, program), *words]
+        node = run.topo.called.get(self.node, self.node)
+        if node not in run.net:
             raise TollwayError(f"{case_name}: there is no node {self.node} for "
                                f"{self.name}")
+        if argv[0] is None:
+            raise TollwayError(f"{case_name}: there is no program {program} for "
+                               f"node {self.node}")
         with open(self.folder / "log", "w", encoding="utf-8") as log:
-            self.process = run.net[self.node].popen(
+            self.process = run.net[node].popen(
                 argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 cwd=str(self.folder))
         run.processes.append(self.process)
@@ -58,7 +71,8 @@ class Daemon:
     @staticmethod
     def _word(run, word):
         return re.sub(r"\{address:([^}]+)\}",
-                      lambda found: _address(run.net, found[1]), word)
+                      lambda found: _address(run.net, run.topo.called.get(
+                          found[1], found[1])), word)
 
     def log(self):
         """The last lines that it said."""

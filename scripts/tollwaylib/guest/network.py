@@ -50,6 +50,8 @@ class PathTopo(Topo):
         self.queues = {}
         self.links_described = {}
         self.paths = {}
+        # Nodes by the names that an experiment has for them, where it has others.
+        self.called = {}
         self.interfaces = 0
         super().__init__(**params)
 

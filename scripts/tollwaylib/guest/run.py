@@ -220,6 +220,8 @@ class Run(Calibration):
             **{key: self.job[key] for key in
                ("title", "schedule", "steady_state", "metrics", "x_title",
                 "pictures", "bounds")},
+            **({"published": self.job["published"]}
+               if "published" in self.job else {}),
             "provenance": {
                 "qdiscs": {node.name: shell(
                     node, "tc -d qdisc show").splitlines()

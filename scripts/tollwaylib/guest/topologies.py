@@ -206,6 +206,7 @@ class Declared(PathTopo):
                                 for router in (link["from"], link["to"]))
         names = {router: self.router(f"r{number}")
                  for number, router in enumerate(routers, 1)}
+        self.called = dict(names)
         for there, *back in ends.values():
             self.priced_link(
                 there["name"], names[there["from"]], names[there["to"]],
@@ -224,6 +225,8 @@ class Declared(PathTopo):
             source = self.endpoint(f"s{number}", names[first], path["edge_ms"])
             sink = self.endpoint(f"d{number}", names[last], path["edge_ms"],
                                  sends=False)
+            self.called.update({f"source of {path['name']}": source,
+                                f"sink of {path['name']}": sink})
             self.path(path["name"], source, sink, path["links"],
                       path["rtt_ms"])
 

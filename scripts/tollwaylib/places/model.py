@@ -131,6 +131,7 @@ def raw_of(job, network, cases):
         **{key: job[key] for key in
            ("title", "schedule", "steady_state", "metrics", "x_title",
             "pictures", "bounds")},
+        **({"published": job["published"]} if "published" in job else {}),
         "provenance": {"qdiscs": {}, "sysctls": {}}}
     raw["trace_sha256"] = hashlib.sha256(json.dumps(
         [raw[key] for key in ("seed", "cases")]).encode()).hexdigest()

@@ -61,6 +61,7 @@ def aggregate(results):
         "published": [],
         "bounds": [],
         "provenance": first["provenance"],
+        **({"references": first["references"]} if "references" in first else {}),
         "digests": [result["digest"] for result in results],
     }
     outcome["published"] = compare_published(outcome)

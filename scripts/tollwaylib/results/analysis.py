@@ -69,6 +69,7 @@ def analyse(raw):
         "published": [],
         "bounds": [],
         "provenance": entry_of(raw, "provenance", "raw"),
+        **({"references": raw["published"]} if "published" in raw else {}),
         "digest": entry_of(raw, "trace_sha256", "raw"),
     }
     if not raw["metrics"]:

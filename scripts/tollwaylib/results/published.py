@@ -15,7 +15,8 @@ OTHER_SETUP = "other setup"
 def compare_published(result):
     """What the paper published for this run, beside what was measured.
 
-    result: a result or an aggregate, without need of its published part. The
+    result: a result or an aggregate, without need of its published part; its
+    references are what an experiment brought itself to be compared with. The
     list is empty when the paper says nothing about the pair of congestion
     control and AQM, or the network is not the paper's. Where the sources and
     queues were set in another way than the row says it holds for, the verdict
@@ -26,7 +27,8 @@ def compare_published(result):
     pair = [result["parameters"].get("cc"), result["parameters"].get("aqm")]
     found = [
         (row, number, part["setup"]["capacity_bps"])
-        for part in published.parts(result["experiment"])
+        for part in result.get("references")
+        or published.parts(result["experiment"])
         if _is_network(result, part["setup"])
         for row in part["rows"] if pair in row["pairs"]
         for number in row["numbers"]]

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A Python file of assignments: what it assigns, where, and what its values mean.
+
+Each error is one sentence with the file, the line and what is allowed.
+"""
+
+import ast
+import difflib
+import math
+import re
+import types
+from pathlib import Path
+
+from ..errors import TollwayError
+
+# Rates of links, bit/s, and the longest times.
+LEAST_BPS, GREATEST_BPS = 10**5, 10**10
+LONGEST_S = 1e6
+LARGEST_TRANSFER = 10**12
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
+_RATE = re.compile(r"(\d+(?:\.\d+)?)(k|M|G|)bit")
+_TIME = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s)")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)(k|M|G|)B")
+_TIMES = {"k": 10**3, "M": 10**6, "G": 10**9, "": 1}
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+def _quantity(pattern, factors, example, least, greatest, show):
+    """A reader of a number with a unit: of text, it gives the number, or raises
+    ValueError with what is allowed."""
+    def read(value):
+        found = pattern.fullmatch(value) if isinstance(value, str) else None
+        number = float(found[1]) * factors[found[2]] if found else None
+        if number is None or not least <= number <= greatest:
+            raise ValueError(f"give a text such as {example}, from "
+                             f"{show(least)} to {show(greatest)}")
+        return number
+    return read
+
+
+as_rate = _quantity(_RATE, _TIMES, "'10Mbit'", LEAST_BPS, GREATEST_BPS,
+                    lambda bps: f"{bps / 1e3:g}kbit" if bps < 10**6 else
+                    f"{bps / 1e9:g}Gbit")
+as_time = _quantity(_TIME, _SECONDS, "'20ms' or '1.5s'", 0, LONGEST_S,
+                    lambda s: f"{s:g}s")
+as_length = _quantity(_TIME, _SECONDS, "'30s'", 0.01, LONGEST_S,
+                      lambda s: f"{s:g}s")
+as_size = _quantity(_SIZE, _TIMES, "'3MB'", 1, LARGEST_TRANSFER,
+                    lambda size: f"{size:g}B")
+
+
+def as_whole(least, greatest):
+    """A reader of a whole number."""
+    def read(value):
+        if isinstance(value, bool) or not isinstance(value, int) \
+                or not least <= value <= greatest:
+            raise ValueError(f"give a whole number from {least} to {greatest}")
+        return value
+    return read
+
+
+def as_name(value):
+    """A name: of a link, a path, flows."""
+    if not isinstance(value, str) or not NAME.fullmatch(value):
+        raise ValueError("give a text of at most 40 letters, digits and ._-")
+    return value
+
+
+def as_text(value):
+    """A text of one line."""
+    if not isinstance(value, str) or not value or not value.isprintable():
+        raise ValueError("give a text of one line")
+    return value
+
+
+def as_number(value):
+    """A number, none that is not finite."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) \
+            or not math.isfinite(value):
+        raise ValueError("give a number")
+    return value
+
+
+def as_dict(what):
+    """A reader of a dict, which is not read itself."""
+    def read(value):
+        if not isinstance(value, dict):
+            raise ValueError(f"give a dict {what}")
+        return value
+    return read
+
+
+def one_of(words, what=""):
+    """A reader of one of these words."""
+    def read(value):
+        if value not in words:
+            raise ValueError(f"give {what}{listed(words)}")
+        return value
+    return read
+
+
+def listed(words):
+    """'a', 'b' or 'c'."""
+    quoted = [repr(word) for word in words]
+    return quoted[0] if len(quoted) == 1 else \
+        f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+
+
+class SourceFile:
+    """The file of an experiment: what it assigns, and where."""
+
+    def __init__(self, path, fields):
+        self.path = Path(path)
+        try:
+            source = self.path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise TollwayError(f"{path} cannot be read: "
+                               f"{error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise TollwayError(f"{path} is not a text in UTF-8") from error
+        try:
+            self.tree = ast.parse(source, str(path))
+        except (SyntaxError, ValueError) as error:
+            line = getattr(error, "lineno", None) or 1
+            raise TollwayError(f"{path}:{line}: {error.args[0]}") from error
+        given = {"__name__": "experiment", "__file__": str(path)}
+        try:
+            exec(compile(self.tree, str(path), "exec"), given)
+        except Exception as error:  # whatever it is that the file does
+            line, frame = 1, error.__traceback__
+            while frame:
+                if frame.tb_frame.f_code.co_filename == str(path):
+                    line = frame.tb_lineno
+                frame = frame.tb_next
+            raise TollwayError(f"{path}:{line}: {type(error).__name__}: "
+                               f"{error}") from error
+        self.given = {
+            name: value for name, value in given.items()
+            if not name.startswith("_") and not isinstance(
+                value, (types.ModuleType, types.FunctionType, type))}
+        for name in self.given:
+            if name not in fields:
+                near = difflib.get_close_matches(name, fields, 1)
+                raise self.error(
+                    (name,), f"there is no field {name}: "
+                    + (f"did you mean {near[0]}? " if near else "")
+                    + f"There are {', '.join(fields)}; a name of your own "
+                    f"begins with _")
+
+    def line(self, place):
+        """The line of a part of what is assigned, as well as it is known."""
+        nodes = [node for node in self.tree.body
+                 if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign))
+                 for target in getattr(node, "targets", None) or [node.target]
+                 if isinstance(target, ast.Name) and target.id == place[0]]
+        if not nodes:
+            return len(self.tree.body) and self.tree.body[-1].end_lineno or 1
+        line, node = nodes[-1].lineno, nodes[-1].value
+        for key in place[1:]:
+            if isinstance(node, ast.Dict):
+                found = [(name.lineno, value) for name, value in
+                         zip(node.keys, node.values)
+                         if isinstance(name, ast.Constant)
+                         and name.value == key]
+            elif isinstance(node, (ast.List, ast.Tuple)) and isinstance(
+                    key, int) and key < len(node.elts):
+                found = [(node.elts[key].lineno, node.elts[key])]
+            else:
+                found = []
+            if not found:
+                break
+            line, node = found[-1]
+        return line
+
+    def error(self, place, sentence):
+        """A TollwayError about a part of the file."""
+        return TollwayError(f"{self.path}:{self.line(place)}: {sentence}")
+
+    def read(self, place, value, reader):
+        """What a reader makes of a value."""
+        try:
+            return reader(value)
+        except ValueError as error:
+            shown = repr(value)
+            shown = shown if len(shown) <= 40 else shown[:37] + "..."
+            raise self.error(place, f"{spoken(place)} is {shown}: "
+                             f"{error}") from None
+
+    def table(self, place, value, needed, known):
+        """A dict with fields, each read by its reader."""
+        known = {**needed, **known}
+        if not isinstance(value, dict):
+            raise self.error(place, f"{spoken(place)} is {value!r:.40}: give "
+                             f"a dict with {', '.join(known)}")
+        for key in value:
+            if key not in known:
+                raise self.error((*place, key), f"{spoken(place)} has no "
+                                 f"{key!r}: it has {', '.join(known)}")
+        for key in needed:
+            if key not in value:
+                raise self.error(place, f"{spoken(place)} has no {key}: it "
+                                 f"needs {', '.join(needed)}")
+        return {key: self.read((*place, key), entry, known[key])
+                for key, entry in value.items()}
+
+    def named(self, field):
+        """The entries of a field that is a dict {name: ...}."""
+        found = self.given.get(field)
+        if not isinstance(found, dict) or not found:
+            raise self.error((field,), f"{field} is needed: give a dict "
+                             "{name: dict}, one entry at least"
+                             if found is None else
+                             f"{field} is {found!r:.40}: give a dict "
+                             "{name: dict} with one entry at least")
+        for name in found:
+            self.read((field, name), name, as_name)
+        return found
+
+    def rows(self, field, least=0):
+        """The entries of a field that is a list."""
+        found = self.given.get(field, ())
+        if not isinstance(found, (list, tuple)) or len(found) < least:
+            raise self.error((field,), f"{field} is {found!r:.40}: give a list "
+                             f"with {least} entries at least")
+        return found
+
+
+def spoken(place):
+    """A part of the file, as one writes it in Python."""
+    return place[0] + "".join(f"[{key!r}]" for key in place[1:])
