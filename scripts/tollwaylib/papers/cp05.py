@@ -4,6 +4,7 @@ whatever place they run at. What the papers published is in data/."""
 
 from ..experiments.description import (Experiment, Variant,
                                        against as _against, bound as _bound)
+from ..experiments.jobs import WHOLE_RUN
 from ..experiments.parameters import SHIPPED
 from ..theory import pricing
 
@@ -444,6 +445,7 @@ EXPERIMENTS = (
         defaults={"scale": "few", "warmup_s": 2.0, "rate_mbit": 48.0,
                   "wtp": 140},
         presets=_PARKING_LOT_PRESETS, bounds=_PARKING_LOT_BOUNDS,
+        pictures=(("acknowledgements", WHOLE_RUN), ("price_tracking", WHOLE_RUN)),
         variants=_as_published(("cp", "price"), ("rem", "rem"),
                                ("rem", "rem4"))),
     Experiment(
@@ -457,7 +459,8 @@ EXPERIMENTS = (
         # flows that pay w = 20 settle in RTT / kappa p, up to 8 s (S5).
         defaults={"simulations": "all", "setup": "paper", "dither": 0,
                   "warmup_s": 30.0, "rate_mbit": 48.0, "wtp": 140},
-        presets=_PARKING_LOT_PRESETS, variants=tuple(_simulations())),
+        presets=_PARKING_LOT_PRESETS, variants=tuple(_simulations()),
+        pictures=(("price_laws", WHOLE_RUN),)),
     Experiment(
         name="single-bottleneck",
         title="Two-way traffic over one bottleneck, greedy or HTTP",
@@ -480,7 +483,9 @@ EXPERIMENTS = (
         presets=((("http",), {"flows_per_class": 100, "initcwnd": 10,
                               "start_jitter_s": 5.0, "warmup_s": 10.0,
                               "flow_sample_ms": 0}),),
-        variants=tuple(_two_ways())),
+        variants=tuple(_two_ways()),
+        pictures=(("window_histograms", WHOLE_RUN),
+                  ("queue_histograms", WHOLE_RUN))),
     Experiment(
         name="steady-state",
         title="Rate, marking probability and queue against the model",

@@ -294,3 +294,9 @@ def price_laws(results, out, look):
         panels[-1].set_xticks(range(len(labels)), labels)
         panels[-1].set_xlabel("simulation")
         return save(figure, out)
+
+
+# What shows the variants of an experiment beside one another: function, caption.
+OF_VARIANTS = {"price_laws": (
+    price_laws, "Each combination of Table 5.4.2. Dotted lines are the whole fair "
+                "share and the full link")}

@@ -10,6 +10,26 @@ from .plotting import inline
 from .rendering import Table, link, slug, trusted
 from .side_by_side import side_by_side
 
+# Pictures of an experiment whose run has no list of cases: function, caption, and
+# whether a raw result has what it shows.
+OF_RUNS = {
+    "acknowledgements": (
+        figures.acknowledgements,
+        "Acknowledged segments of two flows of four paths, modulo 2000: equal "
+        "slopes are equal rates", lambda raw: True),
+    "price_tracking": (
+        figures.price_tracking,
+        "The price of the longest path, and what a source takes it for",
+        lambda raw: all("price_q32" in queue for queue in raw["queues"].values())),
+    # Between pages a user has no window.
+    "window_histograms": (
+        charts.window_histograms,
+        "How often the flows of a path had which congestion window",
+        lambda raw: raw["parameters"].get("model") != "http"),
+    "queue_histograms": (
+        charts.queue_histograms,
+        "How often a queue had how many packets", lambda raw: True)}
+
 
 def with_file_names(groups):
     """[(group, a name for its files and its section that no other has)]."""
@@ -41,12 +61,13 @@ def comparison(groups, directory, look):
     outcomes = [group.outcome for group in groups]
     name = outcomes[0]["experiment"]
     drawn, base = [], directory / "figures" / slug(name)
-    if name == "price-laws":
+    kinds = [kind for kind, _ in groups[0].raw["pictures"]
+             if kind in charts.OF_VARIANTS]
+    if kinds:
         outcomes.sort(key=lambda outcome: int(outcome["parameters"]["simulations"]))
-        paths = charts.price_laws(outcomes, base, look)
-        drawn.append(_figure(
-            paths, "Each combination of Table 5.4.2. Dotted lines are the "
-                   "whole fair share and the full link", directory))
+        for kind in kinds:
+            draw, caption = charts.OF_VARIANTS[kind]
+            drawn.append(_figure(draw(outcomes, base, look), caption, directory))
         shown = [tables.variants_table(outcomes)]
     else:
         shown = _tables(outcomes)
@@ -187,8 +208,10 @@ def _drawn_of(group, base, look):
                f"{seed}")
     yield (figures.queues(raw, out("queues"), look),
            f"Packets in the queue of each link. {seed}")
-    for kind, draw, caption in _more_figures(raw):
-        yield draw(raw, out(kind), look), f"{caption}. {seed}"
+    for kind, _ in raw["pictures"]:
+        draw, caption, has_it = OF_RUNS.get(kind, (None, None, None))
+        if draw and has_it(raw):
+            yield draw(raw, out(slug(kind)), look), f"{caption}. {seed}"
 
 
 def _case_pictures(group, base, look):
@@ -202,7 +225,8 @@ def _case_pictures(group, base, look):
             if paths:
                 yield paths, f"{_in_words(what, group.outcome)} of each case"
             continue
-        if all(case["name"] != what for case in raw["cases"]):
+        if kind not in PICTURES or all(case["name"] != what
+                                       for case in raw["cases"]):
             continue
         where = f"Case {what}, seed {raw['seed']}"
         if what not in timed:
@@ -217,25 +241,6 @@ def _case_pictures(group, base, look):
         if kind != "class_queues" or has_classes(raw, what):
             yield (PICTURES[kind](raw, what, out, look),
                    f"{CAPTIONS[kind]}. {where}")
-
-
-def _more_figures(raw):
-    """The figures that the paper has of this experiment alone."""
-    if raw["experiment"] == "parking-lot":
-        yield ("acks", figures.acknowledgements,
-               "Acknowledged segments of two flows of four paths, modulo "
-               "2000: equal slopes are equal rates")
-        if all("price_q32" in queue for queue in raw["queues"].values()):
-            yield ("price", figures.price_tracking,
-                   "The price of the longest path, and what a source takes it "
-                   "for")
-    if raw["experiment"] == "single-bottleneck":
-        # Between pages a user has no window.
-        if raw["parameters"]["model"] == "greedy":
-            yield ("window-histograms", charts.window_histograms,
-                   "How often the flows of a path had which congestion window")
-        yield ("queue-histograms", charts.queue_histograms,
-               "How often a queue had how many packets")
 
 
 # --- facts about the runs ------------------------------------------------
