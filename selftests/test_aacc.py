@@ -26,7 +26,7 @@ from tollwaylib.experiments.description import (  # noqa: E402
     case_bound, cases_bound, program)
 from tollwaylib.guest import passages  # noqa: E402
 from tollwaylib.guest.daemons import Daemons  # noqa: E402
-from tollwaylib.guest.topologies import topology  # noqa: E402
+from tollwaylib.guest.topologies import Built  # noqa: E402
 from tollwaylib.papers import aacc  # noqa: E402
 from tollwaylib.report import figures  # noqa: E402
 from tollwaylib.report.plotting import Look  # noqa: E402
@@ -179,7 +179,7 @@ def test_tollway_admit_has_all_it_imports_in_a_guest(place, tmp_path):
 @pytest.mark.parametrize("name", NAMES)
 def test_programs_are_where_the_network_has_a_gate(name):
     made = job(name)
-    topo = topology(made["topology"][0])(aqm="pfifo", **made["topology"][1])
+    topo = Built(aqm="pfifo", **made["topology"])
     ends = topo.ends()
     for case in made["cases"]:
         for declared in case["programs"]:

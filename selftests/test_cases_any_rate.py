@@ -14,8 +14,7 @@ def any_rate(cc="sbrm", aqm="delay", **keywords):
 
 def link_of(made, case):
     """(bit/s, ms of the round trip) of the link in a case."""
-    keywords = case["network"] or made["topology"][1]
-    built = topologies.topology("OneLink")(aqm="sbrm", **keywords)
+    built = topologies.Built(aqm="sbrm", **(case["network"] or made["topology"]))
     assert built.paths["1"]["rtt_ms"] \
         == 2 * built.links_described["R1"]["delay_ms"]
     return built.links_described["R1"]["capacity_bps"], \
@@ -49,7 +48,7 @@ def test_hosts_of_any_rate_are_as_they_are():
     made = any_rate()
     assert made["sysctls"]["net.ipv4.tcp_timestamps"] == 1
     assert made["parameters"]["initcwnd"] == 10
-    built = topologies.topology("OneLink")(aqm="sbrm", **made["topology"][1])
+    built = topologies.Built(aqm="sbrm", **made["topology"])
     assert built.mtu == 1500 and not built.pairs and not built.edge_bps
     for node, end in built.ends().values():
         if node in ("s1", "d1"):

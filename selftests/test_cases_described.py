@@ -9,6 +9,7 @@ from cases_bench import case_of, job
 
 from tollwaylib import files, papers
 from tollwaylib.errors import TollwayError
+from tollwaylib.experiments import networks
 from tollwaylib.experiments import published
 from tollwaylib.experiments import workload
 from tollwaylib.guest import topologies
@@ -79,8 +80,7 @@ def test_optima_under_poisson_traffic_are_those_of_table_13():
 def test_the_torture_test_leaves_room_for_table_15():
     made = job("pp-bench-9")
     assert optima_ms(made, "near") == [pytest.approx(1163.8, abs=0.1)]
-    topo = topologies.topology("Confluence")(
-        aqm="fq_rr", **made["topology"][1])
+    topo = topologies.Built(aqm="fq_rr", **made["topology"])
     assert [path["rtt_ms"] for path in topo.paths.values()][:2] == [0.2, 20.2]
 
 
@@ -88,11 +88,13 @@ def test_the_torture_test_leaves_room_for_table_15():
     ("lan", 400, 1), ("man", 40, 10), ("wan", 6.667, 60)])
 def test_rows_of_table_3_are_100_packets(row, mbit, rtt_ms):
     made = job("pp-burst", words=[f"row={row}"])
-    shape = made["topology"][1]
-    assert shape["rate_bps"] == pytest.approx(mbit * 1e6, rel=1e-3)
-    assert shape["rate_bps"] * shape["rtts_ms"][0] / 1000 / 8 / 500 \
+    (link,) = networks.of(made["topology"], "link")
+    paths = networks.of(made["topology"], "path")
+    assert link["rate_bps"] == pytest.approx(mbit * 1e6, rel=1e-3)
+    assert link["rate_bps"] * paths[0]["rtt_ms"] / 1000 / 8 / 500 \
         == pytest.approx(100, rel=1e-3)
-    assert shape["edge_bps"] == pytest.approx(10 * shape["rate_bps"], rel=1e-6)
+    assert made["topology"]["edge_bps"] == pytest.approx(10 * link["rate_bps"],
+                                                         rel=1e-6)
     # N - 1 sources start at 1000 time units.
     case = case_of(made, "N = 10, limited")
     assert len(case["flows"]) == 10
@@ -192,8 +194,7 @@ def test_published_values_name_what_is_measured(paper):
         made = job(name)
         keys = {spec["key"] for spec in made["metrics"]}
         there = {case["point"] for case in made["cases"]}
-        topo = topologies.topology(made["topology"][0])(
-            aqm="fq_rr", **made["topology"][1])
+        topo = topologies.Built(aqm="fq_rr", **made["topology"])
         for part in parts:
             for link, rate in part["setup"]["capacity_bps"].items():
                 assert topo.links_described[link]["capacity_bps"] == rate

@@ -29,8 +29,7 @@ def job(name, cc="sbrm", aqm="sbrm", words=(), duration_s=None):
 
 def built(name, **keywords):
     """The topology of an experiment, as its job asks for it."""
-    kind, parameters = job(name, **keywords)["topology"]
-    return topologies.topology(kind)(aqm="sbrm", **parameters)
+    return topologies.Built(aqm="sbrm", **job(name, **keywords)["topology"])
 
 
 def active(flows, time):

@@ -80,8 +80,7 @@ def test_a_file_becomes_a_job(tmp_path):
     experiment = papers.get(written(tmp_path, GOOD))
     assert (experiment.name, experiment.title) == ("mine", "One link")
     made = job(experiment)
-    kind, keywords = made["topology"]
-    network = topologies.topology(kind)(aqm=made["aqm"], **keywords)
+    network = topologies.Built(aqm=made["aqm"], **made["topology"])
     assert network.links_described == {
         "core": {"capacity_bps": 20 * 10**6, "delay_ms": 10.0,
                  "bottleneck": True, "routers": ["a", "b"]},
@@ -118,7 +117,7 @@ def test_a_file_becomes_a_job(tmp_path):
     assert (slow["x"], slow["series"]) == (1.5, "s")
     assert [flow["name"] for flow in slow["flows"]] == [
         *(f"p {number}" for number in range(1, 6)), "transfer"]
-    network = topologies.topology(kind)(aqm=made["aqm"], **slow["network"])
+    network = topologies.Built(aqm=made["aqm"], **slow["network"])
     assert network.links_described["core"]["capacity_bps"] == 10**7
     assert [network.paths[name]["rtt_ms"] for name in "pq"] == [40.0, 6.0]
     assert set(network.ends()) == set(ends)

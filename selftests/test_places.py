@@ -10,6 +10,7 @@ import pytest
 from tollwaylib import papers
 from tollwaylib.errors import TollwayError
 from tollwaylib.experiments import jobs, plan
+from tollwaylib.papers import networks
 from tollwaylib.places import host, limits
 from tollwaylib.places.host import HostPlace
 from tollwaylib.places.lab import LabPlace
@@ -98,7 +99,7 @@ def test_a_long_list_of_cases_may_take_its_time(make, tmp_path):
     ([1000], 768), ([1001], 8192), ([1000, 3], 768), ([3, 1001], 8192)])
 def test_memory_for_many_flows(cases, memory_mb):
     assert limits.memory_mb({
-        "parameters": {"rate_mbit": 10.0}, "topology": ["OneLink", {}],
+        "parameters": {"rate_mbit": 10.0}, "topology": networks.one_link(10**7).data(),
         "cases": [{"flows": [{}] * count, "values": {}} for count in cases]}
     ) == memory_mb
 
@@ -108,11 +109,12 @@ def test_memory_for_many_flows(cases, memory_mb):
 def test_memory_for_much_in_flight(mbit, rtt_ms, memory_mb):
     case = {"flows": [{}], "values": {"rate_mbit": mbit, "rtt_ms": rtt_ms}}
     assert limits.memory_mb({
-        "parameters": {"rate_mbit": 10.0}, "topology": ["OneLink", {}],
+        "parameters": {"rate_mbit": 10.0}, "topology": networks.one_link(10**7).data(),
         "cases": [case]}) == memory_mb
-    link = {"name": "core", "rate_bps": mbit * 1e6}
-    path = {"links": ["core"], "rtt_ms": rtt_ms}
-    assert limits.memory_mb({
-        "parameters": {"rate_mbit": 10.0}, "cases": [dict(case, values={})],
-        "topology": ["Declared", {"links": [link], "paths": [path]}]}
-    ) == memory_mb
+    # What a network has by itself, and that of a case.
+    large, small = (networks.one_link(rate, rtt_ms).data()
+                    for rate in (mbit * 1e6, 10**7))
+    for built, changed in ((large, None), (small, large)):
+        assert limits.memory_mb({
+            "parameters": {"rate_mbit": 10.0}, "topology": built,
+            "cases": [dict(case, values={}, network=changed)]}) == memory_mb

@@ -99,8 +99,7 @@ def test_each_statement_of_544_is_a_bound():
 
 def shares(w, path_price):
     """Rates of the paths in packets/s where x = w/path_price(sum of prices)."""
-    kind, keywords = job(LAWS.variants[25])["topology"]
-    network = topologies.topology(kind)(aqm="sbrm", **keywords)
+    network = topologies.Built(aqm="sbrm", **job(LAWS.variants[25])["topology"])
     links = list(network.priced)
     over = np.array([[link in path["links"] for link in links]
                      for path in network.paths.values()], dtype=float)
@@ -118,8 +117,7 @@ def test_what_one_bit_costs_is_in_the_bounds():
     SBRM's simulations at w = 20 and not those at REM's w of 140."""
     fair = shares(20, lambda price: price)
     network = {f"{number}-{path}": path for path in fair for number in range(8)}
-    kind, keywords = job(LAWS.variants[25])["topology"]
-    built = topologies.topology(kind)(aqm="sbrm", **keywords)
+    built = topologies.Built(aqm="sbrm", **job(LAWS.variants[25])["topology"])
     solved, _ = fairness.wpf_solution(
         {link: 6000.0 for link in built.priced},
         [(name, 20, built.paths[path]["links"])

@@ -47,8 +47,7 @@ def built_run(name, *words, cc=None):
     values = plan.parse_settings(experiment, words, cc, aqm)
     job = jobs.job(experiment, cc, aqm, values, experiment.duration_s, 1)
     made = Run(dict(job, out_dir="/x", bin_dir="/x"))
-    kind, parameters = made.job["topology"]
-    made.topo = topologies.topology(kind)(aqm=made.job["aqm"], **parameters)
+    made.topo = topologies.Built(aqm=made.job["aqm"], **made.job["topology"])
     made.net = {node: FakeNode(node) for node in made.topo.nodes()}
     for device, (node, end) in made.topo.ends().items():
         interface = object.__new__(links.TollwayIntf)
@@ -90,7 +89,7 @@ def test_links_are_changed_from_case_to_case(ran):
 
 def test_only_rates_and_delays_can_be_changed(ran):
     made = built_run("any-rate")
-    built = made.job["topology"][1]
+    built = made.job["topology"]
     with pytest.raises(TollwayError, match="r1-r2 was built with another "
                                            "mtu, packet_bytes"):
         made.adapt({**built, "packet_bytes": 1000, "gso_max_segs": 1})

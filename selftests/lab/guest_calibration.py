@@ -10,8 +10,6 @@ import guest_base
 from guest_base import near, note
 
 from tollwaylib.errors import TollwayError
-from tollwaylib.guest import topologies
-from tollwaylib.guest.network import PathTopo
 from tollwaylib.guest.nodes import shell
 from tollwaylib.guest.run import Run
 
@@ -123,28 +121,29 @@ def check_low_rates():
             assert said.startswith("calibration failed: core1 carries "), said
 
 
-class Row(PathTopo):
-    """Three links in a row and one path over all: none is alone in a path."""
-
-    def build(self, rate_bps=96 * MBIT):
-        routers = [self.router(f"r{number}") for number in range(1, 5)]
-        # The first lets less through than the others take.
-        for number, part in enumerate((1, 2, 2)):
-            self.priced_link(f"L{number + 1}", routers[number],
-                             routers[number + 1], rate_bps * part, 1)
-        self.path("all", self.endpoint("s1", "r1", 1),
-                  self.endpoint("d1", "r4", 1, sends=False),
-                  ["L1", "L2", "L3"], 10)
+def row(rate_bps=96 * MBIT):
+    """Three links in a row and one path over all: none is alone in a path. As
+    experiments/networks.py, which is not there in the lab, describes it."""
+    # The first lets less through than the others take.
+    links = [("link", {"name": f"L{number}", "first": f"r{number}",
+                       "second": f"r{number + 1}", "rate_bps": rate_bps * part,
+                       "delay_ms": 1}) for number, part in ((1, 1), (2, 2), (3, 2))]
+    ends = [("endpoint", {"name": name, "router": router, "delay_ms": 1,
+                          "sends": name == "s1"})
+            for name, router in (("s1", "r1"), ("d1", "r4"))]
+    return {"parts": [
+        *(("router", {"name": f"r{number}"}) for number in range(1, 5)), *links,
+        *ends, ("path", {"name": "all", "source": "s1", "sink": "d1",
+                         "links": ["L1", "L2", "L3"], "rtt_ms": 10})]}
 
 
 def check_no_path_of_its_own():
     """A link that is in no path alone is calibrated as any other; one that is
     in no path at all is an error that says so."""
-    topologies.Row = Row
     with network() as made:
         pass
     (case,) = made.job["cases"]
-    job = dict(made.job, topology=["Row", {"packet_bytes": 1000}],
+    job = dict(made.job, topology={"packet_bytes": 1000, **row()},
                cases=[dict(case, flows=[dict(case["flows"][0], path="all")])])
     made = Run(job)
     OUT.mkdir()

@@ -30,7 +30,8 @@ class Variant:
 class Experiment:
     """An experiment.
 
-    topology: class in guest/topologies.py. classes: [(path, weight)] in the order of the
+    topology: function of rate_bps and what shape gives, which returns a
+    networks.Network. classes: [(path, weight)] in the order of the
     flow numbers, each with `flows_per_class` flows, whose willingness to pay
     is the parameter wtp times the weight. schedule: [(start s, factor)], by
     which the number of flows is multiplied. defaults: parameters that differ
@@ -57,7 +58,7 @@ class Experiment:
     name: str
     title: str
     reproduces: str
-    topology: str
+    topology: Callable
     duration_s: float
     classes: tuple = ()
     schedule: tuple = ((0.0, 1),)

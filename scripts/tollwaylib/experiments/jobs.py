@@ -47,7 +47,7 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
     echoed = cc in ECHOED or not experiment.cases and cc not in PRICED
     return {
         "experiment": experiment.name, "title": experiment.title,
-        "topology": [experiment.topology, _network(experiment, values)],
+        "topology": _network(experiment, values),
         "aqm": _words(experiment, aqm, values),
         "parameters": dict(values, cc=cc, aqm=known_aqm(aqm),
                            duration_s=duration_s,
@@ -86,12 +86,16 @@ def _wtp_of(experiment, values):
             for weight in weights}
 
 
-def _network(experiment, values):
-    """Keywords of the topology."""
+def _network(experiment, values, changed=()):
+    """Keywords of the network, see guest/topologies.py; changed: of the topology,
+    those that differ from the shape of the experiment."""
+    shape = {**experiment.shape(values), **dict(changed)}
+    of_hosts = {key: shape.pop(key) for key in ("gso_max_segs",) if key in shape}
+    network = experiment.topology(
+        **{"rate_bps": round(values["rate_mbit"] * 1e6), **shape})
     return {"packet_bytes": values["packet_bytes"],
-            "rate_bps": round(values["rate_mbit"] * 1e6),
-            "edge_bps": round(values["edge_mbit"] * 1e6),
-            **experiment.shape(values)}
+            "edge_bps": round(values["edge_mbit"] * 1e6), **of_hosts,
+            **network.data()}
 
 
 def _words(experiment, aqm, values):
@@ -126,7 +130,7 @@ def _sysctls(experiment, cc, values):
 def _case_job(experiment, case, cc, aqm, values, duration_s, seed):
     mine = {**values, **case.values}
     built = _network(experiment, values)
-    network = {**_network(experiment, mine), **case.shape}
+    network = _network(experiment, mine, case.shape)
     whole_s = round(min(case.duration_s, duration_s), 6)
     flows = []
     for number, flow in enumerate(case.flows, 1):

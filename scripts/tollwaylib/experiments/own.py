@@ -16,12 +16,12 @@ from ..errors import TollwayError
 from .description import (Case, Experiment, Variant, case_bound, metric, panel,
                           program)
 from .jobs import WHOLE_RUN
+from .networks import Network
 from .own_file import (NAME, SourceFile, as_dict, as_length, as_name, as_number,
                        as_rate, as_size, as_text, as_time, as_whole, one_of,
                        spoken)
 from .parameters import COMMON, SHIPPED, parse, parse_words
 
-TOPOLOGY = "Declared"
 MOST_FLOWS = 10000
 # Metrics by name: (kind in results/metrics, title, digits, what it is about).
 # Those of flows are of all flows of one name.
@@ -81,7 +81,7 @@ def load(path):
     published = _published(file, names, metrics, cc, queue)
     programs = _programs(file, links, paths)
 
-    def network(links, paths, values):
+    def shape(links, paths, values):
         return {"links": [{**link, "queue": link["queue"] and
                            aqm_words(link["queue"], values)}
                           for link in links.values()],
@@ -89,14 +89,14 @@ def load(path):
 
     return Experiment(
         name=name, title=title, reproduces=f"nothing: it is {path}",
-        topology=TOPOLOGY, duration_s=duration_s, defaults=defaults,
+        topology=_network, duration_s=duration_s, defaults=defaults,
         variants=_variants(file, defaults), cc=cc, aqm=queue,
         cases=lambda values: [Case(
             case["name"], tuple(dict(flow) for flow in case["flows"]),
             duration_s, x=case["x"], series=case["series"], programs=programs,
-            shape=network(case["links"], case["paths"], values))
+            shape=shape(case["links"], case["paths"], values))
             for case in cases],
-        shape=lambda values: network(links, paths, values), metrics=metrics,
+        shape=lambda values: shape(links, paths, values), metrics=metrics,
         x_title=file.read(("x_title",), file.given["x_title"], as_text)
         if "x_title" in file.given else None,
         bounds=((frozenset(), bounds),),
@@ -109,6 +109,42 @@ def load(path):
 
 
 # --- the network -----------------------------------------------------------
+
+def _network(rate_bps, links, paths):
+    """The Network of links and paths; links have rates of their own.
+
+    links: dicts with name, from, to, rate_bps, delay_ms and queue (tc words, or
+    None for the queue under test); one there and one back between the same
+    routers are the two ways of one link. paths: dicts with name, links, rtt_ms
+    and edge_ms, the delay of the link to each of the path's two hosts.
+    """
+    network, ends = Network(), {}
+    for link in links:
+        ends.setdefault(frozenset((link["from"], link["to"])), []).append(link)
+        if link["queue"]:
+            network.own_queue(link["name"], link["queue"])
+    routers = dict.fromkeys(router for link in links
+                            for router in (link["from"], link["to"]))
+    names = {router: network.router(f"r{number}", called=router)
+             for number, router in enumerate(routers, 1)}
+    for there, *back in ends.values():
+        network.link(there["name"], names[there["from"]], names[there["to"]],
+                     there["rate_bps"], there["delay_ms"], back={
+                         key: back[0][key] for key in
+                         ("name", "rate_bps", "delay_ms")} if back else None)
+    for link in links:
+        network.ends(link["name"], link["from"], link["to"])
+    by_name = {link["name"]: link for link in links}
+    for number, path in enumerate(paths, 1):
+        first, last = (names[by_name[path["links"][index]][end]]
+                       for index, end in ((0, "from"), (-1, "to")))
+        source = network.endpoint(f"s{number}", first, path["edge_ms"],
+                                  called=f"source of {path['name']}")
+        sink = network.endpoint(f"d{number}", last, path["edge_ms"], sends=False,
+                                called=f"sink of {path['name']}")
+        network.path(path["name"], source, sink, path["links"], path["rtt_ms"])
+    return network
+
 
 def _links(file):
     found = {}

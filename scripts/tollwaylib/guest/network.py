@@ -26,19 +26,17 @@ from .nodes import PlainNode, Router, address_of, shell
 class PathTopo(Topo):
     """Hosts and routers in a tree, with priced links between routers.
 
-    Subclasses describe themselves in build() by router(), host() and
-    priced_link(). After build: `priced` maps the name of each priced link to
+    Subclasses describe themselves in build() by router(), endpoint() and
+    priced_link(). pairs: do hosts send pairs? Then what they hand over at once
+    leaves at once, receivers acknowledge each segment, links count what IP counts,
+    and each source has a class of its own in queues that have classes. After build: `priced` maps the name of each priced link to
     the (node, interface) that carries its AQM, `paths` maps each path's name
     to (source, sink, [names of priced links], rtt_ms).
     """
 
-    # Do hosts send pairs? Then what they hand over at once leaves at once,
-    # receivers acknowledge each segment, links count what IP counts, and each
-    # source has a class of its own in queues that have classes.
-    pairs = False
-
     def __init__(self, packet_bytes, aqm, edge_bps=10**9, gso_max_segs=1,
-                 **params):
+                 pairs=False, **params):
+        self.pairs = pairs
         self.packet_bytes = packet_bytes
         self.aqm = aqm
         self.edge_bps = edge_bps

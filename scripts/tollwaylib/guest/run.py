@@ -28,7 +28,7 @@ from .network import configure_network, separate_sources
 from .nodes import address_of, shell
 from .passages import Passages
 from .programs import GRACE_S, kill_group
-from .topologies import topology
+from .topologies import Built
 from .traffic import TRAFFIC, acknowledged, arrivals
 
 # Before the flows of a case: what the last one left in the network is gone by
@@ -53,8 +53,8 @@ def interrupt(_number, _frame):
 class Run(Calibration):
     """Build the network, calibrate it, run the cases, collect the raw data.
 
-    job: dict with `experiment`, `topology` (class in topologies.py and its
-    parameters), `parameters`, `cases` (list of dicts, see experiments/jobs.py),
+    job: dict with `experiment`, `topology` (keywords of topologies.Built),
+    `parameters`, `cases` (list of dicts, see experiments/jobs.py),
     `seed`, `sysctls` ({name: value}, set in every host), `out_dir`, `bin_dir`.
     `real_time`: to start a program takes time. `disposable`: nothing outlives
     the run anyway.
@@ -84,8 +84,7 @@ class Run(Calibration):
         """Start the Mininet network and set what every node needs."""
         self.progress("building the network")
         setLogLevel("debug" if self.job.get("verbose") else "warning")
-        name, keywords = self.job["topology"]
-        self.topo = topology(name)(aqm=self.job["aqm"], **keywords)
+        self.topo = Built(aqm=self.job["aqm"], **self.job["topology"])
         self.net = Mininet(topo=self.topo, controller=None, build=False,
                            autoSetMacs=False)
         # Mininet has raised it to 16384, and its mnexec closes each number below
@@ -167,8 +166,7 @@ class Run(Calibration):
     def adapt(self, keywords):
         """Make the network what its topology is with these keywords (None:
         those that it was built with). Rates and delays of links may differ."""
-        name, built = self.job["topology"]
-        wanted = topology(name)(aqm=self.job["aqm"], **(keywords or built))
+        wanted = Built(aqm=self.job["aqm"], **(keywords or self.job["topology"]))
         ends = self.topo.ends()
         for device, (node, parameters) in wanted.ends().items():
             known = ends[device][1]

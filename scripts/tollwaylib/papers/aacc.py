@@ -12,6 +12,7 @@ as packets that wait at the border were not admitted (AACC 4.2).
 from ..experiments.description import (SAME_QUEUE, Case, Experiment, Variant,
                                        case_bound, cases_bound, metric, panel,
                                        program)
+from . import networks
 
 LINK, SOURCES = "R1", 2
 ETHERNET_HEADER_BYTES = 14
@@ -345,7 +346,7 @@ _COLUMNS = (
 def _experiment(name, title, reproduces, cases, judged, x_title, **more):
     return Experiment(**{
         "name": name, "title": title, "reproduces": reproduces,
-        "topology": "Borders", "duration_s": DURATION_S,
+        "topology": networks.borders, "duration_s": DURATION_S,
         "defaults": _DEFAULTS, "cc": "cubic", "aqm": "pfifo", "cases": cases,
         "shape": lambda values: {"sources": SOURCES}, "metrics": _COLUMNS,
         "bounds": ((OURS, judged),), "x_title": x_title,

@@ -11,6 +11,7 @@ from ..experiments.description import (Case, Experiment, Variant, case_bound,
                                        metric, panel)
 from ..experiments.workload import capacity_pps, flow_of
 from ..theory.alpha import RateCycle
+from . import networks
 
 LINK = "R1"
 OURS = ("alpha+alpha",)
@@ -386,7 +387,7 @@ def _path_bounds(_values):
 
 # --- the list --------------------------------------------------------------
 
-def _experiment(name, title, reproduces, topology="Confluence", **more):
+def _experiment(name, title, reproduces, topology=networks.confluence, **more):
     return Experiment(
         name=name, title=title, reproduces=reproduces, topology=topology,
         cc="alpha", aqm="alpha", **more)
@@ -471,7 +472,7 @@ EXPERIMENTS = (
         pictures=(("curves", (panel("time_ms"), panel("lost_kbytes"))),)),
     _experiment(
         "alpha-paths", "Many flows, other round trips, less of a link",
-        "no paper: a comparison", "OneLink",
+        "no paper: a comparison", networks.one_link,
         duration_s=60.0, cases=_path_cases, shape=_path_shape,
         variants=VARIANTS,
         defaults={"packet_bytes": PACKET_BYTES, "rate_mbit": RATE_MBIT,

@@ -9,6 +9,7 @@ from ..experiments.description import (Case, Experiment, Variant,
                                        case_bound, metric, panel)
 from ..experiments.parameters import SHIPPED
 from ..experiments.workload import flow_of
+from . import networks
 
 LINK = "R1"
 RATES_MBIT, RTT_MS, FLOWS = (1, 10, 100, 1000), 20, (1, 4)
@@ -139,7 +140,7 @@ def _bounds(values):
 EXPERIMENTS = (
     Experiment(
         name="any-rate", title="One set of constants at any rate",
-        reproduces="no paper: a comparison", topology="OneLink",
+        reproduces="no paper: a comparison", topology=networks.one_link,
         duration_s=DURATION_S,
         defaults={"scale": "few", "packet_bytes": 1514, "rate_mbit": float(MIDDLE_MBIT),
                   "rtt_ms": float(RTT_MS),

@@ -3,6 +3,7 @@
 
 from ..experiments.description import Case, Experiment, case_bound, metric
 from ..experiments.workload import MIRRORED, OURS, BASELINES, flow_of
+from . import networks
 from .pp94_transfers import BENCH_DEFAULTS, BENCH_SAMPLES, bench_shape
 
 SHARERS = 24
@@ -50,7 +51,7 @@ EXPERIMENTS = (
     Experiment(
         name="pp-share", title="24 equal flows over 96 Mb/s",
         reproduces="no paper",
-        topology="Confluence", duration_s=10.0,
+        topology=networks.confluence, duration_s=10.0,
         defaults={"packet_bytes": 1000, "rate_mbit": 96.0,
                   "edge_mbit": 960.0, "warmup_s": 3.0, "start_jitter_s": 0.1,
                   "initcwnd": 10, "buffer": 1000},
@@ -78,7 +79,7 @@ EXPERIMENTS = (
         pictures=(("class_queues", f"{SHARERS} flows"),)),
     Experiment(
         name="pp-paths", title="Two-way traffic, loss and reordering",
-        reproduces="no paper", topology="Confluence",
+        reproduces="no paper", topology=networks.confluence,
         duration_s=12.0,
         # Packets of 1500 bytes: of 500, the acknowledgements of the other way
         # would take 7.4 % of a link on their own.

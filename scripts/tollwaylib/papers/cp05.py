@@ -7,6 +7,7 @@ from ..experiments.description import (Experiment, Variant,
 from ..experiments.jobs import WHOLE_RUN
 from ..experiments.parameters import SHIPPED
 from ..theory import pricing
+from . import networks
 
 
 _SBRM = ("sbrm+sbrm", "direct", "log")
@@ -342,7 +343,7 @@ EXPERIMENTS = (
         title="Rate allocation over two bottlenecks",
         reproduces="CP05 4.3.1, 5.1.2, 5.2.2 and 5.4.3: Figures 4.3.4, 4.3.5, "
                    "5.1.1, 5.2.1, 5.4.1, Tables 4.3.3, 5.1.1, 5.2.1, 5.4.1",
-        topology="DoubleBottleneck", classes=_THREE_PATHS, duration_s=60.0,
+        topology=networks.double_bottleneck, classes=_THREE_PATHS, duration_s=60.0,
         presets=_DOUBLE_BOTTLENECK_PRESETS,
         variants=_as_published(
             ("reno", "pfifo"), ("reno", "red"), ("cp", "price"),
@@ -402,7 +403,7 @@ EXPERIMENTS = (
         title="Two bottlenecks with a changing number of flows",
         reproduces="CP05 4.3.1, second simulation: Figures 4.3.6, 4.3.7, "
                    "5.1.2, 5.1.3, 5.2.2, 5.2.3, 5.4.2, 5.4.3",
-        topology="DoubleBottleneck", classes=_THREE_PATHS, duration_s=100.0,
+        topology=networks.double_bottleneck, classes=_THREE_PATHS, duration_s=100.0,
         # Figure 4.3.2 is lost; Figure 4.3.3's load factor reads like this.
         schedule=((0.0, 1), (20.0, 2), (40.0, 4), (60.0, 2), (80.0, 1)),
         defaults={"warmup_s": 2.0},
@@ -438,7 +439,7 @@ EXPERIMENTS = (
         title="Eight paths over four bottlenecks, few flows or many",
         reproduces="CP05 4.4 and 5.2.3: Tables 4.4.3, 4.4.4, 5.2.2, 5.2.3, "
                    "Figures 4.4.3, 4.4.4, 5.2.4-5.2.7",
-        topology="ParkingLot", classes=_EIGHT_PATHS, duration_s=100.0,
+        topology=networks.parking_lot, classes=_EIGHT_PATHS, duration_s=100.0,
         # Table 4.4.2.
         schedule=((0.0, 2), (20.0, 8), (40.0, 4), (60.0, 8), (80.0, 2)),
         flows_per_class=1,
@@ -452,7 +453,7 @@ EXPERIMENTS = (
         name="price-laws",
         title="27 combinations of source, price law and feedback",
         reproduces="CP05 5.4.4: Table 5.4.2, Figure 5.4.4",
-        topology="ParkingLot", classes=_EIGHT_PATHS, duration_s=60.0,
+        topology=networks.parking_lot, classes=_EIGHT_PATHS, duration_s=60.0,
         flows_per_class=8,
         # Its variants are the paper's rows themselves. kappa is 0.1, as in all of
         # 5.6.4; Table 4.3.1 has 0.01 for other sources. With 0.1 the shares of
@@ -465,7 +466,7 @@ EXPERIMENTS = (
         name="single-bottleneck",
         title="Two-way traffic over one bottleneck, greedy or HTTP",
         reproduces="CP05 5.6.4: Tables 5.6.1-5.6.3, Figures 5.6.3-5.6.9",
-        topology="SingleBottleneck", classes=_TWO_WAY_PATHS, duration_s=60.0,
+        topology=networks.single_bottleneck, classes=_TWO_WAY_PATHS, duration_s=60.0,
         flows_per_class=10,
         # gamma: 99 % at the limit. RED's weight is 1/64, near the paper's 0.02.
         # nodrop: what Linux sends without ECT is the pure ACKs of the other
@@ -491,7 +492,7 @@ EXPERIMENTS = (
         title="Rate, marking probability and queue against the model",
         reproduces="CP05 5.5: Table 5.5.1 with setup=paper, or what it is for "
                    "another source",
-        topology="SteadyState", duration_s=40.0,
+        topology=networks.steady_state, duration_s=40.0,
         classes=tuple((f"{line}{path}", weight)
                       for line, weight, count in _STEADY
                       for path in (1, 2, 3) for _ in range(count)),

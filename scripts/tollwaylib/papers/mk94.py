@@ -6,6 +6,7 @@ from dataclasses import replace
 from ..experiments.description import Case, Experiment, case_bound, metric
 from ..experiments.workload import LOADS, OURS, BASELINES, SOURCES, flow_of
 from ..theory import fluid
+from . import networks
 
 # MK94 section 2.
 OVERLOAD_MBIT, OVERLOAD_ACCESS_MBIT = 8.0952, 80.952
@@ -142,7 +143,7 @@ def _beside(variant):
 EXPERIMENTS = (
     Experiment(
         name="pp-overload", title="Overload, with and without control",
-        reproduces="MK94: Figures 2-5", topology="Confluence",
+        reproduces="MK94: Figures 2-5", topology=networks.confluence,
         duration_s=60.0,
         defaults={"packet_bytes": 500, "rate_mbit": OVERLOAD_MBIT,
                   "edge_mbit": OVERLOAD_ACCESS_MBIT, "warmup_s": 2.0,

@@ -11,6 +11,7 @@ from ..experiments.workload import (LOADS, OURS, PIPE_PKTS, BASELINES, SOURCES,
                                     TABLE_3, flow_of, one_link, rtt_ms_of)
 from ..theory import fluid
 from ..theory.pairs import rest
+from . import networks
 
 # --- PP94 9.1 and 9.2 ------------------------------------------------------
 
@@ -289,7 +290,7 @@ EXPERIMENTS = (
     Experiment(
         name="pp-base", title="One source: queue at the setpoint",
         reproduces="PP94 9.1: Figures 11-14",
-        topology="Confluence", duration_s=10.0,
+        topology=networks.confluence, duration_s=10.0,
         defaults=ROW_DEFAULTS, presets=row_presets(), variants=BASELINES,
         cc="pp", aqm="fq_rr", cases=_base_cases, shape=table_3(1),
         metrics=(
@@ -323,7 +324,7 @@ EXPERIMENTS = (
     Experiment(
         name="pp-setpoint", title="Four sources probe 100 buffers",
         reproduces="PP94 9.1: Figures 15 and 16",
-        topology="Confluence", duration_s=10.0,
+        topology=networks.confluence, duration_s=10.0,
         defaults=ROW_DEFAULTS, presets=row_presets(), variants=BASELINES,
         cc="pp", aqm="fq_rr", cases=_setpoint_cases, shape=table_3(4),
         metrics=(
@@ -356,7 +357,7 @@ EXPERIMENTS = (
     Experiment(
         name="pp-law", title="The poles of the discrete law",
         reproduces="PP94 4.2.1",
-        topology="Confluence", duration_s=10.0,
+        topology=networks.confluence, duration_s=10.0,
         defaults={**ROW_DEFAULTS, "setpoint": LAW_SETPOINT, "pole": 0.9},
         presets=row_presets(), cc="pp", aqm="fq_rr", cases=_law_cases,
         shape=table_3(1),
@@ -376,7 +377,7 @@ EXPERIMENTS = (
     Experiment(
         name="pp-probing", title="Steps of a setpoint that is probed",
         reproduces="PP94 7 and 9.1",
-        topology="Confluence", duration_s=10.0,
+        topology=networks.confluence, duration_s=10.0,
         defaults={**ROW_DEFAULTS, "setpoint_step": 2.0, "setpoint_every": 2,
                   "setpoint_cut": 0.75},
         presets=row_presets(), cc="pp", aqm="fq_rr", cases=_probing_cases,
@@ -398,7 +399,7 @@ EXPERIMENTS = (
     Experiment(
         name="pp-arrivals", title="Sources that come one after another",
         reproduces="PP94 9.2: Figures 17 and 18",
-        topology="Confluence", duration_s=10.0,
+        topology=networks.confluence, duration_s=10.0,
         defaults=ROW_DEFAULTS, presets=row_presets(), variants=BASELINES,
         cc="pp", aqm="fq_rr", cases=_arrival_cases,
         x_title="round trips between arrivals", shape=table_3(SOURCES),
@@ -419,7 +420,7 @@ EXPERIMENTS = (
     Experiment(
         name="pp-estimators", title="Three estimators of the service time",
         reproduces="PP94 4.4 and 4.5, with the sources of 9.2",
-        topology="Confluence", duration_s=10.0,
+        topology=networks.confluence, duration_s=10.0,
         defaults=ROW_DEFAULTS, presets=row_presets(), cc="pp", aqm="fq_rr",
         cases=_estimator_cases, x_title="round trips between arrivals",
         shape=table_3(SOURCES),
@@ -445,7 +446,7 @@ EXPERIMENTS = (
     Experiment(
         name="pp-burst", title="N - 1 sources start at once",
         reproduces="PP94 9.2: Tables 4 and 5, Figures 19-21",
-        topology="Confluence", duration_s=10.0,
+        topology=networks.confluence, duration_s=10.0,
         defaults=ROW_DEFAULTS, presets=row_presets(), variants=BASELINES,
         cc="pp", aqm="fq_rr", cases=_burst_cases,
         x_title="sources", shape=table_3(SOURCES),
@@ -476,7 +477,7 @@ EXPERIMENTS = (
     Experiment(
         name="pp-public", title="On-off sources, open and closed",
         reproduces="PP94 9.3: Table 6",
-        topology="Confluence", duration_s=120.0,
+        topology=networks.confluence, duration_s=120.0,
         defaults=ROW_DEFAULTS, presets=row_presets(), variants=BASELINES,
         cc="pp", aqm="fq_rr", cases=_public_cases,
         x_title="nominal load", shape=table_3(SOURCES),
@@ -493,7 +494,7 @@ EXPERIMENTS = (
     Experiment(
         name="pp-window", title="A window beside the rate, and room for it",
         reproduces="PP94 10.3, with the sources of 9.2",
-        topology="Confluence", duration_s=10.0, defaults=_WINDOW_DEFAULTS,
+        topology=networks.confluence, duration_s=10.0, defaults=_WINDOW_DEFAULTS,
         presets=row_presets(), variants=_WINDOW_VARIANTS,
         cc="pp", aqm="fq_rr", cases=_window_cases,
         x_title="sources", shape=table_3(SOURCES),
@@ -512,7 +513,7 @@ EXPERIMENTS = (
         name="pp-window-public",
         title="On-off sources with a window, and room for it",
         reproduces="PP94 10.3, with the sources of 9.3",
-        topology="Confluence", duration_s=120.0, defaults=_WINDOW_DEFAULTS,
+        topology=networks.confluence, duration_s=120.0, defaults=_WINDOW_DEFAULTS,
         presets=row_presets(), variants=_WINDOW_VARIANTS,
         cc="pp", aqm="fq_rr", cases=_public_cases,
         x_title="nominal load", shape=table_3(SOURCES),

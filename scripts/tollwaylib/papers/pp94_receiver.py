@@ -7,6 +7,7 @@ PP94 leaves it as future work: nothing of it is published.
 from ..experiments.description import Case, Experiment, case_bound, metric
 from ..experiments.workload import (MIRRORED, OURS, PIPE_PKTS, flow_of,
                                     paired_payload)
+from . import networks
 from .pp94 import (ROW_DEFAULTS, arrival_flows, often, row_presets, table_3,
                    units)
 from .pp94_transfers import (BENCH_DEFAULTS, BENCH_SAMPLES, CROSSES, FRAME_BYTES,
@@ -81,7 +82,7 @@ EXPERIMENTS = (
     Experiment(
         name="pp-receiver", title="The receiver controls the rate",
         reproduces="PP94 10.4, with the sources of 9.1 and 9.2",
-        topology="Confluence", duration_s=10.0, defaults=ROW_DEFAULTS,
+        topology=networks.confluence, duration_s=10.0, defaults=ROW_DEFAULTS,
         presets=row_presets(), cc="pp", aqm="fq_rr", cases=_cases,
         x_title="round trips between reports", shape=table_3(SWEEP_SOURCES),
         metrics=(
@@ -115,7 +116,7 @@ EXPERIMENTS = (
     Experiment(
         name="pp-receiver-two-way", title="Reports instead of acknowledgements",
         reproduces="PP94 10.4, with the sources of 9.4.6",
-        topology="Confluence", duration_s=10.0, defaults=BENCH_DEFAULTS,
+        topology=networks.confluence, duration_s=10.0, defaults=BENCH_DEFAULTS,
         cc="pp", aqm="fq_rr", cases=_two_way_cases,
         shape=bench_shape(CROSSES + 1, mirror=MIRRORED),
         metrics=(
@@ -136,7 +137,7 @@ EXPERIMENTS = (
     Experiment(
         name="pp-receiver-video", title="Coders whose receivers tell the rate",
         reproduces="PP94 10.4, with the sources of 9.5",
-        topology="Confluence", duration_s=20.0,
+        topology=networks.confluence, duration_s=20.0,
         defaults={**BENCH_DEFAULTS, "buffer": PIPE_PKTS},
         cc="pp", aqm="fq_rr", cases=_video_cases,
         shape=bench_shape(VIDEOS + VIDEO_CROSSES),

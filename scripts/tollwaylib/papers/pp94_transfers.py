@@ -10,6 +10,7 @@ from ..experiments.workload import (AS_PUBLISHED, BENCH_RTT_MS, MIRRORED, OURS,
                                     PIPE_PKTS, BASELINES, TCP_HEADER_BYTES,
                                     capacity_pps, flow_of, one_link,
                                     payload, with_optima)
+from . import networks
 
 # PP94 9.4, Figure 23, and the round trip that its optima have.
 BENCH_MBIT, BENCH_ACCESS_MBIT = 40.0, 200.0
@@ -183,7 +184,7 @@ _BENCH_METRICS = (
 
 
 def _bench(number, title, table, cases, shape, roles=("primary",),
-           topology="Confluence", defaults=(), metrics=(), pictures=(),
+           topology=networks.confluence, defaults=(), metrics=(), pictures=(),
            duration_s=10.0, x_title=None):
     return Experiment(
         name=f"pp-bench-{number}", title=title,
@@ -293,7 +294,7 @@ EXPERIMENTS = (
     _bench(4, "Two round trips", 10, _bench_4_cases, _bench_4_shape,
            roles=("short", "long")),
     _bench(5, "A bottleneck that migrates", 11, _bench_5_cases,
-           lambda values: {}, topology="Migration"),
+           lambda values: {}, topology=networks.migration),
     _bench(6, "Two-way traffic", 12, _bench_6_cases,
            bench_shape(CROSSES + 1, mirror=MIRRORED), roles=("forth", "back")),
     _bench(7, "Cross traffic that nobody controls", 13, _bench_7_cases,
@@ -311,7 +312,7 @@ EXPERIMENTS = (
            defaults={"buffer": 202}),
     Experiment(
         name="pp-video", title="Coders that read the rate they may send",
-        reproduces="PP94 9.5", topology="Confluence",
+        reproduces="PP94 9.5", topology=networks.confluence,
         duration_s=20.0, defaults={**BENCH_DEFAULTS, "buffer": PIPE_PKTS},
         variants=BASELINES, cc="pp", aqm="fq_rr", cases=_video_cases,
         shape=bench_shape(VIDEOS + VIDEO_CROSSES),
@@ -331,7 +332,7 @@ EXPERIMENTS = (
                   ("queue", "adaptive"))),
     Experiment(
         name="pp-video-told", title="Coders that find their share or are told it",
-        reproduces="PP94 9.5", topology="Confluence",
+        reproduces="PP94 9.5", topology=networks.confluence,
         duration_s=20.0, defaults={**BENCH_DEFAULTS, "buffer": PIPE_PKTS},
         cc="pp", aqm="fq_rr", cases=_told_cases, others=("reno",),
         shape=bench_shape(VIDEOS + VIDEO_CROSSES), metrics=VIDEO_METRICS,

@@ -2,6 +2,8 @@
 """What a job may take, at every place: far more than it should, to end one that
 hangs."""
 
+from ..experiments import networks
+
 # More flows or more bytes in flight than that want more memory, most of it only for
 # tcp_mem, which is a sixteenth of it, to be above what is in flight, in the buffers
 # of both hosts and with the headers of the kernel: the host sees 0.5 GB of it.
@@ -29,14 +31,14 @@ def memory_mb(job):
     flows = max(len(case["flows"]) for case in job["cases"])
     in_flight = max(_in_flight({**job["parameters"], **case["values"]})
                     for case in job["cases"])
-    described = job["topology"][1]
-    if "links" in described and "paths" in described:
-        # A network that a file describes.
-        in_flight = max(_in_flight({"rate_mbit": link["rate_bps"] / 1e6,
-                                    "rtt_ms": path["rtt_ms"]})
-                        for link in described["links"]
-                        for path in described["paths"]
-                        if link["name"] in path["links"])
+    for built in (job["topology"], *(case["network"] for case in job["cases"]
+                                     if case.get("network"))):
+        in_flight = max([in_flight, *(
+            _in_flight({"rate_mbit": link["rate_bps"] / 1e6,
+                        "rtt_ms": path["rtt_ms"]})
+            for link in networks.of(built, "link")
+            for path in networks.of(built, "path")
+            if link["name"] in path["links"])])
     return MEMORY_MB if flows <= FLOWS_IN_MEMORY and \
         in_flight <= BYTES_IN_MEMORY else MORE_MB
 

@@ -92,10 +92,9 @@ def flows_of(job):
 def _network(job, case=None):
     """Links and paths of a job as they are built, or those of one case."""
     # Mininet, which describes topologies for the others, too, is slow to import.
-    from ..guest.topologies import topology
-    name, keywords = job["topology"]
-    return topology(name)(aqm=(case or job)["aqm"],
-                          **(case and case["network"] or keywords))
+    from ..guest.topologies import Built
+    return Built(aqm=(case or job)["aqm"],
+                 **(case and case["network"] or job["topology"]))
 
 
 def _networks(job):
