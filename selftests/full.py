@@ -15,8 +15,8 @@ build/check-full has what each file printed, and its outcome with the commit.
 TOLLWAY_SEED, and runs the other files; it needs a tree without changes. The
 inputs of a file of tests are all files of the tree. Those of the lab run where
 there is nothing but the sources: other tests, checks that are not imported, what
-only this program, clean-system or stock kernels read, and texts are no inputs of
-theirs. Exit status: 0 if nothing failed.
+only this program, clean-system or stock kernels read, texts, and experiments that
+they do not use are no inputs of theirs. Exit status: 0 if nothing failed.
 """
 
 import argparse
@@ -25,6 +25,7 @@ import contextlib
 import functools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -58,6 +59,18 @@ ON_PLAIN = ("test_admit.py", "test_calibration.py", "test_cost.py",
 NO_INPUTS_OF_THE_LAB = ("tools/man/", "examples/", ".ci/", "selftests/full.py",
                         "selftests/clean-", "selftests/golden/", "scripts/qemu/",
                         "scripts/tollwaylib/places/qemu.py")
+# What is about experiments and their results, and what a file of tests of the lab,
+# or one of its scripts, has if it uses that.
+OF_EXPERIMENTS = tuple(f"scripts/tollwaylib/{part}" for part in (
+    "commands/", "doctor/", "experiments/", "papers/", "report/", "results/",
+    "runs/", "theory/", "places/host.py", "places/lab.py", "places/model.py",
+    "places/pairs.py", "places/prices.py",
+    # All of the guest's part but what starts a script.
+    *(f"guest/{name}.py" for name in (
+        "calibration", "daemons", "iperf3", "links", "network", "nodes",
+        "passages", "programs", "run", "smoke", "smoke_bench", "topologies",
+        "traffic"))))
+USES_EXPERIMENTS = re.compile(r"(?:from|import) tollwaylib\b|(?:scripts|bin)/tollway\b")
 # How long pytest may take to end when it is interrupted.
 STOP_S = 60
 COUNTS = ("passed", "failed", "skipped")
@@ -147,13 +160,15 @@ def scripts_of(test):
     return found
 
 
-def is_input(path, test, scripts, kernel):
+def is_input(path, test, scripts, kernel, experiments):
     """Does a file of tests of the lab depend on a file of the tree?
 
     path: in the tree; test: that file, in the tree; scripts: of scripts_of();
-    kernel: one of KERNELS."""
+    kernel: one of KERNELS; experiments: does it use them?"""
     if path == test:
         return True
+    if path.startswith(OF_EXPERIMENTS) and not experiments:
+        return False
     folder, _, name = path.rpartition("/")
     if path.startswith("selftests/") and name.startswith("test_"):
         return False
@@ -169,13 +184,14 @@ def inputs_of(job, commit):
     files_of, test = tree(commit), job.test.partition("::")[0]
     path = os.path.relpath(test, TOP)
     if path.startswith("selftests/lab/"):
-        text = Path(test).read_text(encoding="utf-8")
         scripts = scripts_of(Path(test))
+        texts = [one.read_text(encoding="utf-8") for one in (
+            Path(test), *(HERE / "lab" / name for name in scripts))]
         # Those that read texts depend on them.
-        if not any(".md" in (HERE / "lab" / name).read_text(encoding="utf-8")
-                   for name in scripts) and ".md" not in text:
+        if not any('.md"' in text for text in texts):
+            experiments = any(map(USES_EXPERIMENTS.search, texts))
             files_of = {name: content for name, content in files_of.items()
-                        if is_input(name, path, scripts, job.kernel)}
+                        if is_input(name, path, scripts, job.kernel, experiments)}
     return digest_of(*(f"{content} {name}" for name, content in
                        sorted(files_of.items())))
 

@@ -143,7 +143,10 @@ of_repository = pytest.mark.skipif(
 
 @of_repository
 @pytest.mark.parametrize("path, of_lab", [
-    ("sch_sbrm/sbrm_accounts.c", True), ("scripts/tollwaylib/guest/run.py", True),
+    ("sch_sbrm/sbrm_accounts.c", True),
+    ("scripts/tollwaylib/places/machine.py", True),
+    ("scripts/tollwaylib/guest/__main__.py", True),
+    ("scripts/tollwaylib/guest/run.py", False),
     ("scripts/lab/init", True), ("selftests/conftest.py", True),
     ("selftests/lab/test_share.py", True), ("selftests/lab/rtnl.py", True),
     ("selftests/lab/guest_share.py", True),
@@ -153,6 +156,8 @@ of_repository = pytest.mark.skipif(
     ("selftests/lab/test_fuzz.py", False), ("selftests/test_report_tables.py", False),
     ("selftests/full.py", False), ("selftests/clean-system", False),
     ("scripts/lab/config.debug", False),
+    ("scripts/tollwaylib/report/page.py", False),
+    ("scripts/tollwaylib/papers/cp05.py", False),
     ("CHANGELOG.md", False), ("tools/man/tollway.1", False)])
 def test_inputs_of_a_file(path, of_lab, monkeypatch):
     """What changes the outcome of a file of tests, and what does not."""
@@ -174,6 +179,21 @@ def test_the_debug_kernel_depends_on_its_configuration(monkeypatch):
     monkeypatch.setattr(full, "tree", lambda _: {
         **was, "scripts/lab/config.debug": "other"})
     assert full.inputs_of(job, "HEAD") != before
+
+
+@of_repository
+def test_what_uses_experiments_depends_on_them(monkeypatch):
+    """Of the others only those that say so."""
+    was = full.tree("HEAD")
+    jobs = [job for job in full.jobs_of([str(full.HERE / "lab")])
+            if job.kernel == "plain"]
+    before = {job: full.inputs_of(job, "HEAD") for job in jobs}
+    monkeypatch.setattr(full, "tree", lambda _: {
+        **was, "scripts/tollwaylib/results/analysis.py": "other"})
+    changed = {Path(job.test).name for job in jobs
+               if full.inputs_of(job, "HEAD") != before[job]}
+    assert changed == {"test_calibration.py", "test_cost.py", "test_doctor.py",
+                       "test_host.py", "test_readme.py"}
 
 
 @of_repository
