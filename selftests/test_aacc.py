@@ -112,6 +112,16 @@ def test_a_program_is_ended_and_kept(guest):
     assert not (folder / "key").exists()
 
 
+@pytest.mark.parametrize("lines", [
+    "1", "null", "[1, 2]", '{"a": 1}\n{"b": 2}', '{"t_ns": "x"}', '{"a": NaN}', "{"])
+def test_a_kept_file_of_something_else_is_an_error(guest, lines):
+    made = started(guest, f"echo '{lines}' > trace; exec sleep 100", keep=("trace",))
+    until((guest.out_dir / "programs/a-case/one/trace").exists)
+    time.sleep(0.1)
+    with pytest.raises(TollwayError, match="one: trace cannot be read: "):
+        made.stop(0)
+
+
 def test_a_program_of_the_system_at_a_node_by_another_name(guest):
     made = Daemons(guest, {"name": "a case", "programs": [
         program("one", "border", "sh", "-c",

@@ -18,6 +18,7 @@ from tollwaylib.errors import TollwayError  # noqa: E402
 from tollwaylib.experiments import jobs, own, plan  # noqa: E402
 from tollwaylib.guest import topologies  # noqa: E402
 from tollwaylib.paths import TOP  # noqa: E402
+from tollwaylib.results import analysis  # noqa: E402
 from tollwaylib.results.metrics import KINDS  # noqa: E402
 
 EXAMPLES = sorted((TOP / "examples").glob("*.py"))
@@ -111,7 +112,7 @@ def test_a_file_becomes_a_job(tmp_path):
     assert made["parameters"]["initcwnd"] == 3
     assert [(bound["name"], bound["case"], bound["metric"])
             for bound in made["bounds"]] == [
-        (f"delay_p99_ms of home, {name}", name, "delay_p99_ms home")
+        ("delay_p99_ms of home", name, "delay_p99_ms home")
         for name in ("whole", "slow")]
     # What the case changes, and round trips that stay where they are set.
     assert (slow["x"], slow["series"]) == (1.5, "s")
@@ -205,17 +206,18 @@ WRONG = (
     ('"2s"', '"10s"', 18, "warmup is 10s: give less than the duration of 10s"),
     ('"2s"', 'None', 18, "warmup is None: give a text such as '20ms'"),
     ('cc = "cubic"', 'cc = []', 19, "cc is []: give a text of one line"),
-    ('queue = "fq_codel"', 'queue = ""', 20, "queue is ''"),
+    ('queue = "fq_codel"', 'queue = " "', 20, "queue is ' ': give a text of"),
     ('("utilization", "core")', '("utilisation", "core")', 21,
      "metrics[0] is 'utilisation': give the name of a metric, 'utilization', "),
     ('("utilization", "core")', '("utilization", "p")', 21,
-     "utilization is about links, 'core' or 'home'"),
+     "metrics[0] is 'p': give the name of a link for utilization, 'core' or 'home'"),
     ('("goodput_mbit", "p")', '("goodput_mbit", "call")', 21,
-     "goodput_mbit is about the names of TCP flows, 'p' or 'transfer'"),
+     "give the name of TCP flows for goodput_mbit, 'p' or 'transfer'"),
     ('("utilization", "core")', '"utilization"', 21,
      "metrics[0] is 'utilization': give (name, link or flows)"),
     ('"<="', '"<"', 22, "bounds[0] is '<': give '<=' or '>='"),
-    ('100)', '"100")', 22, "bounds[0] is against '100': give a number"),
+    ('100)', '"100")', 22, "bounds[0] is '100': give a number"),
+    ('100)', 'float("inf"))', 22, "bounds[0] is inf: give a number"),
     ('"<=", 100', '100', 22, "give (name, link or flows, '<=' or '>=', number"),
     ('"cc": "reno"', '"kc": "reno"', 24, "variants['one'] has no 'kc': it has "
      "cc, queue, settings"),
@@ -232,6 +234,25 @@ WRONG = (
      "settings: target (10) must be below limit (5)"),
     ('"fifo_limit": 9', '"target": 2000', 24,
      "variants['one']: settings: target (2000) must be below limit (1000)"),
+    ('("utilization", "core")', '([], "core")', 21, "metrics[0] is []: give the"),
+    ('"path": "q", "name": "transfer"', '"path": "q", "name": []', 13,
+     "flows[1]['name'] is []: give a text of at most"),
+    ('"slow": {', '"WHOLE": {', 30, "cases has 'whole' and 'WHOLE': give names "
+     "that differ in letters or digits"),
+    ('cases = {', 'cases = []\n_x = {', 28, "cases is []: give a dict"),
+    ('"p": 5', '"p": 10000', 31, "cases['slow']['flows'] are 10001: give 10000"),
+    ('"x": 1.5', '"x": 10**400', 31, "cases['slow']['x'] is 1000000000000000000"),
+    ('"initcwnd": 3', '"initcwnd": 10**5000', 27, "settings['initcwnd'] is a int:"),
+    ('"sleep \'9 9\'"', '"ping {address:a}"', 34, "programs[0]['command'] is 'a': "
+     "give {address:X} with a host as X, 'source of p', 'sink of p', "),
+    ('["g"]', '["log"]', 35, "programs[0]['keep'][0] is 'log': what the program "
+     "says is there: give another name"),
+    ('("queue", "slow")', '("queue", "slow", "x")', 39, "figures[0] is ('queue', "
+     "'slow', 'x'): give (name of a figure, case), or"),
+    ('"metric": ("utilization", "core")', '"metric": "utilization core"', 36,
+     "published[0]['metric'] is 'utilization core': give (name, link or flows)"),
+    ('title = "One link"', 'import sys; sys.exit(0)', 1, "SystemExit: 0"),
+    ('title = "One link"', '_x = ' + 100000 * '-' + '1', 1, ""),
     ('"slow": {', '"slow": {"y": 1, ', 30,
      "cases['slow'] has no 'y': it has links, flows, x, series"),
     ('{"core": {"rate": "10M', '{"cor": {"rate": "10M', 30,
@@ -258,7 +279,7 @@ WRONG = (
     ('"name": "one"', '"name": "a b"', 34, "programs[0]['name'] is 'a b'"),
     ('"sleep \'9 9\'"', '"sleep \'9 9"', 34, "programs[0]['command'] is "
      '"sleep \'9 9": No closing quotation'),
-    ('"sleep \'9 9\'"', '" "', 34, "programs[0]['command'] is blank: give a "
+    ('"sleep \'9 9\'"', '"\'\' 9"', 34, "programs[0]['command'] is blank: give a "
      "program and its arguments"),
     ('{"f": "text"}', '{"f": 1}', 35, "programs[0]['files']['f'] is 1: give the "
      "text of the file"),
@@ -430,11 +451,14 @@ def test_an_example_runs(path, tmp_path):
 def test_cases_and_programs_run(tmp_path):
     """Links that differ from case to case, and a program beside the flows."""
     path = written(tmp_path, """
-links = {"core": {"from": "a", "to": "b", "rate": "5Mbit", "delay": "5ms"}}
+links = {"core": {"from": "a", "to": "b", "rate": "5Mbit"}}
 paths = {"p": {"links": ["core"], "rtt": "20ms"}}
-flows = [{"path": "p"}]
-cases = {f"{_mbit}Mbit": {"links": {"core": {"rate": f"{_mbit}Mbit"}},
-                          "x": _mbit} for _mbit in (5, 10)}
+flows = [{"path": "p"}, {"path": "p", "name": "file", "bytes": "100kB"}]
+# A delay where the link has none, and one less where its hosts have all of it.
+cases = {f"{_mbit}Mbit": {"links": {"core": {"rate": f"{_mbit}Mbit",
+                                             "delay": f"{_ms}ms"}},
+                          "flows": {"file": _file}, "x": _mbit}
+         for _mbit, _ms, _file in ((5, 10, 1), (10, 0, 0))}
 x_title = "rate of the core, Mbit/s"
 programs = [{"node": "a", "name": "echo", "keep": ["said"], "command":
              "sh -c 'ping -c 1 {address:sink of p} > pinged; "
@@ -442,14 +466,17 @@ programs = [{"node": "a", "name": "echo", "keep": ["said"], "command":
              "files": {"given": '{"answer": 42}'}}]
 duration = "4s"
 warmup = "2s"
-metrics = [("utilization", "core"), ("goodput_mbit", "p")]
+metrics = [("utilization", "core"), ("goodput_mbit", "p"),
+           ("completion_ms", "file"), ("jain", "p")]
 bounds = [("utilization", "core", ">=", 0.9),
-          ("goodput_mbit", "p", ">=", 9, "10Mbit")]
+          ("goodput_mbit", "p", ">=", 9, "10Mbit"),
+          ("completion_ms", "file", ">=", 20)]
 published = [{"metric": ("goodput_mbit", "p"), "case": "10Mbit", "value": _value,
               "tolerance": 1, "source": _source, **_more}
              for _value, _source, _more in (
                  (9.5, "A", {}), (12, "B", {}), (3, "C", {"better": "higher"}),
                  (9.5, "D", {"cc": "reno"}))]
+published += [{"metric": ("jain", "p"), "value": 1, "source": "E"}]
 """)
     out = tmp_path / "out"
     done = subprocess.run(
@@ -460,12 +487,19 @@ published = [{"metric": ("goodput_mbit", "p"), "case": "10Mbit", "value": _value
     assert done.returncode == 1, done.stdout + done.stderr
     result = json.loads(done.stdout)
     assert [(entry["paper"], entry["verdict"]) for entry in result["published"]] \
-        == [("A", "agrees"), ("B", "differs"), ("C", "better")]
+        == [("A", "agrees"), ("B", "differs"), ("C", "better"), ("E", "agrees")]
+    assert [entry["unit"] for entry in result["published"]] \
+        == 3 * ["Mbit/s"] + [None]
     cases = result["cases"]
     assert [(case["name"], case["x"]) for case in cases] == [("5Mbit", 5),
                                                              ("10Mbit", 10)]
     first, second = (case["metrics"]["goodput_mbit p"] for case in cases)
     assert 4 < first < 5 and second == pytest.approx(2 * first, rel=0.02)
+    # A case without such flows has no such time, and no bound on it.
+    assert [case["metrics"]["completion_ms file"] is None for case in cases] \
+        == [False, True]
+    assert all(bound["verdict"] == "holds" for bound in result["bounds"])
+    assert len(result["bounds"]) == 4
     raw = json.loads((out / "seed-1/raw.json").read_text())
     for case in raw["cases"]:
         assert case["programs"]["echo"]["node"] == "a"
@@ -473,6 +507,30 @@ published = [{"metric": ("goodput_mbit", "p"), "case": "10Mbit", "value": _value
     pinged = list(out.glob("seed-1/programs/*/echo/pinged"))
     assert len(pinged) == 2 and all(
         " 0% packet loss" in path.read_text() for path in pinged)
+    # A run of before the file was changed is not averaged with this one.
+    other = json.loads((out / "seed-1/raw.json").read_text())
+    other["seed"], other["trace_sha256"] = 2, "1" * 64
+    other["metrics"] = [spec for spec in other["metrics"]
+                        if spec["kind"] != "jain"]
+    other["pictures"] = [["curves", [
+        panel for panel in what if not panel["key"].startswith("jain")]]
+        for kind, what in other["pictures"] if kind == "curves"]
+    del other["published"]
+    (out / "seed-2").mkdir()
+    (out / "seed-2/raw.json").write_text(json.dumps(other))
+    (out / "seed-2/result.json").write_text(json.dumps(analysis.analyse(other)))
+    again = subprocess.run(
+        [str(TOP / "scripts/tollway"), "report", str(out)], text=True,
+        stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=600)
+    assert again.returncode == 2 and "cannot be averaged" in again.stderr
+    # But it may stand beside it, as a run with other parameters.
+    other["parameters"]["initcwnd"] = 20
+    for name, content in (("raw", other), ("result", analysis.analyse(other))):
+        (out / f"seed-2/{name}.json").write_text(json.dumps(content))
+    again = subprocess.run(
+        [str(TOP / "scripts/tollway"), "report", str(out)], text=True,
+        stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=600)
+    assert again.returncode in (0, 1), again.stderr
     figures = {path.name for path in out.glob("figures/*.svg")}
     assert any("curves" in name or "utilization-core" in name
                for name in figures), figures

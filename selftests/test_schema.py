@@ -34,6 +34,18 @@ def result(request):
     return json.loads(json.dumps(EXAMPLES[request.param]()))
 
 
+def test_old_results_have_the_figures_that_they_had():
+    """The report knew three experiments by their names."""
+    def pictures(name, given):
+        return schema.upgraded({"schema": schema.RAW_SCHEMA, "experiment": name,
+                                "pictures": given})["pictures"]
+
+    assert pictures("parking-lot", []) == [["acknowledgements", "run"],
+                                           ["price_tracking", "run"]]
+    assert pictures("any-rate", []) == []
+    assert pictures("price-laws", [["queue", "x"]]) == [["queue", "x"]]
+
+
 def test_it_is_a_schema_and_agrees_with_the_code():
     jsonschema.Draft202012Validator.check_schema(PUBLISHED)
     parts = PUBLISHED["$defs"]

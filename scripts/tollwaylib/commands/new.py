@@ -93,11 +93,11 @@ bounds = [
 
 # What others published of this, to be compared with: {{"metric": (name, link or flows),
 # "value": ..., "source": "paper, table"}}, and if they are known tolerance, case, cc,
-# queue and which values are better ("higher" or "lower").
+# queue and which values are better ("higher" or "lower"). Parts are of 1, not of 100.
 published = []
 
-# Figures of a case over time (rates, queue, class_queues, sequence, utilization), and
-# ("curve", name of a metric, link or flows) against the x of the cases.
+# Figures of a case over time (rates, queue, sequence, utilization), and ("curve",
+# name of a metric, link or flows) against the x of the cases.
 figures = [("rates",), ("queue",)]
 
 # Without --cc and --aqm each variant is run, and they are compared. A variant has

@@ -18,44 +18,43 @@ class Network:
         # Of links: ms in their direction.
         self.delays = {}
 
-    def _add(self, kind, **words):
+    def _add(self, kind, called=None, **words):
         self.parts.append([kind, words])
+        if called:
+            self.called[called] = words["name"]
+        return words.get("name")
 
     def router(self, name, called=None):
         """Add a router; called: what the experiment calls it, if not that."""
-        self._add("router", name=name)
-        if called:
-            self.called[called] = name
-        return name
+        return self._add("router", called, name=name)
 
-    def host(self, name, called=None):
+    def host(self, name):
         """Add a host that has no link yet."""
-        self._add("host", name=name)
-        if called:
-            self.called[called] = name
-        return name
+        return self._add("host", name=name)
 
-    def endpoint(self, name, router, delay_ms, sends=True, called=None):
+    def endpoint(self, name, router, delay_ms, sends=True, called=None,
+                 delays=False):
         """Add a host behind a router, with a link of its own that has no queue.
 
         delay_ms: of each direction. sends: does it send data, or acknowledge it?
+        delays: will cases give the link another delay?
         """
-        self._add("endpoint", name=name, router=router, delay_ms=delay_ms,
-                  sends=sends)
-        if called:
-            self.called[called] = name
-        return name
+        return self._add("endpoint", called, name=name, router=router,
+                         delay_ms=delay_ms, sends=sends,
+                         **({"delays": True} if delays else {}))
 
-    def link(self, name, first, second, rate_bps, delay_ms, back=None):
+    def link(self, name, first, second, rate_bps, delay_ms, back=None,
+             delays=False):
         """Add a link with a queue, from one router to another.
 
-        back: what the opposite direction has: name, and rate_bps, delay_ms and
-        queue where they differ; without it, that has the same delay and no limit
-        of the rate.
+        back: what the opposite direction has: name, and rate_bps and delay_ms where
+        they differ; without it, that has the same delay and no limit of the rate.
+        delays: will cases give it another delay?
         """
         self.delays[name] = delay_ms
         self._add("link", name=name, first=first, second=second, rate_bps=rate_bps,
-                  delay_ms=delay_ms, **({"back": back} if back else {}))
+                  delay_ms=delay_ms, **({"back": back} if back else {}),
+                  **({"delays": True} if delays else {}))
 
     def own_queue(self, link, words):
         """Give a link, which is added later, a queue that is not the one under
@@ -85,3 +84,42 @@ class Network:
 def of(data, kind):
     """The parts of a kind in the data of a network."""
     return [words for name, words in data["parts"] if name == kind]
+
+
+def of_links(rate_bps, links, paths):
+    """The Network of links, which have rates of their own, and paths.
+
+    links: dicts with name, from, to, rate_bps, delay_ms, delays (will cases change
+    that?) and queue (tc words, or None for the queue under test); one there and one back between the same
+    routers are the two ways of one link. paths: dicts with name, links, rtt_ms
+    edge_ms, the delay of the link to each of the path's two hosts, and delays.
+    """
+    network, ends = Network(), {}
+    for link in links:
+        ends.setdefault(frozenset((link["from"], link["to"])), []).append(link)
+        if link["queue"]:
+            network.own_queue(link["name"], link["queue"])
+    routers = dict.fromkeys(router for link in links
+                            for router in (link["from"], link["to"]))
+    names = {router: network.router(f"r{number}", called=router)
+             for number, router in enumerate(routers, 1)}
+    for there, *back in ends.values():
+        network.link(there["name"], names[there["from"]], names[there["to"]],
+                     there["rate_bps"], there["delay_ms"], back={
+                         key: back[0][key] for key in
+                         ("name", "rate_bps", "delay_ms")} if back else None,
+                     delays=any(one["delays"] for one in (there, *back)))
+    for link in links:
+        network.ends(link["name"], link["from"], link["to"])
+    by_name = {link["name"]: link for link in links}
+    for number, path in enumerate(paths, 1):
+        first, last = (names[by_name[path["links"][index]][end]]
+                       for index, end in ((0, "from"), (-1, "to")))
+        source = network.endpoint(f"s{number}", first, path["edge_ms"],
+                                  called=f"source of {path['name']}",
+                                  delays=path["delays"])
+        sink = network.endpoint(f"d{number}", last, path["edge_ms"], sends=False,
+                                called=f"sink of {path['name']}",
+                                delays=path["delays"])
+        network.path(path["name"], source, sink, path["links"], path["rtt_ms"])
+    return network

@@ -7,6 +7,7 @@ sentence with the file, the line and what is allowed, see own_file.py.
 """
 
 import difflib
+import re
 import shlex
 from collections import Counter
 from dataclasses import replace
@@ -16,10 +17,10 @@ from ..errors import TollwayError
 from .description import (Case, Experiment, Variant, case_bound, metric, panel,
                           program)
 from .jobs import WHOLE_RUN
-from .networks import Network
+from .networks import of_links
 from .own_file import (NAME, SourceFile, as_dict, as_length, as_name, as_number,
                        as_rate, as_size, as_text, as_time, as_whole, one_of,
-                       spoken)
+                       shown, spoken)
 from .parameters import COMMON, SHIPPED, parse, parse_words
 
 MOST_FLOWS = 10000
@@ -46,8 +47,10 @@ FIELDS = ("title", "links", "paths", "flows", "cases", "x_title", "programs",
           "figures", "variants", "settings")
 # Figures of a case over time, see report/figures.py, and that of a metric against
 # the x of the cases.
-FIGURES = ("rates", "queue", "class_queues", "sequence", "utilization")
+FIGURES = ("rates", "queue", "sequence", "utilization")
 CURVE = "curve"
+# In the command of a program.
+ADDRESS = re.compile(r"\{address:([^}]*)\}")
 # Of the curves that are drawn if the file names no figure.
 MOST_CURVES = 4
 
@@ -71,7 +74,7 @@ def load(path):
     paths = _paths(file, links)
     cc, queue = (file.read((field,), file.given.get(field, usual), as_text)
                  for field, usual in (("cc", "cubic"), ("queue", "fq_codel")))
-    cases = _cases(file, links, duration_s) if file.given.get("cases") else [
+    cases = _cases(file, links, duration_s) if file.has("cases") else [
         _case(WHOLE_RUN, links, paths, _flows(file, paths, duration_s))]
     defaults = {"rtt_tolerance_ms": max(_echo_ms(case["links"], case["paths"])
                                         for case in cases),
@@ -81,15 +84,24 @@ def load(path):
     published = _published(file, names, metrics, cc, queue)
     programs = _programs(file, links, paths)
 
+    # The links whose delays are not the same in all cases.
+    delays = {what: {name for case in cases for name, one in case[what].items()
+                     if any(one[key] != other[name][key] for other in (
+                         {"links": links, "paths": paths}[what],
+                         *(case[what] for case in cases)))}
+              for what, key in (("links", "delay_ms"), ("paths", "edge_ms"))}
+
     def shape(links, paths, values):
-        return {"links": [{**link, "queue": link["queue"] and
+        return {"links": [{**link, "delays": name in delays["links"],
+                           "queue": link["queue"] and
                            aqm_words(link["queue"], values)}
-                          for link in links.values()],
-                "paths": list(paths.values())}
+                          for name, link in links.items()],
+                "paths": [{**path, "delays": name in delays["paths"]}
+                          for name, path in paths.items()]}
 
     return Experiment(
         name=name, title=title, reproduces=f"nothing: it is {path}",
-        topology=_network, duration_s=duration_s, defaults=defaults,
+        topology=of_links, duration_s=duration_s, defaults=defaults,
         variants=_variants(file, defaults), cc=cc, aqm=queue,
         cases=lambda values: [Case(
             case["name"], tuple(dict(flow) for flow in case["flows"]),
@@ -109,42 +121,6 @@ def load(path):
 
 
 # --- the network -----------------------------------------------------------
-
-def _network(rate_bps, links, paths):
-    """The Network of links and paths; links have rates of their own.
-
-    links: dicts with name, from, to, rate_bps, delay_ms and queue (tc words, or
-    None for the queue under test); one there and one back between the same
-    routers are the two ways of one link. paths: dicts with name, links, rtt_ms
-    and edge_ms, the delay of the link to each of the path's two hosts.
-    """
-    network, ends = Network(), {}
-    for link in links:
-        ends.setdefault(frozenset((link["from"], link["to"])), []).append(link)
-        if link["queue"]:
-            network.own_queue(link["name"], link["queue"])
-    routers = dict.fromkeys(router for link in links
-                            for router in (link["from"], link["to"]))
-    names = {router: network.router(f"r{number}", called=router)
-             for number, router in enumerate(routers, 1)}
-    for there, *back in ends.values():
-        network.link(there["name"], names[there["from"]], names[there["to"]],
-                     there["rate_bps"], there["delay_ms"], back={
-                         key: back[0][key] for key in
-                         ("name", "rate_bps", "delay_ms")} if back else None)
-    for link in links:
-        network.ends(link["name"], link["from"], link["to"])
-    by_name = {link["name"]: link for link in links}
-    for number, path in enumerate(paths, 1):
-        first, last = (names[by_name[path["links"][index]][end]]
-                       for index, end in ((0, "from"), (-1, "to")))
-        source = network.endpoint(f"s{number}", first, path["edge_ms"],
-                                  called=f"source of {path['name']}")
-        sink = network.endpoint(f"d{number}", last, path["edge_ms"], sends=False,
-                                called=f"sink of {path['name']}")
-        network.path(path["name"], source, sink, path["links"], path["rtt_ms"])
-    return network
-
 
 def _links(file):
     found = {}
@@ -200,7 +176,7 @@ def _paths(file, links, case=()):
         way = path["links"]
         if not isinstance(way, (list, tuple)) or not way:
             raise file.error((*place, "links"), f"{spoken(place)}['links'] is "
-                             f"{way!r:.40}: give a list of links, in the "
+                             f"{shown(way)}: give a list of links, in the "
                              "order in which packets cross them")
         for index, link in enumerate(way):
             file.read((*place, "links", index), link,
@@ -249,8 +225,9 @@ def _echo_ms(links, paths):
 
 # --- what is sent ----------------------------------------------------------
 
-def _flows(file, paths, duration_s, counts=()):
-    """counts: {name: number} of those that a case has in another number."""
+def _flows(file, paths, duration_s, counts=(), case=()):
+    """counts: {name: number} of those that a case has in another number; case: its
+    place."""
     found, counts = [], dict(counts)
     for index, entry in enumerate(file.rows("flows", least=1)):
         place = ("flows", index)
@@ -289,8 +266,8 @@ def _flows(file, paths, duration_s, counts=()):
                 made["cc"] = flow["cc"]
             found.append(made)
     if len(found) > MOST_FLOWS:
-        raise file.error(("flows",), f"flows are {len(found)}: give "
-                         f"{MOST_FLOWS} at most")
+        raise file.error((*case, "flows"), f"{spoken((*case, 'flows'))} are "
+                         f"{len(found)}: give {MOST_FLOWS} at most")
     return tuple(found)
 
 
@@ -322,7 +299,7 @@ def _cases(file, links, duration_s):
                 if "delay" in part else {})}
         paths = _paths(file, changed, place)
         flows = _flows(file, paths, duration_s,
-                       _counts(file, place, case.get("flows", {})))
+                       _counts(file, place, case.get("flows", {})), place)
         if not flows:
             raise file.error((*place, "flows"), f"{spoken(place)} has no flow: "
                              "give a number above 0 to one of them")
@@ -335,7 +312,9 @@ def _counts(file, place, given):
     """{name of flows: number} of a case."""
     known = Counter(flow.get("name", flow["path"])
                     for flow in file.rows("flows", least=1)
-                    if isinstance(flow, dict) and "path" in flow)
+                    if isinstance(flow, dict) and isinstance(
+                        flow.get("name", flow.get("path")), str))
+    known = Counter({name: count for name, count in known.items() if name})
     for name, count in given.items():
         inner = (*place, "flows", name)
         file.read(inner, name, one_of(tuple(known), "the name of flows, "))
@@ -346,12 +325,19 @@ def _counts(file, place, given):
     return given
 
 
+def _as_file(name):
+    """A name of a file of a program, beside its log."""
+    if as_name(name) == "log":
+        raise ValueError("what the program says is there: give another name")
+    return name
+
+
 def _programs(file, links, paths):
     """What runs in nodes during each case, see description.program()."""
+    hosts = tuple(f"{end} of {path}" for path in paths
+                  for end in ("source", "sink"))
     nodes = (*dict.fromkeys(link[end] for link in links.values()
-                            for end in ("from", "to")),
-             *(f"{end} of {path}" for path in paths
-               for end in ("source", "sink")))
+                            for end in ("from", "to")), *hosts)
     found = []
     for index, entry in enumerate(file.rows("programs")):
         place = ("programs", index)
@@ -364,22 +350,25 @@ def _programs(file, links, paths):
             words = shlex.split(one["command"])
         except ValueError as error:
             raise file.error((*place, "command"), f"{spoken(place)}['command'] "
-                             f"is {one['command']!r:.40}: {error}") from None
-        if not words:
+                             f"is {shown(one['command'])}: {error}") from None
+        if not words or not words[0]:
             raise file.error((*place, "command"), f"{spoken(place)}['command'] "
                              "is blank: give a program and its arguments")
+        for host in ADDRESS.findall(one["command"]):
+            file.read((*place, "command"), host, one_of(
+                hosts, "{address:X} with a host as X, "))
         for name, content in one.get("files", {}).items():
             inner = (*place, "files", name)
-            file.read(inner, name, as_name)
+            file.read(inner, name, _as_file)
             if not isinstance(content, str):
-                raise file.error(inner, f"{spoken(inner)} is {content!r:.40}: "
+                raise file.error(inner, f"{spoken(inner)} is {shown(content)}: "
                                  "give the text of the file")
         keep = one.get("keep", [])
         if not isinstance(keep, (list, tuple)):
             raise file.error((*place, "keep"), f"{spoken(place)}['keep'] is "
-                             f"{keep!r:.40}: give a list of names of files")
+                             f"{shown(keep)}: give a list of names of files")
         for number, name in enumerate(keep):
-            file.read((*place, "keep", number), name, as_name)
+            file.read((*place, "keep", number), name, _as_file)
         called = one.get("name", f"{index + 1}-{words[0].rpartition('/')[2]}")
         if any(called == other["name"] for other in found):
             raise file.error((*place, "name"), f"{spoken(place)}['name'] is "
@@ -399,7 +388,7 @@ def _settings(file, warmup_s, cc, queue, base=()):
     experiment = Experiment("", "", "", "", 1.0)
     given = file.given.get("settings", {})
     if not isinstance(given, dict):
-        raise file.error(("settings",), f"settings is {given!r:.40}: give a "
+        raise file.error(("settings",), f"settings is {shown(given)}: give a "
                          "dict {parameter of --set: value}")
     for name, value in given.items():
         place = ("settings", name)
@@ -411,9 +400,12 @@ def _settings(file, warmup_s, cc, queue, base=()):
                              "warm-up is the field warmup, rates are in links")
         try:
             usual |= parse_words(experiment, [f"{name}={value}"])
+        except ValueError:
+            raise file.error(place, f"settings['{name}'] is {shown(value)}: give "
+                             "a value of --set") from None
         except TollwayError as error:
             sentence = str(error).removeprefix(f"--set {name}={value}: ")
-            raise file.error(place, f"settings['{name}'] is {value!r}: "
+            raise file.error(place, f"settings['{name}'] is {shown(value)}: "
                              f"{sentence}") from None
     try:
         # What one of them allows another to be.
@@ -432,15 +424,14 @@ def _measured(file, links, cases, names):
     found = {}
 
     def add(place, name, subject):
-        file.read(place, name, one_of(METRICS, "the name of a metric, "))
+        file.read(place, name, one_of(tuple(METRICS), "the name of a metric, "))
         kind, title, digits, about = METRICS[name]
         allowed = tuple(links) if about == "link" else roles
         if not allowed:
             raise file.error(place, f"{name} needs TCP flows, and there are "
                              "none")
-        file.read(place, subject, one_of(
-            allowed, f"{name} is about " + ("links, " if about == "link" else
-                                            "the names of TCP flows, ")))
+        file.read(place, subject, one_of(allowed, "the name of " + (
+            "a link" if about == "link" else "TCP flows") + f" for {name}, "))
         key = f"{name} {subject}"
         found[key] = metric(key, kind, title.format(subject), digits, **{
             "link" if about == "link" else "role": subject})
@@ -449,28 +440,28 @@ def _measured(file, links, cases, names):
     for index, entry in enumerate(file.rows("metrics", least=1)):
         place = ("metrics", index)
         if not isinstance(entry, (list, tuple)) or len(entry) != 2:
-            raise file.error(place, f"{spoken(place)} is {entry!r:.40}: give "
+            raise file.error(place, f"{spoken(place)} is {shown(entry)}: give "
                              "(name, link or flows)")
         add(place, *entry)
     bounds = []
     for index, entry in enumerate(file.rows("bounds")):
         place = ("bounds", index)
         if not isinstance(entry, (list, tuple)) or len(entry) not in (4, 5):
-            raise file.error(place, f"{spoken(place)} is {entry!r:.40}: give "
+            raise file.error(place, f"{spoken(place)} is {shown(entry)}: give "
                              "(name, link or flows, '<=' or '>=', number), and "
                              "a case where it is not for all")
         name, subject, operator, value, *case = entry
         key = add(place, name, subject)
         file.read(place, operator, one_of(("<=", ">=")))
-        if isinstance(value, bool) or not isinstance(value, (int, float)) \
-                or value != value:
-            raise file.error(place, f"{spoken(place)} is against {value!r}: "
-                             "give a number")
-        for case in case or names:
-            file.read(place, case, one_of(names, "the name of a case, "))
-            of_case = f", {case}" if len(names) > 1 else ""
-            bounds.append(case_bound(f"{name} of {subject}{of_case}", case, key,
-                                     operator, value))
+        file.read(place, value, as_number)
+        for one in case:
+            file.read(place, one, one_of(names, "the name of a case, "))
+        # Of a case without such flows there is nothing to be judged.
+        bounds += [case_bound(f"{name} of {subject}", one["name"], key, operator,
+                              value) for one in cases
+                   if one["name"] in case or not case and (
+                       METRICS[name][-1] == "link" or any(
+                           flow["role"] == subject for flow in one["flows"]))]
     return tuple(found.values()), tuple(bounds)
 
 
@@ -487,13 +478,16 @@ def _published(file, names, metrics, cc, queue):
              "better": one_of(("higher", "lower")), "cc": as_text,
              "queue": as_text})
         key = one["metric"]
-        key = " ".join(map(str, key)) if isinstance(key, (list, tuple)) else key
+        if not isinstance(key, (list, tuple)) or len(key) != 2:
+            raise file.error((*place, "metric"), f"{spoken(place)}['metric'] is "
+                             f"{shown(key)}: give (name, link or flows)")
+        key = " ".join(map(str, key))
         file.read((*place, "metric"), key, one_of(
             tuple(units), "a metric of the experiment with its link or flows, "))
         tolerance = one.get("tolerance", 0)
         if tolerance < 0:
             raise file.error((*place, "tolerance"), f"{spoken(place)}['tolerance'] "
-                             f"is {tolerance!r}: give a number of 0 or more")
+                             f"is {shown(tolerance)}: give a number of 0 or more")
         case = one.get("case", names[0])
         found.append({
             "name": one["source"], "paper": one["source"], "setup": {},
@@ -518,8 +512,9 @@ def _pictures(file, cases, names, metrics):
     for index, entry in enumerate(file.rows("figures")):
         place = ("figures", index)
         if not isinstance(entry, (list, tuple)) or len(entry) not in (1, 2, 3) \
-                or not all(isinstance(word, str) for word in entry):
-            raise file.error(place, f"{spoken(place)} is {entry!r:.40}: give "
+                or not all(isinstance(word, str) for word in entry) \
+                or (len(entry) == 3) != (entry[0] == CURVE):
+            raise file.error(place, f"{spoken(place)} is {shown(entry)}: give "
                              "(name of a figure, case), or "
                              f"({CURVE!r}, name of a metric, link or flows)")
         kind, *words = entry
@@ -541,8 +536,7 @@ def _pictures(file, cases, names, metrics):
 def _variants(file, base):
     """base: the settings that all variants have."""
     found = []
-    given = file.given.get("variants", {})
-    if not given:
+    if not file.has("variants"):
         return ()
     for name, entry in file.named("variants").items():
         variant = file.table(("variants", name), entry, {},

@@ -68,17 +68,20 @@ def as_name(value):
 
 def as_text(value):
     """A text of one line."""
-    if not isinstance(value, str) or not value or not value.isprintable():
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise ValueError("give a text of one line")
     return value
 
 
 def as_number(value):
     """A number, none that is not finite."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) \
-            or not math.isfinite(value):
-        raise ValueError("give a number")
-    return value
+    try:
+        if not isinstance(value, bool) and isinstance(value, (int, float)) \
+                and math.isfinite(value):
+            return value
+    except OverflowError:
+        pass
+    raise ValueError("give a number")
 
 
 def as_dict(what):
@@ -97,6 +100,15 @@ def one_of(words, what=""):
             raise ValueError(f"give {what}{listed(words)}")
         return value
     return read
+
+
+def shown(value):
+    """A value in an error, in some 40 characters."""
+    try:
+        text = repr(value)
+    except Exception:  # of a number of 5000 digits, or of a class of the file
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def listed(words):
@@ -120,14 +132,15 @@ class SourceFile:
             raise TollwayError(f"{path} is not a text in UTF-8") from error
         try:
             self.tree = ast.parse(source, str(path))
-        except (SyntaxError, ValueError) as error:
+        except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
             line = getattr(error, "lineno", None) or 1
-            raise TollwayError(f"{path}:{line}: {error.args[0]}") from error
+            said = error.args[0] if error.args else "it is too complex"
+            raise TollwayError(f"{path}:{line}: {said}") from error
         given = {"__name__": "experiment", "__file__": str(path)}
         try:
             exec(compile(self.tree, str(path), "exec"), given)
-        except Exception as error:  # whatever it is that the file does
-            line, frame = 1, error.__traceback__
+        except (Exception, SystemExit) as error:  # whatever the file does
+            line, frame = getattr(error, "lineno", None) or 1, error.__traceback__
             while frame:
                 if frame.tb_frame.f_code.co_filename == str(path):
                     line = frame.tb_lineno
@@ -181,27 +194,30 @@ class SourceFile:
         try:
             return reader(value)
         except ValueError as error:
-            shown = repr(value)
-            shown = shown if len(shown) <= 40 else shown[:37] + "..."
-            raise self.error(place, f"{spoken(place)} is {shown}: "
+            raise self.error(place, f"{spoken(place)} is {shown(value)}: "
                              f"{error}") from None
 
     def table(self, place, value, needed, known):
         """A dict with fields, each read by its reader."""
         known = {**needed, **known}
         if not isinstance(value, dict):
-            raise self.error(place, f"{spoken(place)} is {value!r:.40}: give "
+            raise self.error(place, f"{spoken(place)} is {shown(value)}: give "
                              f"a dict with {', '.join(known)}")
         for key in value:
             if key not in known:
                 raise self.error((*place, key), f"{spoken(place)} has no "
-                                 f"{key!r}: it has {', '.join(known)}")
+                                 f"{shown(key)}: it has {', '.join(known)}")
         for key in needed:
             if key not in value:
                 raise self.error(place, f"{spoken(place)} has no {key}: it "
                                  f"needs {', '.join(needed)}")
         return {key: self.read((*place, key), entry, known[key])
                 for key, entry in value.items()}
+
+    def has(self, field):
+        """Is a field assigned, and not an empty dict?"""
+        value = self.given.get(field, {})
+        return not isinstance(value, dict) or bool(value)
 
     def named(self, field):
         """The entries of a field that is a dict {name: ...}."""
@@ -210,18 +226,25 @@ class SourceFile:
             raise self.error((field,), f"{field} is needed: give a dict "
                              "{name: dict}, one entry at least"
                              if found is None else
-                             f"{field} is {found!r:.40}: give a dict "
+                             f"{field} is {shown(found)}: give a dict "
                              "{name: dict} with one entry at least")
+        taken = {}
         for name in found:
             self.read((field, name), name, as_name)
+            # Files of figures and programs have the same name then.
+            other = taken.setdefault(re.sub(r"[^a-z0-9]+", "-", name.lower()), name)
+            if other != name:
+                raise self.error((field, name), f"{field} has {other!r} and "
+                                 f"{name!r}: give names that differ in letters "
+                                 "or digits")
         return found
 
     def rows(self, field, least=0):
         """The entries of a field that is a list."""
         found = self.given.get(field, ())
         if not isinstance(found, (list, tuple)) or len(found) < least:
-            raise self.error((field,), f"{field} is {found!r:.40}: give a list "
-                             f"with {least} entries at least")
+            raise self.error((field,), f"{field} is {shown(found)}: give a list"
+                             + (f" with {least} entries at least" if least else ""))
         return found
 
 

@@ -26,6 +26,10 @@ ENDED = (0, 130, 128 + signal.SIGTERM, -signal.SIGTERM)
 LOG_LINES = 100
 
 
+def _refuse(word):
+    raise ValueError(f"{word} is no number in JSON")
+
+
 def _place(bin_dir, program):
     """Where a program is: one of tools/, or of the system. None without it."""
     for folder in (bin_dir, TOOLS):
@@ -103,18 +107,22 @@ class Daemon:
             raise self._failed("did not end in time") from None
         if status not in ENDED:
             raise self._failed(f"ended with status {status}")
+        output = {name: self._columns(name, epoch_ns) for name in self.keep}
         for name in self.files:
             (self.folder / name).unlink(missing_ok=True)
         return {"node": self.node, "command": self.words, "status": status,
-                "log": self.log(),
-                "output": {name: self._columns(name, epoch_ns)
-                           for name in self.keep}}
+                "log": self.log(), "output": output}
 
     def _columns(self, name, epoch_ns):
         try:
             lines = (self.folder / name).read_text(
                 encoding="utf-8").splitlines()
-            records = [json.loads(line) for line in lines]
+            records = [json.loads(line, parse_constant=_refuse) for line in lines]
+            if any(not isinstance(record, dict) or record.keys() != records[0].keys()
+                   or not isinstance(record.get("t_ns", 0), (int, float))
+                   for record in records):
+                raise ValueError("it needs a JSON object on each line, all with "
+                                 "the same keys, and numbers as t_ns")
         except (OSError, ValueError) as error:
             raise TollwayError(f"{self.name}: {name} cannot be read: "
                                f"{error}") from error

@@ -35,11 +35,12 @@ class TollwayIntf(Intf):
 
     def config(self, mtu=1500, rate_bps=None, delay_ms=None, aqm=None,
                gso_max_segs=None, packet_bytes=None, ip_only=False,
-               segments=False, gates=(), **params):
+               segments=False, gates=(), delays=False, **params):
         """Collect the commands that configure the interface.
 
         mtu: bytes of IP. rate_bps: bit/s on the wire, Ethernet header
-        included. delay_ms: propagation. aqm: tc words of the leaf qdisc, such
+        included. delay_ms: propagation. delays: will a case delay, where this has
+        no delay? aqm: tc words of the leaf qdisc, such
         as "sbrm target 10"; needs rate_bps. gso_max_segs: segments the host
         may hand over in one packet; 1 switches segmentation off.
         packet_bytes: bytes of a full packet on the wire, the shaper's burst
@@ -62,7 +63,8 @@ class TollwayIntf(Intf):
         if gso_max_segs is not None:
             commands.append(f"ip link set dev {self.name} "
                             f"gso_max_segs {gso_max_segs}")
-        self.has_netem = bool(delay_ms or rate_bps and not self.is_shaped)
+        self.has_netem = bool(delays or delay_ms or
+                              rate_bps and not self.is_shaped)
         if self.has_netem:
             commands.append(self.netem_command())
         if self.is_shaped:

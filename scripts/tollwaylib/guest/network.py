@@ -68,8 +68,10 @@ class PathTopo(Topo):
                      addr1=macs[0], addr2=macs[1], ip_only=self.pairs,
                      **params)
 
-    def endpoint(self, name, router, delay_ms, sends=True):
+    def endpoint(self, name, router, delay_ms, sends=True, delays=False):
         """Add a host behind `router`, over a fat link.
+
+        delays: will cases give the link another delay?
 
         Where the link has no rate (edge_bps 0), both ways' delay is in one of
         them, and nothing in the other: for a host that sends on its way in,
@@ -79,6 +81,8 @@ class PathTopo(Topo):
         ways = [{"delay_ms": delay_ms}, {"delay_ms": delay_ms}]
         if not self.edge_bps:
             ways = [{}, {"delay_ms": 2 * delay_ms}]
+            if delays:
+                ways[1]["delays"] = True
             if not sends:
                 ways.reverse()
         self.veth(host, router, rate_bps=self.edge_bps,
@@ -88,9 +92,10 @@ class PathTopo(Topo):
         return host
 
     def priced_link(self, name, first, second, rate_bps, delay_ms, back=None,
-                    back_bps=None, back_ms=None):
+                    back_bps=None, back_ms=None, delays=False):
         """Add a bottleneck from `first` to `second` and a free way back, or
-        another one, named `back`: like it, but for another rate or delay."""
+        another one, named `back`: like it, but for another rate or delay. delays:
+        will cases give it another delay?"""
         out, home = f"{first}-{second}", f"{second}-{first}"
         links = {name: (first, out, rate_bps, delay_ms)}
         if back:
@@ -109,6 +114,9 @@ class PathTopo(Topo):
         if not back:
             del ways[0]["delay_ms"]
             ways.append({"delay_ms": 2 * delay_ms})
+        if delays:
+            for way in ways[0 if back else 1:]:
+                way["delays"] = True
         self.veth(first, second, intfName1=out, intfName2=home,
                   params1=ways[0], params2=ways[1])
 

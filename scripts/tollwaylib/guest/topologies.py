@@ -25,12 +25,13 @@ class Built(PathTopo):
         """A link that is not there yet has a queue of its own."""
         self.queues[link] = words
 
-    def _link(self, name, first, second, rate_bps, delay_ms, back=None):
+    def _link(self, name, first, second, rate_bps, delay_ms, back=None,
+              delays=False):
         """A link with a queue; back: of the opposite direction."""
         back = back or {}
         self.priced_link(name, first, second, rate_bps, delay_ms,
                          back=back.get("name"), back_bps=back.get("rate_bps"),
-                         back_ms=back.get("delay_ms"))
+                         back_ms=back.get("delay_ms"), delays=delays)
 
     def _ends(self, link, first, second):
         """The routers of a link, as the experiment calls them."""

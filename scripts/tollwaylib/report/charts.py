@@ -33,8 +33,11 @@ def run_names(outcomes):
 def _series(outcome, key):
     """(the column of a metric, {series: [(x, value or None)]} of its cases that
     have an x; parts in per cent where the column is)."""
-    column = next(column for column in outcome["columns"]
-                  if column["key"] == key)
+    column = next((column for column in outcome["columns"]
+                   if column["key"] == key), None)
+    if column is None:
+        # A run of before a file was changed.
+        return {"title": key, "unit": None, "key": key, "digits": 0}, {}
     factor = 100 if column["unit"] == "%" else 1
     found = {}
     for point in outcome["cases"]:
@@ -58,6 +61,8 @@ def _lines(axes, drawn, look, kind):
                   markersize=4, label=label or "all", **look.marker(kind, label),
                   **{"linestyle": look.line(kind, label)["linestyle"]})
     at = [x for _, points in drawn for x, _ in points]
+    if not at:
+        return
     # Sizes of files and rates of links go over several powers of ten.
     if min(at) > 0 and max(at) / min(at) > 50:
         axes.set_xscale("log")

@@ -229,7 +229,8 @@ def _one(raw, name, out, label, draw):
         axes.set_ylabel(label)
         axes.set_xlim(0, _until(case) / unit_s)
         headroom(axes, top)
-        legend_above(axes)
+        if axes.get_legend_handles_labels()[0]:
+            legend_above(axes)
         return save(figure, out)
 
 
@@ -268,7 +269,9 @@ def queue(raw, name, out, look):
 def has_classes(raw, name):
     """Do the queues of a case tell sources apart?"""
     data = CaseData(raw, _case(raw, name))
-    return all(data.own_queues(flow) is not None for flow in data.of_role())
+    flows = data.of_role()
+    return bool(flows) and all(data.own_queues(flow) is not None
+                               for flow in flows)
 
 
 def class_queues(raw, name, out, look):
@@ -444,7 +447,7 @@ CAPTIONS = {
     "sequence": "Packets that are acknowledged",
     "rates": "Rates of the sources, in parts of the link's rate",
     "utilization": "Utilisation of the links, over windows of a quarter of a "
-                   "round trip",
+                   "round trip, or of a second where there are several",
     "frames": "Rates of the video coders",
     "admission": "What is offered and admitted, the queue, delay and goodput "
                  "over time"}

@@ -286,16 +286,16 @@ def published(outcome, out, look):
 
 
 def _beside(axes, unit, entries, outcome, look):
-    factor = 100 if unit == "%" else 1
+    factor, named = 100 if unit == "%" else 1, f" {unit}" if unit else ""
     mine = look.marker("run", combination(outcome))
     for row, entry in enumerate(entries):
         value, measured = (_times(factor, entry[key])
                            for key in ("value", "measured"))
         first = not row
         reading_of_row(axes, row - 0.5, row + 0.5,
-                       f"{entry['name']}\npublished: {value:.4g} {unit}\n"
+                       f"{entry['name']}\npublished: {value:.4g}{named}\n"
                        "measured: " + ("none" if measured is None else
-                                       f"{measured:.4g} {unit}"))
+                                       f"{measured:.4g}{named}"))
         if measured is not None:
             axes.plot([value, measured], [row, row], color=THEORY,
                       linewidth=0.8, zorder=1)
@@ -309,4 +309,4 @@ def _beside(axes, unit, entries, outcome, look):
     axes.set_ylim(len(entries) - 0.4, -0.6)
     axes.grid(True, axis="x")
     axes.grid(False, axis="y")
-    axes.set_xlabel(f"[{unit}]")
+    axes.set_xlabel(f"[{unit}]" if unit else "")

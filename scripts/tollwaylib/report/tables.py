@@ -134,9 +134,9 @@ def published_table(result):
                                result["published"]))
     rows = [[entry["name"], entry["verdict"], entry["paper"]]
             + published_cells(entry)
-            + ([entry["unit"]] if len(units) > 1 else [])
+            + ([entry["unit"] or ""] if len(units) > 1 else [])
             for entry in result["published"]]
-    unit = f" [{units[0]}]" if len(units) == 1 else ""
+    unit = f" [{units[0]}]" if len(units) == 1 and units[0] else ""
     return Table(f"Published and measured values: {combination(result)}",
                  ["quantity", "verdict", "published in", f"published{unit}",
                   f"measured{unit}", *(["unit"] if len(units) > 1 else [])],
@@ -499,11 +499,12 @@ _LONG = 30
 
 def _metric_cell(point, column):
     show = _percent if column["unit"] == "%" else _number
-    return show(point["metrics"][column["key"]], column["digits"])
+    # A run of before a file was changed may not have it.
+    return show(point["metrics"].get(column["key"]), column["digits"])
 
 
 def _is_known(result, column):
-    return any(mean_of(point["metrics"][column["key"]]) is not None
+    return any(mean_of(point["metrics"].get(column["key"])) is not None
                for point in result["cases"])
 
 

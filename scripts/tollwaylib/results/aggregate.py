@@ -81,6 +81,7 @@ def _check_same(results):
         parameters = {key: value for key, value in
                       result["parameters"].items() if key != "seed"}
         return (result["experiment"], parameters, result["capacity_bps"],
+                result["columns"], result.get("references"),
                 [(case["name"], case["runs"],
                   [(flow["id"], flow["path"], flow["cc"], flow["wtp"])
                    for flow in case.get("flows", ())],

@@ -107,7 +107,7 @@ def _compare(row, number, measured, differences):
             verdict = "better" if above > 0 and not row.get("baseline") \
                 else "differs"
     return {"name": f"{row['name']}: {number['name']}",
-            "value": number["value"], "unit": number.get("unit") or (
-                "%" if "case" in number else unit_of(number["metric"])),
+            "value": number["value"], "unit": number["unit"] if "unit" in number
+            else "%" if "case" in number else unit_of(number["metric"]),
             "paper": row["paper"], "measured": measured, "verdict": verdict,
             "differences": differences}

@@ -55,7 +55,8 @@ def upgraded(raw):
 
     Raises TollwayError if the schema is unknown.
     """
-    return older.upgraded(raw, "raw result", RAW_SCHEMA, older.RAW)
+    return older.with_figures(
+        older.upgraded(raw, "raw result", RAW_SCHEMA, older.RAW))
 
 
 def upgraded_result(result):

@@ -41,7 +41,10 @@ def rates(data, words):
 
 
 def goodput_mbit(data, words):
-    """Data acknowledged in the window of all flows of a role, Mbit/s."""
+    """Data acknowledged in the window of all flows of a role, Mbit/s; None of a
+    case without such flows."""
+    if not data.of_role(words.get("role")):
+        return None
     return 8e-6 * data.mss * sum(rates(data, words))
 
 

@@ -18,6 +18,9 @@ def _transfers(data, words):
 
 
 def completion_ms(data, words):
+    """None of a case without such flows."""
+    if not data.of_role(words["role"]):
+        return None
     value = mean_or_none(done for done, _ in _transfers(data, words))
     return None if value is None else 1000 * value
 
@@ -58,6 +61,8 @@ def finished(data, words):
 
 def retransmits(data, words):
     # A stream sends nothing again.
+    if "role" in words and not data.of_role(words["role"]):
+        return None
     return sum(flow["final"].get("retransmits", 0)
                for flow in data.of_role(words.get("role")))
 
