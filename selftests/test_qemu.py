@@ -25,7 +25,7 @@ STATES_SCRIPT = "guest_stock_states.py"
 # What needs exact times, and the repetition as a user, are left to the lab.
 STATES = ["late_subflow", *(
     name for name in checks_of("guest_states.py") if name not in
-    ("recovery", "fast_open", "reneging", "mtu_probes", "ipv6", "user"))]
+    ("recovery", "loss", "fast_open", "reneging", "mtu_probes", "ipv6", "user"))]
 # The others of the matrix; our own with lockdep has a test of its own.
 LONG_KERNELS = ("5.10", "6.12", "newest")
 
