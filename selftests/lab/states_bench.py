@@ -103,7 +103,14 @@ class Flow:
 
 
 class Switches:
-    """Switches of sockets that must be in a state; what was seen."""
+    """Switches of sockets that must be in a state; what was seen.
+
+    exact: False where time does not wait for this program: a socket may then have
+    left the state before the switch, which does not count, and `least` of all pairs
+    are enough.
+    """
+
+    exact, least = True, 0.25
 
     def __init__(self, *states, ca_state=None):
         self.states, self.ca_state = states, ca_state
@@ -114,9 +121,10 @@ class Switches:
         assert chosen(one) == row[0]
         for index, (old, new) in enumerate(zip(row, row[1:])):
             last = info(one)
-            assert last.state in self.states, f"state {last.state}: {last}"
+            there = last.state in self.states
+            assert there or not self.exact, f"state {last.state}: {last}"
             self.seen[last.state, last.ca_state] += 1
-            if self.ca_state is None or last.ca_state == self.ca_state:
+            if there and self.ca_state in (None, last.ca_state):
                 self.pairs.add((old, new))
             choose(one, new)
             assert chosen(one) == new
@@ -131,6 +139,7 @@ class Switches:
         every = len(CONTROLS) * (len(CONTROLS) - 1)
         note(f"{sum(self.seen.values())} switches, {len(self.pairs)} of {every} "
              f"pairs; (state, congestion state): {dict(self.seen)}")
+        share = share if self.exact else min(share, self.least)
         assert len(self.pairs) >= share * every, self.seen
 
 
