@@ -26,8 +26,10 @@ _FIGURES = {"parking-lot": ("acknowledgements", "price_tracking"),
 def with_figures(raw):
     """A raw result with the figures that the report drew by the experiment's name
     before experiments named them."""
-    return {**raw, "pictures": raw.get("pictures") or [
-        [kind, "run"] for kind in _FIGURES.get(raw.get("experiment"), ())]}
+    known = _FIGURES.get(raw.get("experiment"), ())
+    if raw.get("pictures") or not known:
+        return raw
+    return {**raw, "pictures": [[kind, "run"] for kind in known]}
 
 
 def upgraded(content, what, schema, steps):
