@@ -237,6 +237,9 @@ WRONG = (
     ('("utilization", "core")', '([], "core")', 21, "metrics[0] is []: give the"),
     ('"path": "q", "name": "transfer"', '"path": "q", "name": []', 13,
      "flows[1]['name'] is []: give a text of at most"),
+    ('"path": "q", "name": "transfer"', '"name": "transfer"', 13,
+     "flows[1] has no path: it needs path"),
+    ('flows = [', 'flows = [{"path": []}]\n_x = [', 11, "flows[0]['path'] is []: give"),
     ('"slow": {', '"WHOLE": {', 30, "cases has 'whole' and 'WHOLE': give names "
      "that differ in letters or digits"),
     ('cases = {', 'cases = []\n_x = {', 28, "cases is []: give a dict"),

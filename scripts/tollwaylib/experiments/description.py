@@ -158,9 +158,9 @@ def program(name, node, *words, files=None, keep=()):
     does. words: its name in tools/ or of a program of the system, and its
     arguments, in which {address:X} is the address of interface X, or of the only
     one of host X. files: {name: content} of its working directory before it
-    starts. keep: names of files that it writes there, one JSON object on each line, which the
-    raw result keeps as columns; `t_ns` in them, of the monotonic clock, becomes
-    `t_s` from the start of the case.
+    starts. keep: names of files that it writes there, one JSON object on each
+    line, which the raw result keeps as columns; `t_ns` in them, of the monotonic
+    clock, becomes `t_s` from the start of the case.
     """
     return {"name": name, "node": node, "words": [str(word) for word in words],
             "files": files or {}, "keep": list(keep)}

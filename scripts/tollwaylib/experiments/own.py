@@ -310,12 +310,11 @@ def _cases(file, links, duration_s):
 
 def _counts(file, place, given):
     """{name of flows: number} of a case."""
-    known = Counter(flow.get("name", flow["path"])
-                    for flow in file.rows("flows", least=1)
-                    if isinstance(flow, dict) and isinstance(
-                        flow.get("name", flow.get("path")), str))
-    known = Counter({name: count for name, count in known.items() if name})
-    for name, count in given.items():
+    # What is wrong in the flows themselves is reported where they are read.
+    names = (flow.get("name", flow.get("path")) for flow in
+             file.rows("flows", least=1) if isinstance(flow, dict))
+    known = Counter(name for name in names if isinstance(name, str))
+    for name, count in given.items() if known else ():
         inner = (*place, "flows", name)
         file.read(inner, name, one_of(tuple(known), "the name of flows, "))
         if known[name] > 1:
