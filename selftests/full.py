@@ -140,23 +140,20 @@ def tree(commit):
 
 
 def scripts_of(test):
-    """Names of the scripts of the lab that a file of tests runs: its
-    GUEST_SCRIPT, and what that imports of selftests/lab."""
-    words = ast.walk(ast.parse(test.read_text(encoding="utf-8")))
-    waiting = {node.value for node in words if isinstance(node, ast.Constant)
-               and str(node.value).startswith("guest_")}
-    found = set()
+    """Names of the Python files beside a file of tests of the lab that it runs or
+    imports, and of those that they run or import."""
+    waiting, found = [test], set()
     while waiting:
-        name = waiting.pop()
-        path = test.parent / name
-        if name in found or not path.is_file():
-            continue
-        found.add(name)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names = [alias.name for alias in node.names] \
+        for node in ast.walk(ast.parse(waiting.pop().read_text(encoding="utf-8"))):
+            names = [f"{alias.name}.py" for alias in node.names] \
                 if isinstance(node, ast.Import) else \
-                [node.module] if isinstance(node, ast.ImportFrom) else []
-            waiting.update(f"{one}.py" for one in names if one)
+                [f"{node.module}.py"] if isinstance(node, ast.ImportFrom) else \
+                [node.value.rpartition("/")[2]] if isinstance(node, ast.Constant) and \
+                isinstance(node.value, str) else []
+            new = {name for name in names if name.endswith(".py")
+                   and (test.parent / name).is_file()} - found
+            found |= new
+            waiting += [test.parent / name for name in new]
     return found
 
 
@@ -172,7 +169,7 @@ def is_input(path, test, scripts, kernel, experiments):
     folder, _, name = path.rpartition("/")
     if path.startswith("selftests/") and name.startswith("test_"):
         return False
-    if folder == "selftests/lab" and name.startswith("guest_"):
+    if folder == "selftests/lab" and name.endswith(".py"):
         return name in scripts
     if name == "config.debug":
         return kernel == "debug"

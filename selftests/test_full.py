@@ -152,7 +152,7 @@ of_repository = pytest.mark.skipif(
     ("selftests/lab/guest_share.py", True),
     # guest_share.py imports it by way of tcp_bench.py.
     ("selftests/lab/guest_base.py", True),
-    ("selftests/lab/guest_fuzz.py", False),
+    ("selftests/lab/guest_fuzz.py", False), ("selftests/lab/states_bench.py", False),
     ("selftests/lab/test_fuzz.py", False), ("selftests/test_report_tables.py", False),
     ("selftests/full.py", False), ("selftests/clean-system", False),
     ("scripts/lab/config.debug", False),
