@@ -216,16 +216,17 @@ CARRIERS = {"cp": ("tcp_sbrm", "price_invalid", "price_signed"),
             "alpha": ("tcp_alpha", "field_invalid", None)}
 
 
+def counters_of(file, space):
+    """{counter: value} of a congestion control's file in a namespace."""
+    with Inside(space):
+        text = Path(f"/proc/net/{file}").read_text()
+    return {name: int(value) for name, value in map(str.split,
+                                                    text.splitlines())}
+
+
 def signed_connection(note, cc, how, begin):
     """A connection that is signed by a function, from the start or later."""
     file, invalid, signed = CARRIERS[cc]
-
-    def counters():
-        with Inside("a"):
-            text = Path(f"/proc/net/{file}").read_text()
-        return {name: int(value) for name, value in map(str.split,
-                                                        text.splitlines())}
-
     name = "TcpExtTCPMD5NotFound"
     with two_hosts(), contextlib.ExitStack() as stack:
         with Inside("a"):
@@ -249,7 +250,7 @@ def signed_connection(note, cc, how, begin):
         if not begin:
             how(near, "10.0.0.2")
         # Segments out of order may have been invalid up to now.
-        before = counters()
+        before = counters_of(file, "a")
         if not begin:
             # Without a signature: TCP discards it.
             far.sendall(b"x")
@@ -257,7 +258,7 @@ def signed_connection(note, cc, how, begin):
             assert near.recv(1) == b"x"
         for ends in (near, far), (far, near):
             carried(*ends)
-        after = counters()
+        after = counters_of(file, "a")
         unsigned = json.loads(run(f"nstat -ajsz {name}", space="a"))
         unsigned = unsigned["kernel"][name]
         note(f"{cc}, {how.__name__} from {'the start' if begin else 'some time'} "
@@ -275,6 +276,50 @@ def check_signed_connections(note):
         # The first key of AO has to come before the connection.
         for how, begin in (sign, True), (sign, False), (sign_ao, True):
             signed_connection(note, cc, how, begin)
+
+
+def check_ipsec_policy(note):
+    """A host that accepts only what IPsec protects: segments that TCP discards for
+    that carry fields which cp and alpha do not believe."""
+    policy = "src 10.0.0.1 dst 10.0.0.2 dir in"
+    status, said = execute("ip xfrm policy list")
+    if status:
+        assert "not supported" in said, said
+        return note("this kernel has no IPsec")
+    for cc, (file, invalid, _) in CARRIERS.items():
+        with two_hosts(), contextlib.ExitStack() as stack:
+            with Inside("a"):
+                near = stack.enter_context(socket.socket())
+            with Inside("b"):
+                server = stack.enter_context(socket.create_server(("", 5300)))
+            for end in near, server:
+                end.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc.encode())
+            near.connect(("10.0.0.2", 5300))
+            far = stack.enter_context(server.accept()[0])
+            for ends in (near, far), (far, near):
+                carried(*ends)
+            before = counters_of(file, "b")
+            run(f"ip xfrm policy add {policy} tmpl proto esp mode transport",
+                space="b")
+            near.sendall(b"x")
+            # The segment, and its repetitions.
+            assert wait_for(lambda: counters_of(file, "b")[invalid] >=
+                            before[invalid] + 3), counters_of(file, "b")
+            after = counters_of(file, "b")
+            far.setblocking(False)
+            try:
+                raise AssertionError(f"TCP took {far.recv(1)!r}")
+            except BlockingIOError:
+                pass
+            run(f"ip xfrm policy delete {policy}", space="b")
+            far.settimeout(LIMIT_S)
+            assert far.recv(1) == b"x"
+            for ends in (near, far), (far, near):
+                carried(*ends)
+            note(f"{cc}: {before} before, {after} after")
+            believed = {name for name in after
+                        if after[name] != before[name]} - {invalid}
+            assert not believed, believed
 
 
 def check_late_neighbour(note):
