@@ -13,7 +13,8 @@ ON_PLAIN are about programs, on which the debug kernel has nothing to say.
 build/check-full has what each file printed, and its outcome with the commit.
 --resume keeps the outcomes of the same inputs, the same words and the same
 TOLLWAY_SEED, and runs the other files; it needs a tree without changes. The
-inputs of a file of tests are all files of the tree. Those of the lab run where
+inputs of a file of tests are all files of the tree; of those of whole systems, all
+but the texts that say what tests found. Those of the lab run where
 there is nothing but the sources: other tests, checks that are not imported, what
 only this program, clean-system or stock kernels read, texts, and experiments that
 they do not use are no inputs of theirs. Exit status: 0 if nothing failed.
@@ -59,6 +60,11 @@ ON_PLAIN = ("test_admit.py", "test_calibration.py", "test_cost.py",
 NO_INPUTS_OF_THE_LAB = ("tools/man/", "examples/", ".ci/", "selftests/full.py",
                         "selftests/clean-", "selftests/golden/", "scripts/qemu/",
                         "scripts/tollwaylib/places/qemu.py")
+# Tests of whole systems, each an hour: what is written down of results is no input of
+# theirs. The tests of texts that they run there are run here, too.
+OF_SYSTEMS = ("test_clean_bookworm.py", "test_clean_trixie.py", "test_deb.py",
+              "test_qemu.py")
+RECORDED = ("selftests/README.md", "CHANGELOG.md")
 # What is about experiments and their results, and what a file of tests of the lab,
 # or one of its scripts, has if it uses that.
 OF_EXPERIMENTS = tuple(f"scripts/tollwaylib/{part}" for part in (
@@ -189,6 +195,9 @@ def inputs_of(job, commit):
             experiments = any(map(USES_EXPERIMENTS.search, texts))
             files_of = {name: content for name, content in files_of.items()
                         if is_input(name, path, scripts, job.kernel, experiments)}
+    elif path.removeprefix("selftests/") in OF_SYSTEMS:
+        files_of = {name: content for name, content in files_of.items()
+                    if name not in RECORDED}
     return digest_of(*(f"{content} {name}" for name, content in
                        sorted(files_of.items())))
 

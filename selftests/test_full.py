@@ -173,6 +173,17 @@ def test_inputs_of_a_file(path, of_lab, monkeypatch):
 
 
 @of_repository
+@pytest.mark.parametrize("name", full.OF_SYSTEMS)
+def test_what_is_said_of_results_is_no_input_of_systems(name, monkeypatch):
+    was, job = full.tree("HEAD"), full.Job("plain", str(full.HERE / name))
+    assert f"selftests/{name}" in was
+    before = full.inputs_of(job, "HEAD")
+    for path, counts in ((full.RECORDED[0], False), ("README.md", True)):
+        monkeypatch.setattr(full, "tree", lambda _, path=path: {**was, path: "other"})
+        assert (full.inputs_of(job, "HEAD") != before) is counts
+
+
+@of_repository
 def test_the_debug_kernel_depends_on_its_configuration(monkeypatch):
     job = full.Job("debug", LAB_FILE.test)
     before, was = full.inputs_of(job, "HEAD"), full.tree("HEAD")
