@@ -2,8 +2,12 @@
 """tollway run --separate: cases as jobs of their own, with the fluid model."""
 
 import json
+import os
+import random
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -102,3 +106,58 @@ def test_without_resume_all_is_made_again(separate):
     after = parts(separate)
     assert after.keys() == before.keys()
     assert not any(after[path] == before[path] for path in after)
+
+
+MANY = '''
+links = {"core": {"from": "a", "to": "b", "rate": "8Mbit"}}
+paths = {"p": {"links": ["core"], "rtt": "20ms"}}
+flows = [{"path": "p"}]
+cases = {f"{_kbit}k-{_n}": {"links": {"core": {"rate": f"{_kbit}kbit"}},
+                            "flows": {"p": _n}, "x": _kbit, "series": f"{_n} flows"}
+         for _kbit in range(2000, 12000, 200) for _n in (1, 2, 3, 4)}
+cc = "sbrm"
+queue = "delay"
+duration = "1s"
+metrics = [("utilization", "core"), ("queue_mean", "core"), ("goodput_mbit", "p")]
+'''
+MANY_CASES, KILLS = 200, 10
+
+
+@pytest.mark.full
+def test_many_cases_survive_kills(tmp_path):
+    """200 cases, killed at ten random moments and resumed, give the same table as
+    when they are not."""
+    (tmp_path / "many.py").write_text(MANY)
+    numbers = random.Random(int(os.environ.get("TOLLWAY_SEED", "1")))
+
+    def started(out):
+        return subprocess.Popen(
+            [TOLLWAY, "run", "many.py", "--on", "model", "--separate", "--resume",
+             "-j", "2", "--out", out], cwd=tmp_path, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True)
+
+    def table(out):
+        return subprocess.run([TOLLWAY, "table", out], cwd=tmp_path, text=True,
+                              check=True, stdout=subprocess.PIPE).stdout
+
+    begun = time.monotonic()
+    assert started("whole").wait() == 0
+    took_s = time.monotonic() - begun
+    counts = []
+    for _ in range(KILLS):
+        process = started("killed")
+        time.sleep(numbers.uniform(0.1, 1.7) * took_s / KILLS)
+        # Unless it was done before.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        counts.append(len(parts(tmp_path / "killed")))
+    print(f"{took_s:.0f} s, cases after each kill: {counts}")
+    assert counts == sorted(counts) and 0 < counts[-1]
+    assert started("killed").wait() == 0
+    assert len(parts(tmp_path / "killed")) == MANY_CASES
+    assert table("killed") == table("whole") != ""
+    found, wanted = (load(tmp_path / out / "seed-1/result.json")
+                     for out in ("killed", "whole"))
+    assert found["cases"] == wanted["cases"]
+    assert found["digest"] == wanted["digest"]

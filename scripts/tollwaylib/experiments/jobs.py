@@ -33,7 +33,8 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
     one.
     """
     wtps = sorted(_wtp_of(experiment, values).values())
-    cases = [_case_job(experiment, case, cc, aqm, values, duration_s, seed)
+    network = _network(experiment, values)
+    cases = [_case_job(experiment, case, cc, aqm, values, duration_s, seed, network)
              for case in experiment.cases(values)
              if values["only"] in case.name] if experiment.cases else \
         [_whole_run(experiment, cc, aqm, values, duration_s, seed)]
@@ -47,7 +48,7 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
     echoed = cc in ECHOED or not experiment.cases and cc not in PRICED
     return {
         "experiment": experiment.name, "title": experiment.title,
-        "topology": _network(experiment, values),
+        "topology": network,
         "aqm": _words(experiment, aqm, values),
         "parameters": dict(values, cc=cc, aqm=known_aqm(aqm),
                            duration_s=duration_s,
@@ -127,9 +128,9 @@ def _sysctls(experiment, cc, values):
     return found
 
 
-def _case_job(experiment, case, cc, aqm, values, duration_s, seed):
+def _case_job(experiment, case, cc, aqm, values, duration_s, seed, built):
+    """built: the network, but for what the case changes."""
     mine = {**values, **case.values}
-    built = _network(experiment, values)
     network = _network(experiment, mine, case.shape)
     whole_s = round(min(case.duration_s, duration_s), 6)
     flows = []

@@ -22,10 +22,12 @@ PART = "part.json"
 
 @dataclass(frozen=True)
 class Part:
-    """A job of the queue: one case of a task. number: its place, from 0."""
+    """A job of the queue: one case of a task. number: its place, from 0. whole: the
+    job of the task."""
     task: Any
     number: int
     case: dict
+    whole: dict
 
     @property
     def folder(self):
@@ -39,7 +41,7 @@ class Part:
 
     def job(self):
         """What the guest needs (dict)."""
-        job = self.task.job()
+        job = self.whole
         # Each queue that is looked up takes random numbers.
         return dict(job, cases=[self.case],
                     queues=sorted({self.case["aqm"]} - {job["aqm"]}),
@@ -52,7 +54,7 @@ def parts_of(task):
     job = task.job()
     if not job.get("separate") or len(job["cases"]) < 2:
         return []
-    return [Part(task, number, case) for number, case in
+    return [Part(task, number, case, job) for number, case in
             enumerate(job["cases"])]
 
 
