@@ -27,7 +27,7 @@ GOOD = '''title = "One link"
 links = {
     "core": {"from": "a", "to": "b", "rate": "20Mbit", "delay": "10ms"},
     "home": {"from": "b", "to": "a", "rate": "5Mbit", "delay": "5ms",
-             "queue": "pfifo limit 50"},
+             "queue": "pfifo limit 50", "schedule": [("3s", "1Mbit")]},
 }
 paths = {
     "p": {"links": ["core"], "rtt": "40ms"},
@@ -51,7 +51,7 @@ variants = {
 }
 settings = {"initcwnd": 3}
 cases = {
-    "whole": {},
+    "whole": {"links": {"core": {"schedule": [("2s", "6Mbit"), ("4s", "9Mbit")]}}},
     "slow": {"links": {"core": {"rate": "10Mbit", "delay": "1ms"}},
              "flows": {"p": 5, "call": 0}, "x": 1.5, "series": "s"},
 }
@@ -116,6 +116,9 @@ def test_a_file_becomes_a_job(tmp_path):
         for name in ("whole", "slow")]
     # What the case changes, and round trips that stay where they are set.
     assert (slow["x"], slow["series"]) == (1.5, "s")
+    assert [case["rates"] for case in (case, slow)] == [
+        [[2.0, 6 * 10**6, "core"], [3.0, 10**6, "home"], [4.0, 9 * 10**6, "core"]],
+        [[3.0, 10**6, "home"]]]
     assert [flow["name"] for flow in slow["flows"]] == [
         *(f"p {number}" for number in range(1, 6)), "transfer"]
     network = topologies.Built(aqm=made["aqm"], **slow["network"])
@@ -135,7 +138,7 @@ def test_a_file_becomes_a_job(tmp_path):
             "name": "utilization core, slow", "case": "slow",
             "metric": "utilization core", "value": 0.9, "unit": "%",
             "tolerance": 0.1, "better": "higher"}]}]}]
-    assert made["pictures"] == [["queue", "slow"], ["rates", "whole"],
+    assert made["pictures"] == [["queue", "slow"], ["throughput", "whole"],
                                 ["curve", "utilization core"]]
     assert [spec["key"] for spec in made["metrics"]] == [
         "utilization core", "goodput_mbit p", "delay_p99_ms home"]
@@ -167,6 +170,18 @@ WRONG = (
     ('"rate": "5Mbit", ', '', 4, "links['home'] has no rate: it needs from, "
      "to, rate"),
     ('"pfifo limit 50"', '50', 5, "links['home']['queue'] is 50: give a text"),
+    ('[("3s", "1Mbit")]', '"1Mbit"', 5, "links['home']['schedule'] is '1Mbit': "
+     "give a list of (time, rate)"),
+    ('("3s", "1Mbit")', '("3s",)', 5, "links['home']['schedule'][0] is ('3s',): "
+     "give (time, rate)"),
+    ('("3s", "1Mbit")', '("3", "1Mbit")', 5, "links['home']['schedule'][0] is '3'"
+     ": give a text such as '20ms'"),
+    ('("3s", "1Mbit")', '("3s", "1")', 5, "links['home']['schedule'][0] is '1': "
+     "give a text such as '10Mbit'"),
+    ('"3s"', '"0s"', 5, "is at 0s: give a time after 0s and before the end, 10s"),
+    ('"3s"', '"10s"', 5, "is at 10s: give a time after 0s and before"),
+    ('"4s"', '"2s"', 29, "cases['whole']['links']['core']['schedule'][1] is at "
+     "2s: give a time after 2s and before the end, 10s"),
     ('"core": {', '"co re": {', 3, "links['co re'] is 'co re': give a text of "
      "at most 40 letters, digits and ._-"),
     ('"from": "b", "to": "a"', '"from": "a", "to": "b"', 4,
@@ -449,6 +464,46 @@ def test_an_example_runs(path, tmp_path):
         came = flow["arrivals"]
         assert came["t_s"] == sorted(set(came["t_s"]))
         assert 0.9 < came["bytes"][-1] / flow["final"]["bytes"] <= 1
+
+
+def test_rates_change_as_scheduled(tmp_path):
+    """A link that has a quarter of its rate from 4 s on, in one of two cases, and
+    what is measured of it."""
+    path = written(tmp_path, """
+links = {"core": {"from": "a", "to": "b", "rate": "8Mbit"},
+         "edge": {"from": "b", "to": "c", "rate": "10Mbit"}}
+paths = {"p": {"links": ["core", "edge"], "rtt": "20ms"}}
+flows = [{"path": "p"}]
+cases = {"slower": {"links": {"core": {"schedule": [("4s", "2Mbit")]}}},
+         "back": {"links": {"core": {"schedule": [("2s", "2Mbit"), ("4s", "8Mbit")]},
+                            "edge": {"schedule": [("7s", "9Mbit")]}}},
+         "always": {}}
+queue = "fq_codel"
+duration = "8s"
+warmup = "1s"
+metrics = [("utilization", "core"), ("utilization", "edge"),
+           ("delay_mean_ms", "core"), ("goodput_mbit", "p")]
+""")
+    out = tmp_path / "out"
+    done = subprocess.run(
+        [str(TOP / "scripts/tollway"), "run", path, "--json", "-", "--out",
+         str(out)], text=True, stdin=subprocess.DEVNULL, capture_output=True,
+        check=False, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {case["name"]: case["metrics"] for case in
+             json.loads(done.stdout)["cases"]}
+    # In 7 s: 3 at 8 and 4 at 2 Mb/s, and so on; the edge waits for the core.
+    for name, core, edge in (("slower", 32 / 7, 10), ("back", 44 / 7, 69 / 7),
+                             ("always", 8, 10)):
+        seen = found[name]
+        assert 0.9 < seen["utilization core"] <= 1.01, (name, seen)
+        assert seen["utilization edge"] == pytest.approx(
+            seen["utilization core"] * core / edge, rel=0.05), (name, seen)
+        assert seen["goodput_mbit p"] == pytest.approx(
+            seen["utilization core"] * core * 1448 / 1514, rel=0.05), (name, seen)
+    # CoDel keeps some ms of packets that take four times as long.
+    assert 2 < found["slower"]["delay_mean_ms core"] < 60
+    assert list(out.glob("figures/*.svg"))
 
 
 def test_cases_and_programs_run(tmp_path):

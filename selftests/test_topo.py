@@ -193,7 +193,7 @@ def test_a_link_changes_during_a_case(monkeypatch, ran):
     monkeypatch.setattr(made, "sleep_until", lambda when_ns: ran.append(when_ns))
     case = case_of(made, "AACC")
     ran.clear()
-    made.change_rates(10**9, case["rates"])
+    made.change_rates(10**9, made.rates_of(case))
     assert [entry if isinstance(entry, int) else entry.split(" rate ")[1].split()[0]
             for entry in ran] == [41 * 10**9, "800000bit",
                                   81 * 10**9, "8000000bit"]

@@ -21,6 +21,7 @@ title = "Two flows and a transfer over one link"
 #   delay  in this direction: "500us", "10ms" (default "0s"); the opposite
 #          direction has the same
 #   queue  words of tc (default: the queue under test, see the field queue)
+#   schedule  [("10s", "5Mbit"), ...]: other rates, each from a time on
 # Two links between the same routers are the two directions of one line.
 links = {{
     "core": {{"from": "left", "to": "right", "rate": "20Mbit", "delay": "10ms"}},
@@ -54,7 +55,7 @@ flows = [
 # grid of them:
 #   cases = {{f"{{_rate}}Mbit": {{"links": {{"core": {{"rate": f"{{_rate}}Mbit"}}}}, "x": _rate}}
 #            for _rate in (5, 20, 80)}}
-#   links   {{name of a link: {{"rate": ..., "delay": ...}}}}
+#   links   {{name of a link: {{"rate": ..., "delay": ..., "schedule": ...}}}}
 #   flows   {{name of flows: their number}}
 #   x       where the case stands in a figure; series: on which line
 # Without cases there is one run.

@@ -125,7 +125,8 @@ class Case:
     program(). passages: is each packet of UDP timed from its entry into the
     network to its exit from the bottleneck? gate: tc words of the queues of
     gates, where they are not the topology's, or SAME_QUEUE. rates: [(s from its
-    start, bit/s)] of the only priced link, which changes during the case.
+    start, bit/s)] of the only priced link, which changes during the case, or
+    [(s, bit/s, link)], in the order of time.
     expected: numbers that theory gives. shape: keywords of the topology that
     differ from the experiment's.
     """

@@ -90,9 +90,10 @@ def of_links(rate_bps, links, paths):
     """The Network of links, which have rates of their own, and paths.
 
     links: dicts with name, from, to, rate_bps, delay_ms, delays (will cases change
-    that?) and queue (tc words, or None for the queue under test); one there and one back between the same
-    routers are the two ways of one link. paths: dicts with name, links, rtt_ms
-    edge_ms, the delay of the link to each of the path's two hosts, and delays.
+    that?) and queue (tc words, or None for the queue under test); one there and one
+    back between the same routers are the two ways of one link. paths: dicts with
+    name, links, rtt_ms, delays, and edge_ms, the delay of the link to each of the
+    path's two hosts.
     """
     network, ends = Network(), {}
     for link in links:

@@ -47,7 +47,8 @@ FIELDS = ("title", "links", "paths", "flows", "cases", "x_title", "programs",
           "figures", "variants", "settings")
 # Figures of a case over time, see report/figures.py, and that of a metric against
 # the x of the cases.
-FIGURES = ("rates", "queue", "sequence", "utilization")
+FIGURES = {"rates": "throughput", "queue": "queue", "sequence": "sequence",
+           "utilization": "utilization"}
 CURVE = "curve"
 # In the command of a program.
 ADDRESS = re.compile(r"\{address:([^}]*)\}")
@@ -70,7 +71,7 @@ def load(path):
     if warmup_s >= duration_s:
         raise file.error(("warmup",), f"warmup is {warmup_s:g}s: give less "
                          f"than the duration of {duration_s:g}s")
-    links = _links(file)
+    links = _links(file, duration_s)
     paths = _paths(file, links)
     cc, queue = (file.read((field,), file.given.get(field, usual), as_text)
                  for field, usual in (("cc", "cubic"), ("queue", "fq_codel")))
@@ -106,6 +107,7 @@ def load(path):
         cases=lambda values: [Case(
             case["name"], tuple(dict(flow) for flow in case["flows"]),
             duration_s, x=case["x"], series=case["series"], programs=programs,
+            rates=_rates(case["links"]),
             shape=shape(case["links"], case["paths"], values))
             for case in cases],
         shape=lambda values: shape(links, paths, values), metrics=metrics,
@@ -122,13 +124,14 @@ def load(path):
 
 # --- the network -----------------------------------------------------------
 
-def _links(file):
+def _links(file, duration_s):
     found = {}
     for name, entry in file.named("links").items():
         place = ("links", name)
         link = file.table(place, entry, {"from": as_name, "to": as_name,
                                          "rate": as_rate},
-                          {"delay": as_time, "queue": as_text})
+                          {"delay": as_time, "queue": as_text,
+                           "schedule": lambda value: value})
         if link["from"] == link["to"]:
             raise file.error(place, f"{spoken(place)} leads from "
                              f"{link['from']} to itself: give two routers")
@@ -140,9 +143,39 @@ def _links(file):
         found[name] = {"name": name, "from": link["from"], "to": link["to"],
                        "rate_bps": round(link["rate"]),
                        "delay_ms": round(1e3 * link.get("delay", 0.0), 6),
-                       "queue": link.get("queue")}
+                       "queue": link.get("queue"),
+                       "schedule": _schedule(file, place, link.get("schedule", ()),
+                                             duration_s)}
     _no_loop(file, found)
     return found
+
+
+def _schedule(file, place, given, duration_s):
+    """((s, bit/s), ...): the rates of a link from these times on."""
+    place = (*place, "schedule")
+    if not isinstance(given, (list, tuple)):
+        raise file.error(place, f"{spoken(place)} is {shown(given)}: give a list "
+                         "of (time, rate)")
+    found = []
+    for index, entry in enumerate(given):
+        inner = (*place, index)
+        if not isinstance(entry, (list, tuple)) or len(entry) != 2:
+            raise file.error(inner, f"{spoken(inner)} is {shown(entry)}: give "
+                             "(time, rate)")
+        when_s = file.read(inner, entry[0], as_time)
+        least_s = found[-1][0] if found else 0.0
+        if not least_s < when_s < duration_s:
+            raise file.error(inner, f"{spoken(inner)} is at {when_s:g}s: give a "
+                             f"time after {least_s:g}s and before the end, "
+                             f"{duration_s:g}s")
+        found.append((when_s, round(file.read(inner, entry[1], as_rate))))
+    return tuple(found)
+
+
+def _rates(links):
+    """The changes of all links of a case, see description.Case."""
+    return tuple(sorted((when_s, rate_bps, name) for name, link in links.items()
+                        for when_s, rate_bps in link["schedule"]))
 
 
 def _no_loop(file, links):
@@ -292,11 +325,14 @@ def _cases(file, links, duration_s):
         for link, part in case.get("links", {}).items():
             inner = (*place, "links", link)
             file.read(inner, link, one_of(tuple(links), "the name of a link, "))
-            part = file.table(inner, part, {}, {"rate": as_rate, "delay": as_time})
+            part = file.table(inner, part, {}, {
+                "rate": as_rate, "delay": as_time, "schedule": lambda value: value})
             changed[link] = {**links[link], **(
                 {"rate_bps": round(part["rate"])} if "rate" in part else {}), **(
                 {"delay_ms": round(1e3 * part["delay"], 6)}
-                if "delay" in part else {})}
+                if "delay" in part else {}), **(
+                {"schedule": _schedule(file, inner, part["schedule"], duration_s)}
+                if "schedule" in part else {})}
         paths = _paths(file, changed, place)
         flows = _flows(file, paths, duration_s,
                        _counts(file, place, case.get("flows", {})), place)
@@ -504,7 +540,7 @@ def _pictures(file, cases, names, metrics):
     """What the report shows, see report/figures.py."""
     keys = tuple(one["key"] for one in metrics)
     if "figures" not in file.given:
-        return (("rates", names[0]), ("queue", names[0]), *(
+        return ((FIGURES["rates"], names[0]), ("queue", names[0]), *(
             [("curves", [panel(key) for key in keys[:MOST_CURVES]])]
             if any(case["x"] is not None for case in cases) else []))
     found = []
@@ -528,7 +564,7 @@ def _pictures(file, cases, names, metrics):
             continue
         case = words[0] if words else names[0]
         file.read(place, case, one_of(names, "the name of a case, "))
-        found.append((kind, case))
+        found.append((FIGURES[kind], case))
     return tuple(found)
 
 

@@ -257,7 +257,7 @@ class Run(Calibration):
         counters = self.wait_until(epoch_ns, case["warmup_s"],
                                    case["duration_s"]) \
             if case["warmup_s"] is not None else {}
-        self.change_rates(epoch_ns, case["rates"])
+        self.change_rates(epoch_ns, self.rates_of(case))
         sent = traffic.collect()
         sampled = {link: self.finish(queue, case["duration_s"] + GRACE_S)
                    ["devices"][self.topo.priced[link][1]]
@@ -274,6 +274,8 @@ class Run(Calibration):
         # What links are is said where they are not as they were built.
         if case["network"]:
             raw["links"] = self.topo.links_described
+        if case["rates"]:
+            raw["rates"] = self.rates_of(case)
         if traffic.network:
             raw["network"] = traffic.network
         seen = []
@@ -301,9 +303,9 @@ class Run(Calibration):
         if passages:
             found["passages"] = passages.stop(
                 epoch_ns, self.parameters["warmup_s"], case["duration_s"])
-        if case["rates"]:
-            described, = self.topo.links_described.values()
-            self.change_rates(epoch_ns, [(0, described["capacity_bps"])])
+        self.change_rates(epoch_ns, [
+            (0, self.topo.links_described[link]["capacity_bps"], link)
+            for link in dict.fromkeys(link for *_, link in self.rates_of(case))])
         # As long as the programs hold what waits there.
         for interface in self.gated():
             interface.empty_gates()
@@ -317,10 +319,16 @@ class Run(Calibration):
                 for interface in node.nameToIntf.values()
                 if getattr(interface, "gates", None)]
 
+    def rates_of(self, case):
+        """[(s, bit/s, link)] of a case; without a link it is that of the only one
+        that is priced."""
+        return [(when_s, rate_bps, *(link or self.topo.priced))
+                for when_s, rate_bps, *link in case["rates"]]
+
     def change_rates(self, epoch_ns, rates):
-        """Wait for each change of the link's rate, and make it."""
-        for when_s, rate_bps in rates:
-            (node, device), = self.topo.priced.values()
+        """Wait for each change of a link's rate, and make it."""
+        for when_s, rate_bps, link in rates:
+            node, device = self.topo.priced[link]
             self.sleep_until(epoch_ns + int(when_s * 1e9))
             interface = self.net[node].nameToIntf[device]
             interface.change(rate_bps, interface.delay_ms)

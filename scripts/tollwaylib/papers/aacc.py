@@ -319,7 +319,7 @@ def _change_bounds(_values):
                    AACC, "queue_slow", "<=", 0.1, of_case=FREE,
                    over_seeds=True),
         case_bound("utilisation in the slow time, part of the slow rate", AACC,
-                   "used_slow", ">=", 0.8 / SLOWER, over_seeds=True),
+                   "used_slow", ">=", 0.8, over_seeds=True),
         case_bound("utilisation from 20 s after it", AACC, "used_after", ">=",
                    0.7, over_seeds=True)]
 
@@ -435,7 +435,8 @@ EXPERIMENTS = (
             metric("queue_after", "queue_mean", "after it", 1,
                    link=LINK, from_s=SLOW_S[1]),
             metric("used_slow", "utilization",
-                   "in the slow time, part of the usual rate", 1, link=LINK, from_s=SLOW_S[0], to_s=SLOW_S[1]),
+                   "utilisation in the slow time", 1, link=LINK,
+                   from_s=SLOW_S[0], to_s=SLOW_S[1]),
             metric("used_after", "utilization", "utilisation after 20 s",
                    1, link=LINK, from_s=SLOW_S[1] + 20),
             metric("gate_drops", "gate_drops", "dropped at gates", 0)),

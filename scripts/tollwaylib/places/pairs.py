@@ -63,7 +63,7 @@ def raw_case(job, case, network, mss_bytes, rng, stopped):
     course = pairs.simulate(
         capacity, [flow["start_s"] for flow in flows], case["rtt_s"],
         setting_of(values), case["duration_s"], case["queue_us"] / 1e6,
-        [(when_s, bps / packet_bits) for when_s, bps in case["rates"]], stopped)
+        [(when_s, bps / packet_bits) for when_s, bps, *_ in case["rates"]], stopped)
     times = course["t_s"].tolist()
     acked = [np.interp(course["t_s"] - case["rtt_s"], course["t_s"], served)
              for served in course["served"]]
@@ -94,6 +94,8 @@ def raw_case(job, case, network, mss_bytes, rng, stopped):
                 "cc_cwnd_gain": (course["setpoint"][number] *
                                  ESTIMATE_SCALE).tolist()}}
             for number, flow in enumerate(flows)],
+        **({"rates": [(when_s, bps, link) for when_s, bps, *_ in case["rates"]]}
+           if case["rates"] else {}),
         "queues": {link: {
             "t_s": times, "backlog_pkts": backlog.tolist(),
             "backlog_bytes": (backlog * values["packet_bytes"]).tolist(),

@@ -7,27 +7,9 @@ from ..results.aggregate import aggregate
 from ..results.fields import head_of, mean_of, part_of, run_of
 from .plotting import (SHADE, STYLE, THEORY, headroom, histograms,
                        legend_above, plt, reading, save)
-from .tables import combination, path_share
+from .tables import combination, path_share, run_names
 
 _PLAIN = "{x:g}"
-
-
-def run_names(outcomes):
-    """What runs are called where they stand beside one another: congestion
-    control and queue, with the parameters that differ where that is the same
-    for several."""
-    names = list(map(combination, outcomes))
-    if len(set(names)) == len(names):
-        return names
-    parameters = [outcome["parameters"] for outcome in outcomes]
-    if len({values.get("variant") for values in parameters}) == len(names):
-        return [values["variant"] for values in parameters]
-    differing = [key for key in parameters[0]
-                 if key not in ("cc", "aqm", "wtp") and len({
-                     repr(values.get(key)) for values in parameters}) > 1]
-    return [", ".join([name, *(f"{key} {values.get(key)}"
-                               for key in differing)])
-            for name, values in zip(names, parameters)]
 
 
 def _series(outcome, key):

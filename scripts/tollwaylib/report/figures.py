@@ -308,29 +308,39 @@ def sequence(raw, name, out, look):
     return _one(raw, name, out, "acknowledged [packets]", draw)
 
 
-def rates(raw, name, out, look, window_units=50):
+def rates(raw, name, out, look):
     """Rates of sources, of the link's (as PP94 Figures 17 and 18)."""
     data = CaseData(raw, _case(raw, name))
+    return _rates(data, raw, name, out, look, "rate, parts of the link's",
+                  1 / data.capacity_pps(next(iter(data.links))))
 
+
+def throughput(raw, name, out, look):
+    """Rates of sources, Mbit/s of what is acknowledged."""
+    data = CaseData(raw, _case(raw, name))
+    return _rates(data, raw, name, out, look, "goodput [Mbit/s]", 8e-6 * data.mss)
+
+
+def _rates(data, raw, name, out, look, title, factor, window_units=50):
+    """factor: what a packet in a second is in the figure."""
     def draw(axes, case, unit_s):
         width_s = window_units / 100 * unit_s
         at = np.arange(width_s, _until(case), width_s / 5)
-        link = next(iter(data.links))
         top = 0
         for flow in _few(data.of_role()):
-            share = (data.acked_at(flow, at)
-                     - data.acked_at(flow, at - width_s)) / data.mss \
-                / width_s / data.capacity_pps(link)
-            axes.plot(at / unit_s, share, linewidth=1.1,
+            rate = (data.acked_at(flow, at)
+                    - data.acked_at(flow, at - width_s)) / data.mss \
+                / width_s * factor
+            axes.plot(at / unit_s, rate, linewidth=1.1,
                       **look.line("source", flow["name"]), label=f"source {flow['name']}")
-            top = max(top, share.max(initial=0))
+            top = max(top, rate.max(initial=0))
         return top
-    return _one(raw, name, out, "rate, parts of the link's", draw)
+    return _one(raw, name, out, title, draw)
 
 
 def utilization(raw, name, out, look, window_units=25):
     """Utilisation of the links in windows of 25 units (as PP94 Figure 13)."""
-    links = CaseData(raw, _case(raw, name)).links
+    queues = CaseData(raw, _case(raw, name)).queues
 
     def draw(axes, case, unit_s):
         width_s = window_units / 100 * unit_s
@@ -338,8 +348,8 @@ def utilization(raw, name, out, look, window_units=25):
         for link, sampled in case["queues"].items():
             sent = np.interp(at, sampled["t_s"], sampled["bytes"]) \
                 - np.interp(at - width_s, sampled["t_s"], sampled["bytes"])
-            axes.step(at / unit_s, 800 * sent / width_s
-                      / links[link]["capacity_bps"], where="pre",
+            mean = [queues[link].rate.mean(stop - width_s, stop) for stop in at]
+            axes.step(at / unit_s, 800 * sent / width_s / mean, where="pre",
                       **look.line("link", link), label=f"link {link}")
         return 100
     return _one(raw, name, out, "utilisation [%]", draw)
@@ -438,7 +448,8 @@ def admission(raw, name, out, look):
 
 
 PICTURES = {"queue": queue, "class_queues": class_queues,
-            "sequence": sequence, "rates": rates, "utilization": utilization,
+            "sequence": sequence, "rates": rates, "throughput": throughput,
+            "utilization": utilization,
             "frames": frames, "admission": admission}
 CAPTIONS = {
     "queue": "Packets in the queue, and packets that the first source has sent "
@@ -446,6 +457,8 @@ CAPTIONS = {
     "class_queues": "Packets in each source's own queue",
     "sequence": "Packets that are acknowledged",
     "rates": "Rates of the sources, in parts of the link's rate",
+    "throughput": "Rates of the sources, over windows of half a round trip, or of "
+                  "half a second where there are several",
     "utilization": "Utilisation of the links, over windows of a quarter of a "
                    "round trip, or of a second where there are several",
     "frames": "Rates of the video coders",

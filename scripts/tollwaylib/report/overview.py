@@ -9,10 +9,10 @@ PNG path], or None if there is nothing to show.
 import numpy as np
 
 from ..results.fields import head_of, mean_of, part_of, run_of
-from .charts import run_names
+from ..results.measurements import LinkRate
 from .plotting import (INK, STYLE, THEORY, headroom, legend_above, plt, reading,
                        reading_of_row, save, shade_intervals)
-from .tables import combination, shares_of_paths
+from .tables import combination, run_names, shares_of_paths
 
 # Points of a line over time; a bin has a mean, and from least to most.
 _BINS = 250
@@ -53,8 +53,8 @@ def over_time(raw, outcome, out, look, name=None):
             _throughput(panels[0, 0], lines, duration_s, look)
             if name is None:
                 _fair_shares(panels[0, 0], raw, outcome, look)
-        _delays(panels[-1, 0], part["queues"], links,
-                raw["parameters"]["packet_bytes"], look)
+        _delays(panels[-1, 0], part, links, raw["parameters"]["packet_bytes"],
+                look)
         target_ms = {**raw["parameters"], **part.get("values", {})}.get(
             "delay_ms") if raw["parameters"].get("aqm") == "delay" else None
         if target_ms:
@@ -138,17 +138,17 @@ def _fair_shares(axes, raw, outcome, look):
               label="weighted proportionally fair share")
 
 
-def _delays(axes, queues, links, packet_bytes, look):
+def _delays(axes, case, links, packet_bytes, look):
     """packet_bytes: of packets, where only these were counted."""
     top = 0
-    for name, queue in queues.items():
+    for name, queue in case["queues"].items():
         times = np.asarray(queue["t_s"], dtype=float)
         if "backlog_bytes" in queue:
             waiting = np.asarray(queue["backlog_bytes"], dtype=float)
         else:
             waiting = packet_bytes * np.asarray(queue["backlog_pkts"],
                                                 dtype=float)
-        delays = 8e3 * waiting / links[name]["capacity_bps"]
+        delays = 8e3 * waiting / LinkRate(case, links, name).at(times)
         count = max(1, len(times) // _BINS)
         outcome = len(times) // count * count
         bins = delays[:outcome].reshape(-1, count)

@@ -7,9 +7,10 @@ import textwrap
 import numpy as np
 
 from ..results.fields import mean_of, run_of
+from ..results.measurements import LinkRate
 from ..results.schema import whole_run
-from .charts import run_names
 from .plotting import STYLE, THEORY, headroom, plt, save
+from .tables import run_names
 
 # More columns than this are too narrow to read.
 _MOST = 5
@@ -112,7 +113,7 @@ def _delays(axes, raw, run, look):
             if "backlog_bytes" in queue else \
             raw["parameters"]["packet_bytes"] * np.asarray(
                 queue["backlog_pkts"], dtype=float)
-        delays = 8e3 * backlog / raw["links"][name]["capacity_bps"]
+        delays = 8e3 * backlog / LinkRate(raw, raw["links"], name).at(times)
         axes.plot(times[:usable].reshape(-1, count).mean(axis=1),
                   delays[:usable].reshape(-1, count).mean(axis=1),
                   linewidth=0.9, label=f"queue of link {name}",

@@ -2,7 +2,7 @@
 """How many verdicts of some results hold, and which do not."""
 
 from ..results.verdicts import MISS, verdicts
-from .tables import bound_cells, combination, published_cells
+from .tables import bound_cells, published_cells, run_names
 
 # What there is without a verdict, in words: one of it, or several.
 _UNJUDGED = {
@@ -33,10 +33,11 @@ def headline(outcomes):
 
 def missed(outcomes):
     """A line for each verdict that does not hold; where there are several
-    results, each line begins with the source and the queue."""
-    return [(f"{combination(outcome)}: " if len(outcomes) > 1 else "")
+    results, each line begins with what tells them apart."""
+    return [(f"{run}: " if len(outcomes) > 1 else "")
             + f"{entry['name']}: {entry['verdict']} ({_numbers(entry)})"
-            for outcome in outcomes for entry in verdicts(outcome)
+            for run, outcome in zip(run_names(outcomes), outcomes)
+            for entry in verdicts(outcome)
             if entry["verdict"] in MISS]
 
 

@@ -76,6 +76,24 @@ def combination(result):
             + (" (paper)" if parameters.get("setup") == "paper" else ""))
 
 
+def run_names(outcomes):
+    """What runs are called where they stand beside one another: congestion
+    control and queue, with the parameters that differ where that is the same
+    for several."""
+    names = list(map(combination, outcomes))
+    if len(set(names)) == len(names):
+        return names
+    parameters = [outcome["parameters"] for outcome in outcomes]
+    if len({values.get("variant") for values in parameters}) == len(names):
+        return [values["variant"] for values in parameters]
+    differing = [key for key in parameters[0]
+                 if key not in ("cc", "aqm", "wtp") and len({
+                     repr(values.get(key)) for values in parameters}) > 1]
+    return [", ".join([name, *(f"{key} {values.get(key)}"
+                               for key in differing)])
+            for name, values in zip(names, parameters)]
+
+
 # --- tables --------------------------------------------------------------
 
 def classes_table(result):
@@ -230,19 +248,19 @@ def comparison_table(results):
         raise TollwayError("only results of one experiment on the same links "
                            "can stand in one table")
     rows = []
-    for result, run in zip(results, runs):
+    for name, result, run in zip(run_names(results), results, runs):
         mean = sum(mean_of(link["utilization"])
                    for link in run["links"].values()) / len(links)
         published = [entry for entry in result["published"]
                      if entry["name"].endswith(_MEAN_UTILISATION)]
         rows.append(
-            [combination(result)]
-            + [_percent(run["links"][name]["utilization"])
-               for name in links]
+            [name]
+            + [_percent(run["links"][link]["utilization"])
+               for link in links]
             + [_percent(mean),
                _percent(published[0]["value"]) if published else _NONE]
-            + [_number(run["links"][name]["queue_mean_pkts"])
-               for name in links]
+            + [_number(run["links"][link]["queue_mean_pkts"])
+               for link in links]
             + [_drops(run["links"]),
                _signed_percent(max((group["error"] for group in
                                     run["classes"]), key=abs)),
@@ -563,16 +581,15 @@ def case_variants_tables(results):
     columns = [column for column in results[0]["columns"]
                if any(_is_known(result, column) for result in results)]
     if len(names) == 1:
-        rows = [[combination(result),
-                 *(_metric_cell(found[names[0]], column)
-                   for column in columns)]
-                for result, found in zip(results, points)]
+        rows = [[run, *(_metric_cell(found[names[0]], column)
+                        for column in columns)]
+                for run, found in zip(run_names(results), points)]
         return [Table(f"Variants compared: {names[0]}",
                       ["congestion control + queue",
                        *map(head_of, columns)], rows,
                       notes=_seeds_note(results[0]))]
     return [Table(
-        head_of(column), ["case", *map(combination, results)],
+        head_of(column), ["case", *run_names(results)],
         [[name, *(_metric_cell(found[name], column) if name in found else _NONE
                   for found in points)] for name in names],
         notes=_seeds_note(results[0])) for column in columns]

@@ -35,7 +35,7 @@ def _link(data, queue):
     return {
         "capacity_bps": queue.capacity,
         "utilization": queue.counter("bytes").between(first, last) * 8 /
-        (queue.capacity * seconds),
+        (queue.rate.mean(first, last) * seconds),
         "queue_mean_pkts": mean,
         "queue_p99_pkts": float(np.percentile(queue.backlog, 99)),
         "queue_mean_ms": mean * data.packet_bytes * 8e3 / queue.capacity,

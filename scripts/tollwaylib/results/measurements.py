@@ -188,14 +188,41 @@ class _Flow:
         return min(stop, self.stop) - max(start, self.start)
 
 
-class _Queue:
-    """One link's queue: backlog samples and counters."""
+class LinkRate:
+    """The rate of a link, bit/s, which a case may change from time to time.
 
-    def __init__(self, raw, name, link):
+    case: one of raw["cases"], or what schema.whole_run() makes of it; links: as they
+    are in it when it begins.
+    """
+
+    def __init__(self, case, links, name):
+        self.first = number_of(entry_of(links, name, "links"), "capacity_bps",
+                               f"link {name}", above=0)
+        changes = [(when_s, rate_bps) for when_s, rate_bps, link in
+                   case.get("rates", ()) if link == name]
+        self.times = np.array([0.0, *(when_s for when_s, _ in changes)])
+        self.rates = np.array([self.first, *(rate for _, rate in changes)],
+                              dtype=float)
+
+    def at(self, times):
+        """The rate at each of these times, s."""
+        return self.rates[np.maximum(np.searchsorted(
+            self.times, times, side="right") - 1, 0)]
+
+    def mean(self, start, stop):
+        """The mean rate between two times, s."""
+        if len(self.rates) == 1:
+            return self.first
+        ends = np.clip([*self.times, np.inf], start, stop)
+        return float(np.diff(ends) @ self.rates / (stop - start))
+
+
+class _Queue:
+    """One link's queue: backlog samples and counters. rate: its LinkRate."""
+
+    def __init__(self, raw, name, rate):
         self.name, self.where = name, f"queue {name}"
-        self.raw = raw
-        self.capacity = number_of(link, "capacity_bps", f"link {name}",
-                                  above=0)
+        self.raw, self.rate, self.capacity = raw, rate, rate.first
         self.times = _sample_times(raw, self.where)
         self.backlog = series_of(raw, "backlog_pkts", self.where,
                                  len(self.times))
@@ -235,7 +262,8 @@ class _Queue:
         late."""
         sent = self.counter("bytes")
         sent.end_within(start, stop)
-        value = sent.between(start, stop) * 8 / (self.capacity * (stop - start))
+        value = sent.between(start, stop) * 8 / (
+            self.rate.mean(start, stop) * (stop - start))
         if value > LARGEST_UTILIZATION:
             raise TollwayError(
                 f"link {self.name} carried {value:.1%} of its rate, so it is "
@@ -296,7 +324,7 @@ class CaseData:
         self.classes = {path: f"10:{number:x}" for number, path in
                         enumerate(self.paths, 1)}
         self.queues = {
-            name: _Queue(queue, name, entry_of(self.links, name, "links"))
+            name: _Queue(queue, name, LinkRate(case, self.links, name))
             for name, queue in entry_of(case, "queues", "case").items()}
         for name in self.bottlenecks:
             entry_of(self.queues, name, "queues")
@@ -327,12 +355,10 @@ class CaseData:
                 raise TollwayError(f"{queue.where} was not sampled all the way "
                                    f"to {self.duration_s:g} s")
             sent = queue.counter("bytes").between(times[0], times[-1])
-            seconds = times[-1] - times[0]
-            if sent - MOST_AT_ONCE > LARGEST_UTILIZATION * seconds \
-                    * queue.capacity / 8:
+            most = queue.rate.mean(times[0], times[-1]) * (times[-1] - times[0]) / 8
+            if sent - MOST_AT_ONCE > LARGEST_UTILIZATION * most:
                 raise TollwayError(
-                    f"link {queue.name} carried "
-                    f"{sent * 8 / seconds / queue.capacity:.1%} of its rate, "
+                    f"link {queue.name} carried {sent / most:.1%} of its rate, "
                     f"so it is not shaped as described")
 
     def need_window(self):

@@ -81,7 +81,7 @@ def of_delay(function):
     def kind(data, words):
         found = samples_within(data, words, "backlog_bytes")
         return None if found is None else float(function(
-            8e3 * found[1] / data.links[words["link"]]["capacity_bps"]))
+            8e3 * found[1] / data.queues[words["link"]].rate.at(found[0])))
     return kind
 
 
@@ -91,7 +91,7 @@ def utilization(data, words):
         return None
     times, sent = found
     rate = 8 * (sent[-1] - sent[0]) / (times[-1] - times[0])
-    return rate / data.links[words["link"]]["capacity_bps"]
+    return rate / data.queues[words["link"]].rate.mean(times[0], times[-1])
 
 
 def full_at(data, words):
