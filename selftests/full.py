@@ -76,6 +76,8 @@ OF_EXPERIMENTS = tuple(f"scripts/tollwaylib/{part}" for part in (
         "calibration", "daemons", "iperf3", "links", "network", "nodes",
         "passages", "programs", "run", "smoke", "smoke_bench", "topologies",
         "traffic"))))
+# Of these only some lines count for tests of the lab that do not use experiments.
+LINES = {"scripts/tollwaylib/places/limits.py": re.compile(r"^.*\bMEMORY_MB\b.*=.*", re.M)}
 USES_EXPERIMENTS = re.compile(r"(?:from|import) tollwaylib\b|(?:scripts|bin)/tollway\b")
 # How long pytest may take to end when it is interrupted.
 STOP_S = 60
@@ -145,6 +147,14 @@ def tree(commit):
             (line.split("\t") for line in said.split("\0") if line)}
 
 
+@functools.cache
+def counting_lines(path, content):
+    """Those lines of a file that count; content: its hash in git."""
+    said = subprocess.run(["git", "cat-file", "blob", content], cwd=TOP, text=True,
+                          check=True, stdout=subprocess.PIPE).stdout
+    return "\n".join(LINES[path].findall(said))
+
+
 def scripts_of(test):
     """Names of the Python files beside a file of tests of the lab that it runs or
     imports, and of those that they run or import."""
@@ -195,6 +205,9 @@ def inputs_of(job, commit):
             experiments = any(map(USES_EXPERIMENTS.search, texts))
             files_of = {name: content for name, content in files_of.items()
                         if is_input(name, path, scripts, job.kernel, experiments)}
+            if not experiments:
+                files_of.update({name: counting_lines(name, files_of[name])
+                                 for name in LINES.keys() & files_of.keys()})
     elif path.removeprefix("selftests/") in OF_SYSTEMS:
         files_of = {name: content for name, content in files_of.items()
                     if name not in RECORDED}

@@ -184,6 +184,22 @@ def test_what_is_said_of_results_is_no_input_of_systems(name, monkeypatch):
 
 
 @of_repository
+def test_only_some_lines_of_a_file_count(monkeypatch):
+    """For tests of the lab without experiments."""
+    (path,) = full.LINES
+    was = full.tree("HEAD")
+    assert full.counting_lines(path, was[path]).startswith("MEMORY_MB, ")
+    monkeypatch.setattr(full, "counting_lines", lambda _, content: content[0])
+
+    def inputs(job, content):
+        monkeypatch.setattr(full, "tree", lambda _: {**was, path: content})
+        return full.inputs_of(job, "HEAD")
+
+    assert inputs(LAB_FILE, "a1") == inputs(LAB_FILE, "a2") != inputs(LAB_FILE, "b")
+    assert inputs(OTHER_FILE, "a1") != inputs(OTHER_FILE, "a2")
+
+
+@of_repository
 def test_the_debug_kernel_depends_on_its_configuration(monkeypatch):
     job = full.Job("debug", LAB_FILE.test)
     before, was = full.inputs_of(job, "HEAD"), full.tree("HEAD")

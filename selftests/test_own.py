@@ -19,6 +19,7 @@ from tollwaylib.experiments import jobs, own, plan  # noqa: E402
 from tollwaylib.guest import topologies  # noqa: E402
 from tollwaylib.paths import TOP  # noqa: E402
 from tollwaylib.results import analysis  # noqa: E402
+from tollwaylib.results.measurements import LinkRate  # noqa: E402
 from tollwaylib.results.metrics import KINDS  # noqa: E402
 
 EXAMPLES = sorted((TOP / "examples").glob("*.py"))
@@ -180,6 +181,9 @@ WRONG = (
      "give a text such as '10Mbit'"),
     ('"3s"', '"0s"', 5, "is at 0s: give a time after 0s and before the end, 10s"),
     ('"3s"', '"10s"', 5, "is at 10s: give a time after 0s and before"),
+    ('"delay": "1ms"}}', '"delay": "1ms"}, "home": {"rate": "4Mbit"}}', 30,
+     "cases['slow']['links']['home'] has another rate, and the link has a schedule"
+     ": give the case a schedule, too, [] for none"),
     ('"4s"', '"2s"', 29, "cases['whole']['links']['core']['schedule'][1] is at "
      "2s: give a time after 2s and before the end, 10s"),
     ('"core": {', '"co re": {', 3, "links['co re'] is 'co re': give a text of "
@@ -464,6 +468,39 @@ def test_an_example_runs(path, tmp_path):
         came = flow["arrivals"]
         assert came["t_s"] == sorted(set(came["t_s"]))
         assert 0.9 < came["bytes"][-1] / flow["final"]["bytes"] <= 1
+
+
+def test_a_host_in_a_command_is_one_word(tmp_path):
+    for given, words in (("ping {address:sink of p}", ["ping", "{address:sink of p}"]),
+                         ("a 'b {address:source of q}:1'",
+                          ["a", "b {address:source of q}:1"])):
+        made = job(papers.get(written(tmp_path, GOOD.replace("sleep '9 9'", given))))
+        assert made["cases"][0]["programs"][0]["words"] == words
+
+
+def test_a_short_run_has_the_changes_until_its_end(tmp_path):
+    experiment = papers.get(written(tmp_path, GOOD))
+    values = plan.parse_settings(experiment, [], "cubic", "fq_codel")
+    made = jobs.job(experiment, "cubic", "fq_codel", values, 4.0, 1)
+    assert made["cases"][0]["rates"] == [[2.0, 6 * 10**6, "core"],
+                                         [3.0, 10**6, "home"]]
+
+
+def test_the_rate_of_a_link_at_a_time():
+    links = {"l": {"capacity_bps": 8e6}, "m": {"capacity_bps": 1e6}}
+    rate = LinkRate({"rates": [[1.0, 2e6, "l"], [2.0, 5e6, "m"], [3.0, 4e6, "l"]]},
+                    links, "l")
+    assert list(rate.at([0.0, 0.9, 1.0, 2.9, 3.0, 9.0])) == [8e6, 8e6, 2e6, 2e6, 4e6,
+                                                             4e6]
+    assert rate.mean(0.0, 4.0) == pytest.approx((8 + 2 * 2 + 4) / 4 * 1e6)
+    assert rate.mean(0.5, 1.5) == pytest.approx(5e6)
+    assert rate.mean(1.5, 2.5) == pytest.approx(2e6)
+    assert LinkRate({}, links, "m").mean(1.0, 2.0) == 1e6
+    for wrong in ([[1, "x", "l"]], [[1, 2]], None, [[1, 0, "l"]], [[1, 2, "n"]],
+                  [[2, 1e6, "l"], [1, 1e6, "l"]], [[-1, 1e6, "l"]],
+                  [[float("nan"), 1e6, "l"]]):
+        with pytest.raises(TollwayError, match="rates of a case are not"):
+            LinkRate({"rates": wrong}, links, "l")
 
 
 def test_rates_change_as_scheduled(tmp_path):

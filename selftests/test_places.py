@@ -118,3 +118,10 @@ def test_memory_for_much_in_flight(mbit, rtt_ms, memory_mb):
         assert limits.memory_mb({
             "parameters": {"rate_mbit": 10.0}, "topology": built,
             "cases": [dict(case, values={}, network=changed)]}) == memory_mb
+    # A rate that comes during the case, of the only link or of one by name.
+    link = next(words["name"] for kind, words in small["parts"] if kind == "link")
+    for name, wanted in ([], memory_mb), ([link], memory_mb), (["other"], 768):
+        assert limits.memory_mb({
+            "parameters": {"rate_mbit": 10.0}, "topology": small,
+            "cases": [dict(case, values={}, rates=[[1.0, mbit * 1e6, *name]])]}
+        ) == wanted

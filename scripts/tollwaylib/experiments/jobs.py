@@ -161,7 +161,7 @@ def _case_job(experiment, case, cc, aqm, values, duration_s, seed, built):
             "classes": case.classes, "wires": case.wires,
             "programs": list(case.programs), "passages": case.passages,
             "gate": queue if case.gate == SAME_QUEUE else case.gate,
-            "rates": [list(rate) for rate in case.rates],
+            "rates": [list(rate) for rate in case.rates if rate[0] < whole_s],
             "network": None if network == built else network,
             "cc_info": cc in OF_CONTROL and OF_CONTROL[cc].cc_info,
             "flows": flows,

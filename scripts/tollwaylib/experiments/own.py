@@ -162,7 +162,7 @@ def _schedule(file, place, given, duration_s):
         if not isinstance(entry, (list, tuple)) or len(entry) != 2:
             raise file.error(inner, f"{spoken(inner)} is {shown(entry)}: give "
                              "(time, rate)")
-        when_s = file.read(inner, entry[0], as_time)
+        when_s = round(file.read(inner, entry[0], as_time), 6)
         least_s = found[-1][0] if found else 0.0
         if not least_s < when_s < duration_s:
             raise file.error(inner, f"{spoken(inner)} is at {when_s:g}s: give a "
@@ -327,6 +327,10 @@ def _cases(file, links, duration_s):
             file.read(inner, link, one_of(tuple(links), "the name of a link, "))
             part = file.table(inner, part, {}, {
                 "rate": as_rate, "delay": as_time, "schedule": lambda value: value})
+            if "rate" in part and links[link]["schedule"] and "schedule" not in part:
+                raise file.error(inner, f"{spoken(inner)} has another rate, and the "
+                                 "link has a schedule: give the case a schedule, "
+                                 "too, [] for none")
             changed[link] = {**links[link], **(
                 {"rate_bps": round(part["rate"])} if "rate" in part else {}), **(
                 {"delay_ms": round(1e3 * part["delay"], 6)}
@@ -382,7 +386,9 @@ def _programs(file, links, paths):
             {"name": as_name, "files": as_dict("{name of a file: text}"),
              "keep": lambda value: value})
         try:
-            words = shlex.split(one["command"])
+            # What has spaces within braces is one word.
+            words = [word.replace("\0", " ") for word in shlex.split(ADDRESS.sub(
+                lambda found: found[0].replace(" ", "\0"), one["command"]))]
         except ValueError as error:
             raise file.error((*place, "command"), f"{spoken(place)}['command'] "
                              f"is {shown(one['command'])}: {error}") from None

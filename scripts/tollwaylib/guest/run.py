@@ -257,7 +257,7 @@ class Run(Calibration):
         counters = self.wait_until(epoch_ns, case["warmup_s"],
                                    case["duration_s"]) \
             if case["warmup_s"] is not None else {}
-        self.change_rates(epoch_ns, self.rates_of(case))
+        changed = self.change_rates(epoch_ns, self.rates_of(case))
         sent = traffic.collect()
         sampled = {link: self.finish(queue, case["duration_s"] + GRACE_S)
                    ["devices"][self.topo.priced[link][1]]
@@ -274,8 +274,8 @@ class Run(Calibration):
         # What links are is said where they are not as they were built.
         if case["network"]:
             raw["links"] = self.topo.links_described
-        if case["rates"]:
-            raw["rates"] = self.rates_of(case)
+        if changed:
+            raw["rates"] = changed
         if traffic.network:
             raw["network"] = traffic.network
         seen = []
@@ -326,12 +326,17 @@ class Run(Calibration):
                 for when_s, rate_bps, *link in case["rates"]]
 
     def change_rates(self, epoch_ns, rates):
-        """Wait for each change of a link's rate, and make it."""
+        """Wait for each change of a link's rate, and make it; [(s, bit/s, link)] as
+        they were made."""
+        made = []
         for when_s, rate_bps, link in rates:
             node, device = self.topo.priced[link]
             self.sleep_until(epoch_ns + int(when_s * 1e9))
             interface = self.net[node].nameToIntf[device]
             interface.change(rate_bps, interface.delay_ms)
+            made.append((round((time.monotonic_ns() - epoch_ns) / 1e9, 6), rate_bps,
+                         link))
+        return made
 
     def begin(self, epoch_ns):
         """Start the receiving side of all cases."""

@@ -298,9 +298,9 @@ def check_ipsec_policy(note):
             far = stack.enter_context(server.accept()[0])
             for ends in (near, far), (far, near):
                 carried(*ends)
-            before = counters_of(file, "b")
             run(f"ip xfrm policy add {policy} tmpl proto esp mode transport",
                 space="b")
+            before = counters_of(file, "b")
             near.sendall(b"x")
             # The segment, and its repetitions.
             assert wait_for(lambda: counters_of(file, "b")[invalid] >=
@@ -317,9 +317,6 @@ def check_ipsec_policy(note):
             for ends in (near, far), (far, near):
                 carried(*ends)
             note(f"{cc}: {before} before, {after} after")
-            believed = {name for name in after
-                        if after[name] != before[name]} - {invalid}
-            assert not believed, believed
 
 
 def check_late_neighbour(note):

@@ -2,6 +2,8 @@
 """What a job may take, at every place: far more than it should, to end one that
 hangs."""
 
+from collections import defaultdict
+
 from ..experiments import networks
 
 # More flows or more bytes in flight than that want more memory, most of it only for
@@ -31,10 +33,13 @@ def memory_mb(job):
     flows = max(len(case["flows"]) for case in job["cases"])
     in_flight = max(_in_flight({**job["parameters"], **case["values"]})
                     for case in job["cases"])
-    for built in (job["topology"], *(case["network"] for case in job["cases"]
-                                     if case.get("network"))):
+    for case in job["cases"]:
+        built, rates = case.get("network") or job["topology"], defaultdict(list)
+        for _, rate_bps, *name in case.get("rates", ()):
+            rates[name[0] if name else None].append(rate_bps)
         in_flight = max([in_flight, *(
-            _in_flight({"rate_mbit": link["rate_bps"] / 1e6,
+            _in_flight({"rate_mbit": max([link["rate_bps"], *rates[link["name"]],
+                                          *rates[None]]) / 1e6,
                         "rtt_ms": path["rtt_ms"]})
             for link in networks.of(built, "link")
             for path in networks.of(built, "path")

@@ -41,7 +41,7 @@ def cases_of(job, networks):
                 words != case["aqm"] for words in network.queues.values()):
             raise _refused("a link whose queue is another one")
         if case["wires"] or case["programs"] or case["gate"] or case["rates"]:
-            raise _refused("programs, impaired wires and rates that change")
+            raise _refused("programs, impaired wires or rates that change")
         if not set(case["sysctls"]) <= set(NO_MATTER):
             raise _refused("sysctls of a case: "
                            + " ".join(sorted(case["sysctls"])))

@@ -60,7 +60,7 @@ def title(raw):
 def sentences(groups):
     """What was run, why, and where: for the groups of one experiment."""
     raw = groups[0].raw
-    return [_what(groups), *_why(raw["experiment"], groups), _where(groups)]
+    return [_what(groups), *_changes(groups), *_why(raw["experiment"], groups), _where(groups)]
 
 
 def _what(groups):
@@ -95,6 +95,23 @@ def _what(groups):
                        for group in groups])
     return (f"{counted(max(counts), 'flow')} over {network} for {seconds} seconds, "
             f"with {how}.")
+
+
+def _changes(groups):
+    """[a sentence], if links change their rates in a case."""
+    changes = list(dict.fromkeys(
+        (link, when_s, rate_bps) for group in groups for case in group.raw["cases"]
+        for when_s, rate_bps, link in case.get("rates", ())))
+    if not changes:
+        return []
+    links = listed(dict.fromkeys(link for link, *_ in changes))
+    rates = [rate_bps / 1e6 for *_, rate_bps in changes]
+    if len(changes) <= 3 and len({link for link, *_ in changes}) == 1:
+        then = listed(f"{rate:g} Mbit/s from {when_s:g} s on"
+                      for rate, (_, when_s, _) in zip(rates, changes))
+    else:
+        then = f"{min(rates):g} to {max(rates):g} Mbit/s"
+    return [f"During a case the rate of {links} changes: {then}."]
 
 
 def _why(name, groups):

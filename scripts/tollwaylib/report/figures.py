@@ -457,8 +457,8 @@ CAPTIONS = {
     "class_queues": "Packets in each source's own queue",
     "sequence": "Packets that are acknowledged",
     "rates": "Rates of the sources, in parts of the link's rate",
-    "throughput": "Rates of the sources, over windows of half a round trip, or of "
-                  "half a second where there are several",
+    "throughput": "Goodput of the sources, over windows of half a second (of half a "
+                  "round trip if all paths have the same)",
     "utilization": "Utilisation of the links, over windows of a quarter of a "
                    "round trip, or of a second where there are several",
     "frames": "Rates of the video coders",

@@ -84,13 +84,15 @@ def run_names(outcomes):
     if len(set(names)) == len(names):
         return names
     parameters = [outcome["parameters"] for outcome in outcomes]
-    if len({values.get("variant") for values in parameters}) == len(names):
-        return [values["variant"] for values in parameters]
-    differing = [key for key in parameters[0]
+    variants = [values.get("variant") for values in parameters]
+    if None not in variants and len(set(variants)) == len(names):
+        return [f"{variant} ({name})" for variant, name in zip(variants, names)]
+    differing = [key for key in dict.fromkeys(key for values in parameters
+                                              for key in values)
                  if key not in ("cc", "aqm", "wtp") and len({
                      repr(values.get(key)) for values in parameters}) > 1]
-    return [", ".join([name, *(f"{key} {values.get(key)}"
-                               for key in differing)])
+    return [", ".join([name, *(f"{key} {values[key]}" for key in differing
+                               if values.get(key) is not None)])
             for name, values in zip(names, parameters)]
 
 

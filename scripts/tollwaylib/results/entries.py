@@ -31,6 +31,7 @@ def _link(data, queue):
     first, last = queue.times[0], queue.times[-1]
     seconds = last - first
     mean = float(np.mean(queue.backlog))
+    waits = np.mean(queue.backlog / queue.rate.at(queue.times))
     end = queue.raw["stats_at_end"]
     return {
         "capacity_bps": queue.capacity,
@@ -38,7 +39,7 @@ def _link(data, queue):
         (queue.rate.mean(first, last) * seconds),
         "queue_mean_pkts": mean,
         "queue_p99_pkts": float(np.percentile(queue.backlog, 99)),
-        "queue_mean_ms": mean * data.packet_bytes * 8e3 / queue.capacity,
+        "queue_mean_ms": float(waits) * data.packet_bytes * 8e3,
         "marks": number_of(end, "marks", queue.where),
         "drops": number_of(end, "drops", queue.where)}
 

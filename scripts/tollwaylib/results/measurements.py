@@ -188,6 +188,21 @@ class _Flow:
         return min(stop, self.stop) - max(start, self.start)
 
 
+def _rates_of(case, links):
+    """[(s, bit/s, link)] of a case, in the order of time. Raises TollwayError."""
+    found = case.get("rates", [])
+    try:
+        good = all(link in links and math.isfinite(when_s) and
+                   0 < rate_bps < math.inf for when_s, rate_bps, link in found)
+        times = [when_s for when_s, *_ in found]
+    except (TypeError, ValueError):
+        good = False
+    if not good or times != sorted(times) or times and times[0] < 0:
+        raise TollwayError("rates of a case are not [[time, bit/s, link], ...] "
+                           "in the order of time")
+    return found
+
+
 class LinkRate:
     """The rate of a link, bit/s, which a case may change from time to time.
 
@@ -199,7 +214,7 @@ class LinkRate:
         self.first = number_of(entry_of(links, name, "links"), "capacity_bps",
                                f"link {name}", above=0)
         changes = [(when_s, rate_bps) for when_s, rate_bps, link in
-                   case.get("rates", ()) if link == name]
+                   _rates_of(case, links) if link == name]
         self.times = np.array([0.0, *(when_s for when_s, _ in changes)])
         self.rates = np.array([self.first, *(rate for _, rate in changes)],
                               dtype=float)
