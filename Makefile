@@ -203,7 +203,8 @@ uninstall: ## remove what make install installed
 		2> /dev/null || true
 	rm -f $(foreach plugin,$(PLUGINS),"$(DESTDIR)$(TC_LIB_DIR)/$(plugin)")
 	rm -f "$(DESTDIR)$(UNITDIR)/$(UNIT)"
-	rmdir "$(DESTDIR)$(UNITDIR)" 2> /dev/null || true
+	rmdir "$(DESTDIR)$(UNITDIR)" "$(DESTDIR)$(abspath $(UNITDIR)/..)" \
+		2> /dev/null || true
 ifneq ($(DKMS),)
 	-$(DKMS) remove tollway/$(VERSION) --all
 	rm -rf $(DKMS_SOURCE)
