@@ -301,7 +301,9 @@ def test_the_whole_has_all_files():
 
 
 @pytest.mark.parametrize("words, there", [((), False), (("RESUME=1",), True)])
-def test_make_hands_resume_on(words, there):
+def test_make_hands_resume_on(words, there, monkeypatch):
+    # make has it in the environment of what it runs.
+    monkeypatch.delenv("RESUME", raising=False)
     done = subprocess.run(["make", "-n", "check-full", "JOBS=3", *words],
                           cwd=HERE.parent, text=True, capture_output=True,
                           check=True)
