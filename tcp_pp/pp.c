@@ -73,7 +73,7 @@
  */
 static u32 pp_outstanding_mean(const struct sock *sk, const struct pp *ca)
 {
-	u32 train = READ_ONCE(ca->net->train);
+	u32 train = pp_train_sent(ca);
 	u32 now = pp_outstanding(sk);
 
 	return now + min(now, train * PP_PACKET / 2);
@@ -267,8 +267,15 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 		return;
 
 	first = !ca->estimate.service;
-	if (unlikely(ca->turn))
+	if (unlikely(ca->turn)) {
 		pp_pace_settle(sk, ca);
+		/* An ACK that delivers nothing would leave the window of the turn. */
+		if (!rs->acked_sacked) {
+			pp_pace_window(sk, ca, pp_law_pipe(ca->delay_us,
+							   ca->estimate.service));
+			pp_pace_cut_off(sk, ca);
+		}
+	}
 	if (unlikely(rs->losses > 0))
 		pp_loss(ca, rs->losses);
 	if (!rs->acked_sacked)
@@ -373,7 +380,7 @@ static u32 pp_tso_segs(COMPAT_TSO_SEGS_ARGS)
 	train = READ_ONCE(ca->net->train);
 	pp_train_use(sk, train);
 	pp_before_send(sk, ca);
-	pp_pace_before_send(sk, ca, train);
+	pp_pace_before_send(sk, ca, pp_train_sent(ca));
 	return train;
 }
 
@@ -489,6 +496,8 @@ static u32 pp_sndbuf_expand(struct sock *sk)
 /* What ss shows beside the setpoint, see pp_get_info(). */
 static u32 pp_state(const struct sock *sk, const struct pp *ca)
 {
+	const struct pp_net *net = pp_net(sock_net(sk));
+
 	return (ca->estimate.service ? 0 : PP_STATE_START) |
 	       (ca->rising ? PP_STATE_RISING : 0) |
 	       (ca->draining ? PP_STATE_DRAINING : 0) |
@@ -496,7 +505,8 @@ static u32 pp_state(const struct sock *sk, const struct pp *ca)
 	       (ca->shared ? PP_STATE_SHARED : 0) |
 	       (pp_is_bunched(ca) ? PP_STATE_BUNCHED : 0) |
 	       (pp_is_window(ca) ? PP_STATE_WINDOW : 0) |
-	       (pp_is_cut_off(sk, pp_net(sock_net(sk))) ?
+	       (ca->train.gro ? PP_STATE_GRO : 0) |
+	       (pp_is_cut_off(sk, net, READ_ONCE(net->train)) ?
 		PP_STATE_CUT_OFF : 0);
 }
 

@@ -11,6 +11,7 @@
  *	law	  none of these			pairs			pp_law_continuous()
  *	draining  draining, n_hat > B		pairs			pp_law_drain()
  *	delayed	  delayed			distances of pairs	the law
+ *	gro	  train.gro			second trains of two	the law
  *	bunched	  train.bunched			marks, pp_bunch.c	the law
  *	watched	  shared && watched		what arrives		the law
  *	window	  shared && !watched		what arrives		pp_share_control()
@@ -49,6 +50,7 @@
 #define PP_STATE_BUNCHED	32
 #define PP_STATE_WINDOW		64
 #define PP_STATE_CUT_OFF	128
+#define PP_STATE_GRO		256
 #define PP_STATE_UNIT		10000
 
 /**
@@ -66,7 +68,7 @@
  * @epoch_rate: 1 / s_hat when the round trip began
  * @losses: segments lost in this round trip; saturates
  * @rounds: round trips since the setpoint was raised
- * @turn: a train may leave that the stack does not pace
+ * @turn: a train, or two, may leave that the stack does not pace
  * @tries: setpoints that were too much, see pp_setpoint()
  * @raised: the setpoint was raised since it was too much
  * @law: &enum pp_law in force: the continuous one has @stop_us, the discrete one
@@ -213,6 +215,12 @@ static inline bool pp_is_bunched(const struct pp *ca)
 	return ca->train.bunched;
 }
 
+/* Segments that are sent at once: a train, or two. */
+static inline u32 pp_train_sent(const struct pp *ca)
+{
+	return READ_ONCE(ca->net->train) << ca->train.extra;
+}
+
 /* Does a window control, and not the law? */
 static inline bool pp_is_window(const struct pp *ca)
 {
@@ -233,17 +241,18 @@ static inline u32 pp_outstanding(const struct sock *sk)
 }
 
 /*
- * Is there room for less than a train in the window of the sysctl? PP94 10.3:
+ * Is there room for less than so many segments in the window of the sysctl? PP94 10.3:
  * beside the rate, a limit to what may be outstanding. What is known to be lost
  * is outstanding no more, PP94 section 6. The settings are an argument as get_info()
  * has no lock: the area, and the pointer in it, may change their owner meanwhile.
  */
-static inline bool pp_is_cut_off(const struct sock *sk, const struct pp_net *net)
+static inline bool pp_is_cut_off(const struct sock *sk, const struct pp_net *net,
+				 u32 train)
 {
 	u32 window = READ_ONCE(net->window);
 
-	return unlikely(window) && tcp_packets_in_flight(tcp_sk(sk)) +
-				   READ_ONCE(net->train) > window;
+	return unlikely(window) &&
+	       tcp_packets_in_flight(tcp_sk(sk)) + train > window;
 }
 
 /* Is the law in force that of PP94 (9), once in a round trip? */
@@ -285,6 +294,7 @@ void pp_grope(struct sock *sk, const struct pp *ca);
 void pp_await(struct sock *sk, const struct pp *ca);
 
 /* pp_pace.c */
+bool pp_pace_is_ours(const struct sock *sk);
 void pp_pace(struct sock *sk, u64 rate);
 void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe);
 void pp_pace_cut_off(struct sock *sk, const struct pp *ca);

@@ -100,6 +100,9 @@ void pp_bunch_begin(const struct sock *sk, struct pp *ca)
 	ca->slot = min_t(u32, ca->delay_us >> (PP_SLOT_SHIFT + 4), U16_MAX);
 	ca->unmarked = 1;
 	ca->train.missed = 0;
+	ca->train.extra = 0;
+	ca->train.gro = 0;
+	ca->train.gro_seen = 0;
 	ca->long_queues = 0;
 	ca->shared = 0;
 	ca->watched = 0;

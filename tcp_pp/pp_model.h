@@ -91,7 +91,13 @@ struct pp_gains {
  * @first_ns: low word of the time of the first ACK, or of the last sample
  * @last_ns: the same of the last ACK
  * @stamp_us: low word of the time at which the last of the segments left
- * @segs: segments acknowledged after @first_ns
+ * @segs: segments acknowledged after @first_ns; saturates
+ * @extra: two trains are sent at once
+ * @gro: the receiver holds back all segments of a train but the last: only the
+ *	second one of two tells the service time
+ * @gro_seen: trains that looked like that, less those that did not, see
+ *	PP_GRO_BELIEVED; without @extra: round trips in a row that fell short, see
+ *	PP_SHORT_ROUNDS
  * @missed: segments acknowledged since the caller used a sample; saturates
  * @caution: with @bunched: by so many powers of two probes are weaker
  * @lows: with @bunched: round trips in a row in which next to nothing waited
@@ -108,7 +114,10 @@ struct pp_train {
 	u32	first_ns;
 	u32	last_ns;
 	u32	stamp_us;
-	u16	segs;
+	u16	segs:9,
+		extra:1,
+		gro:1,
+		gro_seen:5;
 	union {
 		u8	missed;
 		struct {
@@ -297,6 +306,9 @@ bool pp_train_bunch(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
 		    u32 wanted);
 void pp_train_bunch_count(struct pp_train *train);
 bool pp_train_bunch_believe(struct pp_train *train);
+void pp_train_gro_doubt(struct pp_train *train);
+u64 pp_train_gro(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
+		 u32 wanted);
 bool pp_train_bunch_round(struct pp_train *train);
 
 /* pp_estimator.c */

@@ -42,6 +42,7 @@ static int pp_counters_show(struct seq_file *seq, void *v)
 		[PP_COUNT_WINDOW]	= "window",
 		[PP_COUNT_LONGER]	= "longer_path",
 		[PP_COUNT_BUNCHED]	= "bunched_acks",
+		[PP_COUNT_GRO]		= "gro_timeouts",
 		[PP_COUNT_BACKLOG]	= "untimed_acks",
 	};
 	struct pp_net_priv *priv = net_generic(seq_file_single_net(seq),

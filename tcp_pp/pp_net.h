@@ -50,6 +50,7 @@ struct pp_net {
  * @PP_COUNT_WINDOW: times that a window took over there
  * @PP_COUNT_LONGER: times that a propagation delay was raised
  * @PP_COUNT_BUNCHED: times that ACKs began to come in bursts
+ * @PP_COUNT_GRO: times that a receiver's GRO was seen to hold segments back
  * @PP_COUNT_BACKLOG: ACKs without a time, as a process held the socket
  * @PP_COUNTERS: number of counters
  */
@@ -59,6 +60,7 @@ enum pp_counter {
 	PP_COUNT_WINDOW,
 	PP_COUNT_LONGER,
 	PP_COUNT_BUNCHED,
+	PP_COUNT_GRO,
 	PP_COUNT_BACKLOG,
 	PP_COUNTERS
 };

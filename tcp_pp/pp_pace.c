@@ -8,15 +8,16 @@
  * one by one they are no pairs, and a connection that repairs many losses would
  * hear nothing of its bottleneck for as long. And the first ten segments are not
  * paced at all. In both cases we take the pacing on: a turn lets one train leave
- * back to back, whatever skbs it is made of, and the gap is charged after it.
+ * back to back, whatever skbs it is made of, and the gap is charged after it. So it
+ * is where two trains leave at once, see pp_train_gro().
  *
  *	tso_segs()	the stack is about to send: charge the turn before; if the
  *			gap is over, begin the next: no pacing, and a window of
- *			one train more
+ *			one train (or two) more
  *	cong_control()	charge the turn before
  *
  * Every loop of the stack that sends asks tso_segs() first, so nothing but that
- * train leaves in a turn.
+ * leaves in a turn.
  */
 
 #include "pp.h"
@@ -25,10 +26,10 @@
 #define PP_PACED_FROM	10
 
 /* Does the stack not pace by itself what comes next, or not in pairs? */
-static bool pp_pace_is_special(const struct tcp_sock *tp)
+static bool pp_pace_is_special(const struct tcp_sock *tp, const struct pp *ca)
 {
 	return tp->lost_out > tp->retrans_out ||
-	       tp->data_segs_out < PP_PACED_FROM;
+	       tp->data_segs_out < PP_PACED_FROM || ca->train.extra;
 }
 
 /* Time that bytes take at the rate of the socket. */
@@ -38,8 +39,13 @@ static u64 pp_pace_time(const struct sock *sk, u32 bytes)
 			max(READ_ONCE(sk->sk_pacing_rate), 1UL));
 }
 
-/* Does the stack pace, and not a queue of the host? */
-static bool pp_pace_is_ours(const struct sock *sk)
+/**
+ * pp_pace_is_ours() - does the stack pace, and not a queue of the host?
+ * @sk: socket
+ *
+ * Return: true if it does; only then there are turns.
+ */
+bool pp_pace_is_ours(const struct sock *sk)
 {
 	return READ_ONCE(sk->sk_pacing_status) == SK_PACING_NEEDED;
 }
@@ -75,7 +81,7 @@ void pp_pace(struct sock *sk, u64 rate)
 	const struct pp *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	unsigned long before = sk->sk_pacing_rate;
-	u32 bytes = READ_ONCE(ca->net->train) * tp->mss_cache;
+	u32 bytes = pp_train_sent(ca) * tp->mss_cache;
 	/* What is left of the gap that was charged. */
 	u32 left_ns = min_t(u64, U32_MAX, tp->tcp_wstamp_ns -
 			    min(tp->tcp_wstamp_ns, tp->tcp_clock_cache));
@@ -133,7 +139,7 @@ void pp_pace_cut_off(struct sock *sk, const struct pp *ca)
 
 	if (likely(!window))
 		return;
-	if (flight && pp_is_cut_off(sk, ca->net))
+	if (flight && pp_is_cut_off(sk, ca->net, pp_train_sent(ca)))
 		window = min(window, flight);
 	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), window));
 }
@@ -171,8 +177,14 @@ static bool pp_pace_is_due(const struct sock *sk, const struct pp *ca,
 			   u32 train)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct sk_buff *head;
 
-	if (!pp_pace_is_special(tp))
+	if (!pp_pace_is_special(tp, ca))
+		return false;
+	/* A part of a train leaves alone, or it would be in the middle of two. */
+	head = tcp_send_head(sk);
+	if (ca->train.extra && head && !tcp_skb_is_last(sk, head) &&
+	    head->len < READ_ONCE(ca->net->train) * tp->mss_cache)
 		return false;
 	/* After a timeout the window lets less leave than a train. */
 	return ca->estimate.service && pp_pace_is_ours(sk) &&
@@ -226,11 +238,12 @@ u32 pp_pace_settle(struct sock *sk, struct pp *ca)
  * pp_pace_before_send() - the stack is about to send: whose pacing is it?
  * @sk: socket
  * @ca: its private area
- * @train: segments of a train
+ * @train: segments to leave at once
  */
 void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train)
 {
-	if (likely(!ca->turn && (!pp_pace_is_special(tcp_sk(sk)) || ca->shared)))
+	if (likely(!ca->turn &&
+		   (!pp_pace_is_special(tcp_sk(sk), ca) || ca->shared)))
 		return;
 	if (ca->turn) {
 		bool idle = !pp_pace_settle(sk, ca);

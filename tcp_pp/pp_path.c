@@ -10,6 +10,8 @@
  *	the path has	  seen by				      what follows
  *	delayed ACKs	  7 ACKs in a row for two segments or more    distances of ACKs
  *	ACKs in bursts	  pp_train_bunch()			      pp_bunch.c
+ *	GRO timeouts	  pp_train_gro(), once a round trip looks     the second trains
+ *			  like a shared queue			      of two
  *	a shared queue	  4 round trips: packets wait, and less	      pp_share.c
  *			  arrives than 1 / s_hat
  *			  4 round trips: nothing waits, and 8 losses
@@ -84,6 +86,15 @@
  * by up to that part of what the path holds.
  */
 #define PP_TOLERANCE		8
+
+/*
+ * Round trips in a row that deliver less than s_hat promises, by a 16th (what
+ * PP_GRO_LEAST believes) and a packet, until two trains are sent at once to see why. A
+ * share that has grown does that for two or three. With fewer, such a change makes
+ * bursts; with more, s_hat is wrong for longer.
+ */
+#define PP_SHORT		16
+#define PP_SHORT_ROUNDS		4
 
 /*
  * More than this in a queue in which nothing of ours should wait was not there
@@ -262,6 +273,31 @@ static bool pp_path_is_timed(const struct sock *sk, const struct pp *ca,
 	       ca->delay_us - ca->delay_us / PP_TOLERANCE;
 }
 
+/*
+ * Does the receiver's GRO make pairs look faster than what arrives? Then the queue
+ * need not be shared, and s_hat by pairs was wrong.
+ */
+static void pp_path_gro(const struct sock *sk, struct pp *ca, u32 acked)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 service;
+
+	/* What is sent again has no PSH. */
+	if (ca->shared || tp->lost_out || tp->retrans_out)
+		return;
+	service = pp_train_gro(&ca->train, tp->first_tx_mstamp,
+			       tp->tcp_clock_cache, acked,
+			       READ_ONCE(ca->net->train));
+	if (likely(!service))
+		return;
+	ca->estimate.service = clamp_t(u64, service, PP_SERVICE_MIN,
+				       PP_SERVICE_MAX);
+	ca->epoch_rate = 0;
+	/* In a FIFO others may keep in step with this flow: then it is not all. */
+	ca->misfits /= 2;
+	pp_count(sock_net(sk), PP_COUNT_GRO);
+}
+
 /* A sample where ACKs are held back or the queue is shared, or may be. */
 static noinline u64 pp_path_sample_slow(const struct sock *sk, struct pp *ca,
 					const struct rate_sample *rs)
@@ -270,6 +306,12 @@ static noinline u64 pp_path_sample_slow(const struct sock *sk, struct pp *ca,
 	u32 acked = rs->acked_sacked;
 	u64 gap, sample;
 
+	if (unlikely(ca->train.extra)) {
+		pp_path_gro(sk, ca, acked);
+		/* One for a train: if not by loss, a receiver merges some of them. */
+		if (!ca->train.gro && acked == READ_ONCE(ca->net->train))
+			pp_train_bunch_count(&ca->train);
+	}
 	gap = pp_train_gap(&ca->train, tp->tcp_clock_cache, acked);
 	sample = pp_train_ack(&ca->train, tp->first_tx_mstamp,
 			      tp->tcp_clock_cache, acked,
@@ -341,7 +383,8 @@ static u64 pp_path_sample(struct sock *sk, struct pp *ca,
 
 	if (unlikely(pp_path_is_bunched(sk, ca, rs)))
 		return pp_bunch_ack(sk, ca, rs);
-	if (unlikely(rs->acked_sacked > 1 || ca->delayed || ca->shared))
+	if (unlikely(rs->acked_sacked > 1 || ca->delayed || ca->shared ||
+		     ca->train.extra))
 		return pp_path_sample_slow(sk, ca, rs);
 
 	sample = pp_train_ack(&ca->train, tp->first_tx_mstamp,
@@ -474,6 +517,12 @@ static void pp_path_misfit(struct sock *sk, struct pp *ca,
 	ca->misfits += verdict == PP_VERDICT_LESS ? PP_MISFIT_LESS : PP_MISFIT_STEP;
 	if (ca->misfits < PP_MISFIT_LIMIT)
 		return;
+	/* The receiver may be the reason: enough trains tell. */
+	if (verdict == PP_VERDICT_SHARED && ca->train.extra &&
+	    !ca->train.gro && ca->train.gro_seen) {
+		ca->misfits = PP_MISFIT_LIMIT;
+		return;
+	}
 	ca->misfits = 0;
 	/* A longer way loses nothing: nothing to watch for. */
 	if (verdict != PP_VERDICT_LONGER || !pp_delay_raise(sk, ca))
@@ -495,6 +544,72 @@ static void pp_path_own(struct sock *sk, struct pp *ca)
 	} else {
 		pp_path_misfit(sk, ca, verdict);
 	}
+}
+
+/*
+ * Has less arrived than s_hat promises, while packets waited, by more than a packet and
+ * a part PP_SHORT? In a queue of our own the law then keeps about so many too many.
+ */
+static bool pp_path_is_short(const struct sock *sk, const struct pp *ca)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 took_us = (u32)tp->tcp_mstamp - ca->round_us;
+	u32 arrived = tp->delivered - ca->round_start + 1;
+	u64 busy_us = div_u64(mul_u64_u32_shr(ca->estimate.service, arrived,
+					      PP_SERVICE_SHIFT), NSEC_PER_USEC);
+
+	return !ca->empty && !ca->was_empty &&
+	       busy_us < took_us - took_us / PP_SHORT;
+}
+
+/* Can two trains leave at once, and would that tell something? */
+static bool pp_path_can_try(const struct sock *sk, const struct pp *ca)
+{
+	return ca->estimate.service && !pp_is_bunched(ca) && !ca->delayed &&
+	       !ca->shared && pp_pace_is_ours(sk);
+}
+
+/*
+ * Is it time to look whether the receiver makes pairs look faster? Counts the round
+ * trips for that.
+ */
+static bool pp_path_wants_extra(const struct sock *sk, struct pp *ca)
+{
+	bool waits = !ca->empty && !ca->was_empty;
+
+	if (!pp_path_can_try(sk, ca))
+		return false;
+	if (ca->train.gro || (waits && ca->misfits >= PP_MISFIT_STEP))
+		return true;
+	/* While the counter is above 0, misfits are held. */
+	if (ca->train.extra)
+		return ca->train.gro_seen || pp_path_is_short(sk, ca);
+	if (pp_path_is_short(sk, ca))
+		return ++ca->train.gro_seen >= PP_SHORT_ROUNDS;
+	ca->train.gro_seen = 0;
+	return false;
+}
+
+/*
+ * Where pairs and what arrives do not fit, two trains at once tell whether the
+ * receiver is the reason.
+ */
+static void pp_path_try(const struct sock *sk, struct pp *ca)
+{
+	bool extra = pp_path_wants_extra(sk, ca);
+
+	/* No second train in a round trip: that cannot go on. */
+	if (ca->train.gro && !ca->paired && !ca->empty)
+		pp_train_gro_doubt(&ca->train);
+	if (likely(ca->train.extra == extra)) {
+		if (!extra && !pp_path_can_try(sk, ca))
+			ca->train.gro_seen = 0;
+		return;
+	}
+	ca->train.extra = extra;
+	ca->train.gro = 0;
+	ca->train.gro_seen = 0;
+	pp_train_break(&ca->train);
 }
 
 /**
@@ -519,6 +634,7 @@ void pp_path_round(struct sock *sk, struct pp *ca)
 	/* While the connection is watched, the one before is the measure. */
 	if (!ca->watched)
 		ca->low_us = U32_MAX;
+	pp_path_try(sk, ca);
 	ca->was_empty = ca->empty;
 	ca->empty = 0;
 	ca->paired = 0;
@@ -529,6 +645,7 @@ void pp_path_round(struct sock *sk, struct pp *ca)
 		ca->round_us = tcp_sk(sk)->tcp_mstamp;
 	}
 	if (pp_train_bunch_round(&ca->train)) {
+		ca->misfits = 0;
 		ca->history.relapses = 0;
 		ca->history.since = U8_MAX;
 	}

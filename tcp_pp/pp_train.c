@@ -20,6 +20,9 @@
  */
 #define PP_TRAIN_APART	16
 
+/* What fits into the field. Longer trains do not exist, see tcp_pp(7). */
+#define PP_TRAIN_SEGS_MAX	511
+
 /**
  * pp_train_break() - what comes next does not belong to what came
  * @train: ACKs so far
@@ -80,7 +83,9 @@ u64 pp_train_ack(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
 	u64 sample;
 
 	if (!pp_train_is_next(train, stamp_us, now_ns)) {
-		sample = pp_train_sample(train);
+		/* With @gro only a whole second train tells something. */
+		sample = train->extra && (train->full || train->gro) ? 0 :
+			 pp_train_sample(train);
 		train->stamp_us = stamp_us;
 		train->first_ns = now_ns;
 		train->last_ns = now_ns;
@@ -91,13 +96,16 @@ u64 pp_train_ack(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
 	}
 
 	train->stamp_us = stamp_us;
-	train->segs = min_t(u32, train->segs + acked, U16_MAX);
+	train->segs = min_t(u32, train->segs + acked, PP_TRAIN_SEGS_MAX);
 	train->last_ns = now_ns;
+	if (train->full && train->extra)
+		return train->gro && train->segs == wanted ?
+		       pp_train_sample(train) : 0;
 	if (train->segs + 1 < wanted)
 		return 0;
 
-	/* Segments may follow: those sent before pacing sets in. */
-	sample = pp_train_sample(train);
+	/* Segments may follow: those sent before pacing sets in, or a second train. */
+	sample = train->extra && train->gro ? 0 : pp_train_sample(train);
 	train->first_ns = now_ns;
 	train->segs = 0;
 	train->full = 1;
@@ -120,6 +128,75 @@ u64 pp_train_gap(const struct pp_train *train, u32 now_ns, u32 acked)
 	u64 span = (u64)(now_ns - train->last_ns) << PP_SERVICE_SHIFT;
 
 	return train->open ? div_u64(span, acked ?: 1) : 0;
+}
+
+/*
+ * Trains that look so until a receiver is believed to hold segments back. In a FIFO
+ * less than every second one does, if packets of others come between its segments
+ * by chance: one that does not takes four back. With fewer, such a FIFO is taken for
+ * a queue of our own; with more, or with more taken back, the rate is wrong for longer.
+ */
+#define PP_GRO_BELIEVED		15
+#define PP_GRO_OTHER		4
+
+/*
+ * Part of a distance by which the last one must be shorter: by less distances differ
+ * for the packets of others. A smaller h is an error of s_hat that is as small.
+ */
+#define PP_GRO_LEAST		16
+
+/**
+ * pp_train_gro_doubt() - a train, or a round trip, that does not look so
+ * @train: ACKs so far
+ */
+void pp_train_gro_doubt(struct pp_train *train)
+{
+	train->gro_seen -= min_t(u32, train->gro_seen, PP_GRO_OTHER);
+	if (!train->gro_seen)
+		train->gro = 0;
+}
+
+/**
+ * pp_train_gro() - does the receiver's GRO hold segments back?
+ * @train: ACKs so far
+ * @stamp_us: when the last segment that it delivers was sent, us
+ * @now_ns: when the ACK came, low word, ns
+ * @acked: segments that it delivers
+ * @wanted: segments of a train, of which two were sent at once
+ *
+ * With gro_flush_timeout GRO holds a segment back for some time h, in case another
+ * one follows. The last segment of a super-packet has PSH (since Linux 5.4), and is
+ * passed on at once. So of pairs that are served at the distance s, and are sent at
+ * once, the ACKs are s - h, s + h, s - h apart: a pair seems to be served faster than
+ * it was, and from the end of one to that of the other it takes 2 s. In a FIFO that
+ * others share, which looks the same to one pair, all of these distances are alike.
+ * To be called before pp_train_ack() takes the ACK.
+ *
+ * Return: the service time of a segment, ns in Q10, if that is believed from now on;
+ * or 0.
+ */
+u64 pp_train_gro(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
+		 u32 wanted)
+{
+	u64 mean, last;
+
+	/* The last ACK of the second one? */
+	if (!train->extra || !train->full || acked != 1 ||
+	    train->segs + 1 != wanted || stamp_us != train->stamp_us)
+		return 0;
+
+	mean = div_u64((u64)(now_ns - train->first_ns) << PP_SERVICE_SHIFT, wanted);
+	last = (u64)(now_ns - train->last_ns) << PP_SERVICE_SHIFT;
+	if (last >= mean - mean / PP_GRO_LEAST) {
+		pp_train_gro_doubt(train);
+		return 0;
+	}
+	if (train->gro_seen < PP_GRO_BELIEVED)
+		train->gro_seen++;
+	if (train->gro || train->gro_seen < PP_GRO_BELIEVED)
+		return 0;
+	train->gro = 1;
+	return mean;
 }
 
 /* Distance of sending over that of ACKs, from which on these are a burst. */

@@ -399,6 +399,112 @@ static void pp_bunch_test(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, pp_train_bunch(&train, 2000, 2000000, 1, 2));
 }
 
+/*
+ * Two trains of @wanted segments at once, again and again: what pp_train_gro() told
+ * (@believed) and the last sample, ns in Q10, or 0. A queue serves a segment in
+ * @service_ns, and the receiver holds each back for @held_ns but the last of a train.
+ */
+static u64 pp_gro_trains(struct pp_train *train, u32 count, u32 wanted,
+			 u32 service_ns, u32 held_ns, u64 *believed)
+{
+	u32 now_ns = train->last_ns + 10 * service_ns, ack_ns, i, segment;
+	u64 sample = 0;
+
+	*believed = 0;
+	for (i = 0; i < count; i++) {
+		u32 stamp_us = train->stamp_us + 100;
+
+		for (segment = 1; segment <= 2 * wanted; segment++) {
+			now_ns += service_ns;
+			ack_ns = now_ns + (segment % wanted ? held_ns : 0);
+			*believed += pp_train_gro(train, stamp_us, ack_ns, 1, wanted);
+			sample = pp_train_ack(train, stamp_us, ack_ns, 1, wanted) ?:
+				 sample;
+		}
+	}
+	return sample;
+}
+
+static void pp_gro_believed(struct kunit *test, u32 wanted)
+{
+	u64 service = 1200000ULL << PP_SERVICE_SHIFT, believed;
+	/* The low word of the time turns over in the third train. */
+	struct pp_train train = { .extra = 1, .last_ns = U32_MAX - 40000000 };
+
+	/* Nobody holds anything back. */
+	KUNIT_EXPECT_EQ(test, pp_gro_trains(&train, 99, wanted, 1200000, 0,
+					    &believed), service);
+	KUNIT_EXPECT_EQ(test, believed, 0ULL);
+	/* Too short to matter. */
+	pp_gro_trains(&train, 99, wanted, 1200000, 1200000 / 17, &believed);
+	KUNIT_EXPECT_EQ(test, believed, 0ULL);
+	/* A quarter: believed after 15 trains. A pair has told less until then. */
+	KUNIT_EXPECT_EQ(test, pp_gro_trains(&train, 14, wanted, 1200000, 300000,
+					    &believed),
+			div_u64((1200000ULL * (wanted - 1) - 300000) <<
+				PP_SERVICE_SHIFT, wanted - 1));
+	KUNIT_EXPECT_EQ(test, believed, 0ULL);
+	pp_gro_trains(&train, 1, wanted, 1200000, 300000, &believed);
+	KUNIT_EXPECT_EQ(test, believed, service);
+	KUNIT_EXPECT_TRUE(test, train.gro);
+	KUNIT_EXPECT_EQ(test, pp_gro_trains(&train, 99, wanted, 1200000, 1100000,
+					    &believed), service);
+	/* It is over after four. */
+	pp_gro_trains(&train, 3, wanted, 1200000, 0, &believed);
+	KUNIT_EXPECT_TRUE(test, train.gro);
+	pp_gro_trains(&train, 1, wanted, 1200000, 0, &believed);
+	KUNIT_EXPECT_FALSE(test, train.gro);
+}
+
+/*
+ * A FIFO in which so many of 256 gaps have a packet of others: how often that looks
+ * like GRO in 20000 turns of two pairs.
+ */
+static u32 pp_gro_fifo(u32 part)
+{
+	struct pp_train train = { .extra = 1 };
+	u32 i, segment, now_ns = 0, numbers = 1, count = 0;
+
+	for (i = 0; i < 20000; i++) {
+		for (segment = 1; segment <= 4; segment++) {
+			numbers = numbers * 1664525 + 1013904223;
+			now_ns += numbers >> 24 < part ? 200000 : 100000;
+			count += !!pp_train_gro(&train, i, now_ns, 1, 2);
+			pp_train_ack(&train, i, now_ns, 1, 2);
+		}
+	}
+	return count;
+}
+
+static void pp_gro_test(struct kunit *test)
+{
+	struct pp_train train = {};
+	u32 part;
+
+	pp_gro_believed(test, 2);
+	pp_gro_believed(test, 3);
+	pp_gro_believed(test, 64);
+	for (part = 0; part <= 256; part += 32)
+		KUNIT_EXPECT_EQ_MSG(test, pp_gro_fifo(part), 0U, "%u of 256", part);
+
+	/* One train at once: nothing is compared, and each pair is a sample. */
+	KUNIT_EXPECT_EQ(test, pp_train_ack(&train, 1, 1000000, 1, 2), 0ULL);
+	KUNIT_EXPECT_EQ(test, pp_train_ack(&train, 1, 2200000, 1, 2),
+			1200000ULL << PP_SERVICE_SHIFT);
+	KUNIT_EXPECT_EQ(test, pp_train_gro(&train, 1, 3400000, 1, 2), 0ULL);
+	KUNIT_EXPECT_EQ(test, (u32)train.gro_seen, 0U);
+
+	/* An ACK is lost: of the first train that does not matter, of the second... */
+	train = (struct pp_train){ .extra = 1, .gro = 1, .gro_seen = 15 };
+	pp_train_ack(&train, 1, 1000000, 1, 2);
+	KUNIT_EXPECT_EQ(test, pp_train_ack(&train, 1, 2200000, 1, 2), 0ULL);
+	/* ... the sample is the same, and nothing is compared. */
+	KUNIT_EXPECT_EQ(test, pp_train_gro(&train, 1, 4600000, 2, 2), 0ULL);
+	KUNIT_EXPECT_EQ(test, pp_train_ack(&train, 1, 4600000, 2, 2),
+			1200000ULL << PP_SERVICE_SHIFT);
+	KUNIT_EXPECT_EQ(test, (u32)train.gro_seen, 15U);
+}
+
 static void pp_wait_test(struct kunit *test)
 {
 	u64 service = 1200000ULL << PP_SERVICE_SHIFT;
@@ -430,6 +536,7 @@ static struct kunit_case pp_cases[] = {
 	KUNIT_CASE(pp_stop_test),
 	KUNIT_CASE(pp_train_test),
 	KUNIT_CASE(pp_bunch_test),
+	KUNIT_CASE(pp_gro_test),
 	KUNIT_CASE(pp_wait_test),
 	{}
 };

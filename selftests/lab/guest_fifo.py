@@ -9,6 +9,7 @@ import time
 
 import guest_base
 from guest_base import note
+from guest_slots import bunch
 from pp_bench import SHARED, counters, fair_path, pp_info
 from tcp_bench import PACKET, info, pump
 
@@ -17,8 +18,9 @@ RTT_MS = 40
 WINDOW = 64
 
 
-def fifo(rate_mbit, rtt_ms=RTT_MS):
-    """A path whose bottleneck is a FIFO of its bandwidth-delay product."""
+def fifo(rate_mbit, rtt_ms=RTT_MS, acks=None):
+    """A path whose bottleneck is a FIFO of its bandwidth-delay product. acks: what
+    happens to them, see guest_slots.bunch()."""
     pipe = rate_mbit * 125 * rtt_ms / PACKET
     path = fair_path(10, aqm=f"pfifo limit {round(pipe)}",
                      rate_bps=rate_mbit * 10**6, rtt_ms=rtt_ms)
@@ -26,16 +28,19 @@ def fifo(rate_mbit, rtt_ms=RTT_MS):
     for space in (path.s, path.d):
         space.sysctl("net.ipv4.tcp_wmem", f"4096 {most // 2} {most}")
         space.sysctl("net.ipv4.tcp_rmem", f"4096 {most} {2 * most}")
+    if acks:
+        bunch(path, acks, rate_mbit, rtt_ms)
     return path
 
 
-def together(ours, others, rate_mbit=50, late=False, warm_s=10, seconds=30):
+def together(ours, others, rate_mbit=50, late=False, warm_s=10, seconds=30,
+             acks=None):
     """So many flows of pp beside flows of these names: (shares of pp, shares of
     the others, mean queue, s until each of pp had seen that the FIFO is shared).
 
     late: pp begins 5 s after the others, in a FIFO that they have filled.
     """
-    path = fifo(rate_mbit)
+    path = fifo(rate_mbit, acks=acks)
     first = [path.connect(name) for name in others] if late else []
     if late:
         pump(first, 5)
@@ -68,7 +73,7 @@ def together(ours, others, rate_mbit=50, late=False, warm_s=10, seconds=30):
     shares = [(info(one).bytes_acked - old) * 8 / took / equal
               for one, old in zip(flows, before)]
     queue = sum(queues) / len(queues)
-    note(f"{rate_mbit} Mb/s{' late' if late else ''} pp "
+    note(f"{rate_mbit} Mb/s{' late' if late else ''} {acks or ''} pp "
          f"{' '.join(f'{one:.2f}' for one in shares[:ours])} beside "
          f"{' '.join(others)} {' '.join(f'{one:.2f}' for one in shares[ours:])}: "
          f"queue {queue:.0f}, {100 * (now.drops - was.drops) / (now.packets - was.packets):.2f} % "
@@ -103,6 +108,12 @@ def check_beside():
 def check_late():
     """R is measured while others fill the FIFO."""
     hold([(1, ["cubic"])], late=True)
+
+
+def check_held():
+    """The same where the receiver's GRO holds the first segment of a pair back."""
+    for late in (False, True):
+        hold([(1, ["cubic"])], rate_mbit=10, acks="gro 300", late=late)
 
 
 def check_many_beside():

@@ -180,6 +180,42 @@ def check_merged():
     hold(cells(("fq_rr",), (2,), (100,), (40,), MERGED))
 
 
+def check_held():
+    """GRO that holds back the first segment of a pair for a part of a service time."""
+    hold(cells(("fq_rr", "fq_codel"), (2,), (10,), (40,), ("gro 300", "gro 1000")),
+         warm_s=6, seconds=4)
+
+
+def check_held_and_changed():
+    """The same while one of 50 ACKs is lost, when the way becomes twice as long, and
+    when the receiver holds nothing back any more."""
+    path, _ = slotted_path(Cell("fq_rr", 2, 10, 40, "gro 300"))
+    path.r2.run("tc qdisc change dev left root netem delay 40ms loss random 2% "
+                "limit 1000000")
+    flows = [path.connect("pp") for _ in range(2)]
+    for what, command, rtt_ms, state in (
+            ("2 % of ACKs lost", None, 40, 256),
+            ("80 ms", [path.r2, "tc qdisc change dev left root netem delay 80ms "
+                                "limit 1000000"], 80, 256),
+            ("no timeout", [path.d, "ethtool -K left gro off"], 80, 0)):
+        if command:
+            command[0].run(command[1])
+        pump(flows, 12)
+        was, queues = path.stats(), []
+        for _ in range(150):
+            pump(flows, 0.02)
+            queues.append(path.stats().qlen)
+        now, seen = path.stats(), [pp_info(one) for one in flows]
+        used = (now.bytes - was.bytes) * 8 / 3 / 10**7
+        queue = sum(queues) / len(queues) / 2
+        note(f"{what}: {100 * used:.1f} % used, queue {queue:.1f}, {seen}, "
+             f"{counters(path.s)}")
+        assert used >= 0.97 and queue <= SETPOINT + 1, (what, used, queue)
+        for one in seen:
+            assert one.state == state, (what, one)
+            assert abs(one.delay_us - rtt_ms * 1000) <= 2500, (what, one)
+
+
 def check_delayed_far():
     """Delayed ACKs and a long way: two flows do not take turns at the link."""
     hold(cells(("fq_rr",), (2,), (100,), (150,), ("delayed",)), warm_s=4,

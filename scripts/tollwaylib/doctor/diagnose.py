@@ -45,6 +45,7 @@ COUNTERS = {
     "window": "times that a window took over, as the queue is shared",
     "longer_path": "times that a path became longer",
     "bunched_acks": "times that ACKs began to come in bursts",
+    "gro_timeouts": "times that a receiver's GRO was found to hold packets back",
     "loss_as_mark": "ACKs of alpha whose losses were too many to be errors",
     "restarts": "rates of alpha that began anew after timeouts or silence",
     "field_absent": "connections of alpha whose peer returned no CN and BCN",
