@@ -18,6 +18,7 @@ from .description import (Case, Experiment, Variant, case_bound, metric, panel,
                           program)
 from .jobs import WHOLE_RUN
 from .networks import of_links
+from .own_network import echo_ms, links_of, paths_of, rates_of, schedule_of
 from .own_file import (NAME, SourceFile, as_dict, as_length, as_name, as_number,
                        as_rate, as_size, as_text, as_time, as_whole, one_of,
                        shown, spoken)
@@ -71,13 +72,13 @@ def load(path):
     if warmup_s >= duration_s:
         raise file.error(("warmup",), f"warmup is {warmup_s:g}s: give less "
                          f"than the duration of {duration_s:g}s")
-    links = _links(file, duration_s)
-    paths = _paths(file, links)
+    links = links_of(file, duration_s)
+    paths = paths_of(file, links)
     cc, queue = (file.read((field,), file.given.get(field, usual), as_text)
                  for field, usual in (("cc", "cubic"), ("queue", "fq_codel")))
     cases = _cases(file, links, duration_s) if file.has("cases") else [
         _case(WHOLE_RUN, links, paths, _flows(file, paths, duration_s))]
-    defaults = {"rtt_tolerance_ms": max(_echo_ms(case["links"], case["paths"])
+    defaults = {"rtt_tolerance_ms": max(echo_ms(case["links"], case["paths"])
                                         for case in cases),
                 **_settings(file, warmup_s, cc, queue)}
     names = tuple(case["name"] for case in cases)
@@ -107,7 +108,7 @@ def load(path):
         cases=lambda values: [Case(
             case["name"], tuple(dict(flow) for flow in case["flows"]),
             duration_s, x=case["x"], series=case["series"], programs=programs,
-            rates=_rates(case["links"]),
+            rates=rates_of(case["links"]),
             shape=shape(case["links"], case["paths"], values))
             for case in cases],
         shape=lambda values: shape(links, paths, values), metrics=metrics,
@@ -120,140 +121,6 @@ def load(path):
         queues=lambda values: [aqm_words(link["queue"], values)
                                for link in links.values() if link["queue"]],
         published=published, pictures=_pictures(file, cases, names, metrics))
-
-
-# --- the network -----------------------------------------------------------
-
-def _links(file, duration_s):
-    found = {}
-    for name, entry in file.named("links").items():
-        place = ("links", name)
-        link = file.table(place, entry, {"from": as_name, "to": as_name,
-                                         "rate": as_rate},
-                          {"delay": as_time, "queue": as_text,
-                           "schedule": lambda value: value})
-        if link["from"] == link["to"]:
-            raise file.error(place, f"{spoken(place)} leads from "
-                             f"{link['from']} to itself: give two routers")
-        for other in found.values():
-            if (other["from"], other["to"]) == (link["from"], link["to"]):
-                raise file.error(place, f"{spoken(place)} has the routers of "
-                                 f"{other['name']}: one link is allowed from "
-                                 "a router to another")
-        found[name] = {"name": name, "from": link["from"], "to": link["to"],
-                       "rate_bps": round(link["rate"]),
-                       "delay_ms": round(1e3 * link.get("delay", 0.0), 6),
-                       "queue": link.get("queue"),
-                       "schedule": _schedule(file, place, link.get("schedule", ()),
-                                             duration_s)}
-    _no_loop(file, found)
-    return found
-
-
-def _schedule(file, place, given, duration_s):
-    """((s, bit/s), ...): the rates of a link from these times on."""
-    place = (*place, "schedule")
-    if not isinstance(given, (list, tuple)):
-        raise file.error(place, f"{spoken(place)} is {shown(given)}: give a list "
-                         "of (time, rate)")
-    found = []
-    for index, entry in enumerate(given):
-        inner = (*place, index)
-        if not isinstance(entry, (list, tuple)) or len(entry) != 2:
-            raise file.error(inner, f"{spoken(inner)} is {shown(entry)}: give "
-                             "(time, rate)")
-        when_s = round(file.read(inner, entry[0], as_time), 6)
-        least_s = found[-1][0] if found else 0.0
-        if not least_s < when_s < duration_s:
-            raise file.error(inner, f"{spoken(inner)} is at {when_s:g}s: give a "
-                             f"time after {least_s:g}s and before the end, "
-                             f"{duration_s:g}s")
-        found.append((when_s, round(file.read(inner, entry[1], as_rate))))
-    return tuple(found)
-
-
-def _rates(links):
-    """The changes of all links of a case, see description.Case."""
-    return tuple(sorted((when_s, rate_bps, name) for name, link in links.items()
-                        for when_s, rate_bps in link["schedule"]))
-
-
-def _no_loop(file, links):
-    """Packets take the shortest way, which is the only one in a tree."""
-    part = {}
-
-    def root(router):
-        while part.setdefault(router, router) != router:
-            router = part[router]
-        return router
-
-    joined = set()
-    for name, link in links.items():
-        ends = frozenset((link["from"], link["to"]))
-        first, second = map(root, (link["from"], link["to"]))
-        if ends not in joined and first == second:
-            raise file.error(("links", name), f"links['{name}'] closes a loop: "
-                             "only one route is allowed between two routers")
-        part[first] = second
-        joined.add(ends)
-
-
-def _paths(file, links, case=()):
-    """case: the place of the case whose links these are, if it is one."""
-    found = {}
-    back = {(link["from"], link["to"]): link for link in links.values()}
-    for name, entry in file.named("paths").items():
-        place = ("paths", name)
-        path = file.table(place, entry, {"links": lambda value: value},
-                          {"rtt": as_time})
-        way = path["links"]
-        if not isinstance(way, (list, tuple)) or not way:
-            raise file.error((*place, "links"), f"{spoken(place)}['links'] is "
-                             f"{shown(way)}: give a list of links, in the "
-                             "order in which packets cross them")
-        for index, link in enumerate(way):
-            file.read((*place, "links", index), link,
-                      one_of(tuple(links), "the name of a link, "))
-        for before, after in zip(way, way[1:]):
-            if links[before]["to"] != links[after]["from"]:
-                raise file.error((*place, "links"), f"{spoken(place)} goes "
-                                 f"from {before}, which leads to "
-                                 f"{links[before]['to']}, to {after}, which "
-                                 f"leads from {links[after]['from']}: give "
-                                 "links that follow one another")
-        visited = [links[way[0]]["from"], *(links[link]["to"] for link in way)]
-        if len(set(visited)) < len(visited):
-            raise file.error((*place, "links"), f"{spoken(place)} visits a "
-                             "router twice, but packets take the shortest "
-                             "route")
-        least_ms = sum(
-            links[link]["delay_ms"] + back.get(
-                (links[link]["to"], links[link]["from"]),
-                links[link])["delay_ms"] for link in way)
-        rtt_ms = 1e3 * path["rtt"] if "rtt" in path else least_ms
-        if rtt_ms < least_ms - 1e-6:
-            of_case = f"{spoken(case)}: " if case else ""
-            raise file.error(case or (*place, "rtt"),
-                             f"{of_case}{spoken(place)}['rtt'] is "
-                             f"{path['rtt'] * 1e3:g}ms: give {least_ms:g}ms at "
-                             "least, which the delays of its links add up to, "
-                             "there and back")
-        found[name] = {"name": name, "links": list(way),
-                       "rtt_ms": round(rtt_ms, 6),
-                       "edge_ms": round((rtt_ms - least_ms) / 4, 6)}
-    for name in links:
-        if not any(name in path["links"] for path in found.values()):
-            raise file.error(("links", name), f"links['{name}'] is in no path: "
-                             "a link without a path is not allowed")
-    return found
-
-
-def _echo_ms(links, paths):
-    """The most that the calibration's echo of 98 bytes takes over the links of
-    a path, there and back, with what every experiment allows."""
-    return COMMON["rtt_tolerance_ms"][0] + max(sum(
-        2 * 98 * 8e3 / links[link]["rate_bps"] for link in path["links"])
-        for path in paths.values())
 
 
 # --- what is sent ----------------------------------------------------------
@@ -335,9 +202,9 @@ def _cases(file, links, duration_s):
                 {"rate_bps": round(part["rate"])} if "rate" in part else {}), **(
                 {"delay_ms": round(1e3 * part["delay"], 6)}
                 if "delay" in part else {}), **(
-                {"schedule": _schedule(file, inner, part["schedule"], duration_s)}
+                {"schedule": schedule_of(file, inner, part["schedule"], duration_s)}
                 if "schedule" in part else {})}
-        paths = _paths(file, changed, place)
+        paths = paths_of(file, changed, place)
         flows = _flows(file, paths, duration_s,
                        _counts(file, place, case.get("flows", {})), place)
         if not flows:

@@ -5,9 +5,10 @@ import numpy as np
 
 from ..results.aggregate import aggregate
 from ..results.fields import head_of, mean_of, part_of, run_of
+from .names import combination, run_names
 from .plotting import (SHADE, STYLE, THEORY, headroom, histograms,
                        legend_above, plt, reading, save)
-from .tables import combination, path_share, run_names
+from .tables import path_share
 
 _PLAIN = "{x:g}"
 

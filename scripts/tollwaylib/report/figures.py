@@ -12,7 +12,7 @@ from ..results.measurements import CaseData
 from ..results.metrics.queues import ESTIMATE_SCALE
 from .plotting import (INK, LINES, STYLE, THEORY, headroom, legend_above, plt, save,
                        sawtooth, shade_intervals)
-from .tables import combination
+from .names import combination
 
 # Link algorithms that have a backlog to aim at (CP05 b0).
 _AIM_AT_TARGET = ("sbrm", "rem-pc2", "rem-pc3", "rem4-pc2", "rem4", "price-pc2",

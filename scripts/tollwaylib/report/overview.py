@@ -10,9 +10,10 @@ import numpy as np
 
 from ..results.fields import head_of, mean_of, part_of, run_of
 from ..results.measurements import LinkRate
+from .names import combination, run_names
 from .plotting import (INK, STYLE, THEORY, headroom, legend_above, plt, reading,
                        reading_of_row, save, shade_intervals)
-from .tables import combination, run_names, shares_of_paths
+from .tables import shares_of_paths
 
 # Points of a line over time; a bin has a mean, and from least to most.
 _BINS = 250

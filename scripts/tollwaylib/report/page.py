@@ -12,7 +12,8 @@ from ..errors import TollwayError
 from ..files import result_directories, write_text_atomic
 from ..results import aggregate, analysis, schema
 from ..results.verdicts import compare, verdicts
-from . import about, sections, summary, tables
+from . import about, sections, summary
+from .names import run_names
 from .plotting import Look
 from .rendering import render_page, slug
 from .sketch import sketch
@@ -156,7 +157,7 @@ def _page(groups, directory, above=None):
     queues = {outcome["parameters"].get("aqm", "") for outcome in outcomes}
     drawing = sketch(groups[0].raw, look, f"queue {queues.pop()}"
                      if len(queues) == 1 else "queue: differs by run")
-    names = dict(zip(map(id, groups), tables.run_names(outcomes)))
+    names = dict(zip(map(id, groups), run_names(outcomes)))
     title = about.title(groups[0].raw)
     return render_page(
         title=title if title == name else f"{title} ({name})", above=above,

@@ -10,7 +10,7 @@ from ..results.fields import mean_of, run_of
 from ..results.measurements import LinkRate
 from ..results.schema import whole_run
 from .plotting import STYLE, THEORY, headroom, plt, save
-from .tables import run_names
+from .names import run_names
 
 # More columns than this are too narrow to read.
 _MOST = 5

@@ -2,7 +2,8 @@
 """How many verdicts of some results hold, and which do not."""
 
 from ..results.verdicts import MISS, verdicts
-from .tables import bound_cells, published_cells, run_names
+from .names import run_names
+from .tables import bound_cells, published_cells
 
 # What there is without a verdict, in words: one of it, or several.
 _UNJUDGED = {

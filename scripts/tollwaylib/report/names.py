@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What runs are called in headings and legends."""
+
+_NONE = "-"
+
+
+def combination(result):
+    """The congestion control and the AQM of a result, for a heading."""
+    parameters = result["parameters"]
+    return (f"{parameters.get('cc', _NONE)} + {parameters.get('aqm', _NONE)}"
+            + (" (paper)" if parameters.get("setup") == "paper" else ""))
+
+
+def run_names(outcomes):
+    """What runs are called where they stand beside one another: congestion
+    control and queue, with the parameters that differ where that is the same
+    for several."""
+    names = list(map(combination, outcomes))
+    if len(set(names)) == len(names):
+        return names
+    parameters = [outcome["parameters"] for outcome in outcomes]
+    variants = [values.get("variant") for values in parameters]
+    if None not in variants and len(set(variants)) == len(names):
+        return [f"{variant} ({name})" for variant, name in zip(variants, names)]
+    differing = [key for key in dict.fromkeys(key for values in parameters
+                                              for key in values)
+                 if key not in ("cc", "aqm", "wtp") and len({
+                     repr(values.get(key)) for values in parameters}) > 1]
+    return [", ".join([name, *(f"{key} {values[key]}" for key in differing
+                               if values.get(key) is not None)])
+            for name, values in zip(names, parameters)]
