@@ -18,10 +18,10 @@ from .description import (Case, Experiment, Variant, case_bound, metric, panel,
                           program)
 from .jobs import WHOLE_RUN
 from .networks import of_links
-from .own_network import echo_ms, links_of, paths_of, rates_of, schedule_of
 from .own_file import (NAME, SourceFile, as_dict, as_length, as_name, as_number,
                        as_rate, as_size, as_text, as_time, as_whole, one_of,
                        shown, spoken)
+from .own_network import echo_ms, links_of, paths_of, rates_of, schedule_of
 from .parameters import COMMON, SHIPPED, parse, parse_words
 
 MOST_FLOWS = 10000

@@ -9,8 +9,8 @@ import numpy as np
 from ..results.fields import mean_of, run_of
 from ..results.measurements import LinkRate
 from ..results.schema import whole_run
-from .plotting import STYLE, THEORY, headroom, plt, save
 from .names import run_names
+from .plotting import STYLE, THEORY, headroom, plt, save
 
 # More columns than this are too narrow to read.
 _MOST = 5
