@@ -262,7 +262,8 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	sbrm_rtt_update(ca, tp, rs->rtt_us);
 	sbrm_echo_watch(sk, ca, &news);
 	price = sbrm_estimate(ca, &news);
-	news.due = sbrm_due(sk, ca, news.time_us);
+	news.wtp = sbrm_wtp(sk, ca);
+	news.due = sbrm_paid(news.wtp, news.time_us, 0);
 	/* Below 2^36 times 2^20. */
 	news.paid = sbrm_by_marks(ca) ? sbrm_relative_paid(ca, &news) :
 		    (s64)ca->price * news.acked <<

@@ -220,7 +220,8 @@ struct sbrm {
  * @now_us: that of this one
  * @time_us: time between them, at most SBRM_TIME_MAX_US
  * @random: random bits, for whatever this ACK needs them
- * @due: what the flow was willing to pay in that time, segments times price in Q32
+ * @wtp: what the flow is willing to pay, see sbrm_wtp()
+ * @due: the same for @time_us, segments times price in Q32
  * @paid: what the segments stand for, in the same unit, below 2^56
  */
 struct sbrm_ack {
@@ -233,6 +234,7 @@ struct sbrm_ack {
 	u32	now_us;
 	u32	time_us;
 	u32	random;
+	u64	wtp;
 	s64	due;
 	s64	paid;
 };
@@ -330,7 +332,6 @@ void sbrm_loss_queued(const struct sock *sk, struct sbrm *ca);
 /* sbrm_payment.c */
 u64 sbrm_wtp(const struct sock *sk, const struct sbrm *ca);
 s64 sbrm_paid(u64 wtp, u32 time, unsigned int shift);
-s64 sbrm_due(const struct sock *sk, const struct sbrm *ca, u32 time_us);
 u32 sbrm_kappa(struct sbrm *ca);
 
 /* sbrm_estimator.c */

@@ -202,7 +202,7 @@ void sbrm_loss_priced(struct sbrm *ca)
 void sbrm_loss_queued(const struct sock *sk, struct sbrm *ca)
 {
 	/* From Q32 to Q7, and half of it: that is what no price takes, above. */
-	u64 second = sbrm_due(sk, ca, USEC_PER_SEC) >>
+	u64 second = sbrm_paid(sbrm_wtp(sk, ca), USEC_PER_SEC, 0) >>
 		     (FIXP_SHIFT - SBRM_PROOF_SHIFT + 1);
 
 	if (!ca->wary)

@@ -47,19 +47,6 @@ s64 sbrm_paid(u64 wtp, u32 time, unsigned int shift)
 }
 
 /**
- * sbrm_due() - what a flow is willing to pay in some time
- * @sk: socket
- * @ca: its private area
- * @time_us: below 2^26
- *
- * Return: segments times price in Q32, below 2^63.
- */
-s64 sbrm_due(const struct sock *sk, const struct sbrm *ca, u32 time_us)
-{
-	return sbrm_paid(sbrm_wtp(sk, ca), time_us, 0);
-}
-
-/**
  * sbrm_kappa_by_age() - gain per acknowledged segment
  * @ca: connection
  *

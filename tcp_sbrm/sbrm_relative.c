@@ -188,20 +188,18 @@ static u32 relative_time_us(const struct sbrm *ca, const struct sbrm_ack *ack)
 
 /**
  * relative_balance() - what an ACK says that the flow paid too little
- * @sk: socket
- * @ca: its private area
+ * @ca: connection
  * @ack: what the ACK brought
  *
  * Return: w dt - marks g(m) r, marks in Q32, size below 2^63.
  */
-static s64 relative_balance(const struct sock *sk, struct sbrm *ca,
-			    const struct sbrm_ack *ack)
+static s64 relative_balance(struct sbrm *ca, const struct sbrm_ack *ack)
 {
 	u32 time_us = relative_time_us(ca, ack), rtt;
 	s64 due = ack->due;
 
 	if (unlikely(time_us < ack->time_us))
-		due = sbrm_due(sk, ca, time_us);
+		due = sbrm_paid(ack->wtp, time_us, 0);
 	relative_slow_update(ca, ack);
 	if (likely(!ack->paid))
 		return due;
@@ -252,9 +250,9 @@ u64 sbrm_relative_start_end(const struct sock *sk, struct sbrm *ca,
 {
 	u32 least_us = clamp_t(u32, tcp_min_rtt(tcp_sk(sk)), 1, ca->rtt_us);
 	/* From Q32 to Q16, which fits the 32 bits of the balance. */
-	s64 most = (sbrm_due(sk, ca, ca->rtt_us) >> 16) + RELATIVE_BALANCE_ONE;
-	s64 balance = ca->balance +
-		      (relative_balance(sk, ca, ack) >> 16);
+	s64 most = (sbrm_paid(ack->wtp, ca->rtt_us, 0) >> 16) +
+		   RELATIVE_BALANCE_ONE;
+	s64 balance = ca->balance + (relative_balance(ca, ack) >> 16);
 
 	ca->balance = clamp_t(s64, min_t(s64, balance, most), S32_MIN, S32_MAX);
 	if (ack->ece)
@@ -339,18 +337,23 @@ static u64 relative_room(const struct sbrm *ca, const struct sbrm_ack *ack)
 s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
 		       const struct sbrm_ack *ack)
 {
-	s64 balance = relative_balance(sk, ca, ack);
+	s64 balance = relative_balance(ca, ack);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 time_us = max(RELATIVE_TIME_US,
 			  RELATIVE_ROUNDS * relative_answer_us(ca));
-	u64 k = sbrm_due(sk, ca, time_us), size;
+	u64 size;
 	u32 room;
 
-	/* By a constant where it will do, which is a product for the compiler. */
-	if (k <= (u64)RELATIVE_MARKS << FIXP_SHIFT)
+	/*
+	 * Marks due in @time_us, times us in a second. They are few nearly always,
+	 * and to divide by a constant is a product for the compiler.
+	 */
+	if (likely(mul_u64_u32_shr(ack->wtp, time_us, SBRM_LN_PHI_SHIFT) <=
+		   RELATIVE_MARKS * USEC_PER_SEC))
 		size = div_u64(abs(balance), RELATIVE_MARKS);
 	else
-		size = fixp_mul_div(abs(balance), FIXP_ONE, k);
+		size = fixp_mul_div(abs(balance), FIXP_ONE,
+				    sbrm_paid(ack->wtp, time_us, 0));
 
 	/* After slow start it holds what is no sequence number. */
 	if (!before(tp->snd_una, ca->round_end) ||

@@ -93,8 +93,7 @@ static u32 sbrm_time_us(struct sbrm *ca, const struct sbrm_ack *ack)
 
 /**
  * sbrm_demand() - what the flow is willing to pay for one segment
- * @sk: socket
- * @ca: its private area
+ * @ca: connection
  * @ack: what the ACK brought
  *
  * The RTT / cwnd of CP05 (5.1.2), as the mean time between segments: the time
@@ -103,8 +102,7 @@ static u32 sbrm_time_us(struct sbrm *ca, const struct sbrm_ack *ack)
  *
  * Return: w T in Q32, below 2^57.
  */
-static s64 sbrm_demand(const struct sock *sk, struct sbrm *ca,
-		       const struct sbrm_ack *ack)
+static s64 sbrm_demand(struct sbrm *ca, const struct sbrm_ack *ack)
 {
 	u32 time_us = sbrm_time_us(ca, ack);
 	u64 gap = div_u64((u64)time_us << SBRM_GAP_SHIFT, ack->acked);
@@ -113,7 +111,7 @@ static s64 sbrm_demand(const struct sock *sk, struct sbrm *ca,
 		ca->gap = gap;
 	ca->gap = (((u64)ca->gap << SBRM_GAP_MEAN_SHIFT) - ca->gap + gap) >>
 		  SBRM_GAP_MEAN_SHIFT;
-	return sbrm_paid(sbrm_wtp(sk, ca), ca->gap, SBRM_GAP_SHIFT);
+	return sbrm_paid(ack->wtp, ca->gap, SBRM_GAP_SHIFT);
 }
 
 /* Time without a mark; what no segment was sent in hardly counts. */
@@ -187,15 +185,14 @@ static bool sbrm_may_be_young(const struct sbrm *ca)
 static s64 sbrm_direct(const struct sock *sk, struct sbrm *ca,
 		       const struct sbrm_ack *ack, s64 price, u32 kappa)
 {
-	u64 wtp = sbrm_wtp(sk, ca);
 	u32 time_us;
 	s64 room;
 
 	sbrm_quiet_update(ca, ack);
 	time_us = sbrm_time_us(ca, ack);
-	room = sbrm_paid(wtp, time_us, 0);
+	room = sbrm_paid(ack->wtp, time_us, 0);
 
-	if (sbrm_may_be_young(ca) && sbrm_is_unpriced(sk, ca, wtp, price)) {
+	if (sbrm_may_be_young(ca) && sbrm_is_unpriced(sk, ca, ack->wtp, price)) {
 		ca->born = tcp_jiffies32;
 		ca->grown = 0;
 	}
@@ -205,8 +202,7 @@ static s64 sbrm_direct(const struct sock *sk, struct sbrm *ca,
 
 /**
  * sbrm_aimd() - AIMD form, CP05 (5.1.2), (5.1.3)
- * @sk: socket
- * @ca: its private area
+ * @ca: connection
  * @ack: what the ACK brought
  * @kappa: gain, Q28
  *
@@ -215,10 +211,9 @@ static s64 sbrm_direct(const struct sock *sk, struct sbrm *ca,
  *
  * Return: change of the window, segments in Q32.
  */
-static s64 sbrm_aimd(const struct sock *sk, struct sbrm *ca,
-		     const struct sbrm_ack *ack, u32 kappa)
+static s64 sbrm_aimd(struct sbrm *ca, const struct sbrm_ack *ack, u32 kappa)
 {
-	s64 up = sbrm_step(sbrm_demand(sk, ca, ack), kappa, 1);
+	s64 up = sbrm_step(sbrm_demand(ca, ack), kappa, 1);
 	s64 down = sbrm_step(FIXP_ONE, kappa, 1);
 	u32 share;
 
@@ -289,7 +284,7 @@ static s64 sbrm_cut(const struct sock *sk, struct sbrm *ca, u32 kappa)
 static s64 sbrm_rm(const struct sock *sk, struct sbrm *ca,
 		   const struct sbrm_ack *ack, u32 kappa)
 {
-	s64 demand = sbrm_demand(sk, ca, ack);
+	s64 demand = sbrm_demand(ca, ack);
 
 	if (ca->source == SBRM_SOURCE_RELATIVE)
 		demand *= 4;
@@ -331,7 +326,7 @@ s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
 
 	switch (ca->source) {
 	case SBRM_SOURCE_AIMD:
-		return sbrm_aimd(sk, ca, ack, kappa);
+		return sbrm_aimd(ca, ack, kappa);
 	case SBRM_SOURCE_VEGAS:
 		return sbrm_vegas(sk, ca, ack, price);
 	default:
