@@ -224,17 +224,33 @@ def counters_of(file, space):
                                                     text.splitlines())}
 
 
+def unconnected(stack, cc):
+    """A socket on a and a listener on b, with a congestion control."""
+    with Inside("a"):
+        near = stack.enter_context(socket.socket())
+    with Inside("b"):
+        server = stack.enter_context(socket.create_server(("", 5300)))
+    for end in near, server:
+        end.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc.encode())
+    return near, server
+
+
+def connected(stack, near, server):
+    """The other end of `near`. Carriers have their hooks after it, and both ends
+    prices to return."""
+    near.connect(("10.0.0.2", 5300))
+    far = stack.enter_context(server.accept()[0])
+    for ends in (near, far), (far, near):
+        carried(*ends)
+    return far
+
+
 def signed_connection(note, cc, how, begin):
     """A connection that is signed by a function, from the start or later."""
     file, invalid, signed = CARRIERS[cc]
     name = "TcpExtTCPMD5NotFound"
     with two_hosts(), contextlib.ExitStack() as stack:
-        with Inside("a"):
-            near = stack.enter_context(socket.socket())
-        with Inside("b"):
-            server = stack.enter_context(socket.create_server(("", 5300)))
-        for end in near, server:
-            end.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc.encode())
+        near, server = unconnected(stack, cc)
         try:
             if begin:
                 how(near, "10.0.0.2")
@@ -242,11 +258,7 @@ def signed_connection(note, cc, how, begin):
         except OSError as error:
             assert error.errno == errno.ENOPROTOOPT, error
             return note(f"{cc}: this kernel has no {how.__name__}")
-        near.connect(("10.0.0.2", 5300))
-        far = stack.enter_context(server.accept()[0])
-        # The hooks are there after that, and both ends have prices to return.
-        for ends in (near, far), (far, near):
-            carried(*ends)
+        far = connected(stack, near, server)
         if not begin:
             how(near, "10.0.0.2")
         # Segments out of order may have been invalid up to now.
@@ -288,16 +300,8 @@ def check_ipsec_policy(note):
         return note("this kernel has no IPsec")
     for cc, (file, invalid, _) in CARRIERS.items():
         with two_hosts(), contextlib.ExitStack() as stack:
-            with Inside("a"):
-                near = stack.enter_context(socket.socket())
-            with Inside("b"):
-                server = stack.enter_context(socket.create_server(("", 5300)))
-            for end in near, server:
-                end.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc.encode())
-            near.connect(("10.0.0.2", 5300))
-            far = stack.enter_context(server.accept()[0])
-            for ends in (near, far), (far, near):
-                carried(*ends)
+            near, server = unconnected(stack, cc)
+            far = connected(stack, near, server)
             run(f"ip xfrm policy add {policy} tmpl proto esp mode transport",
                 space="b")
             before = counters_of(file, "b")

@@ -24,9 +24,12 @@ FLAVOURS = ("plain", "debug")
 # smp is not the lab's but for qemu, see places/qemu.py.
 USER_MODE = ("ARCH=um", "SUBARCH=x86_64")
 _BASE, _DEBUG = LAB_FILES / "config.base", LAB_FILES / "config.debug"
+# Debugging code that need not be watched by KASAN itself: a tenth of the time.
+UNWATCHED = tuple(f"KASAN_SANITIZE_{name}.o=n"
+                  for name in ("lockdep", "kmemleak", "debugobjects"))
 KINDS = {
     "plain": ((_BASE,), USER_MODE, "linux"),
-    "debug": ((_BASE, _DEBUG), USER_MODE, "linux"),
+    "debug": ((_BASE, _DEBUG), (*USER_MODE, *UNWATCHED), "linux"),
     "smp": ((_BASE, _DEBUG, QEMU_FILES / "config.smp"), ("ARCH=x86_64",),
             "bzImage"),
 }
@@ -110,11 +113,11 @@ def folders(flavour):
     if flavour not in KINDS:
         raise TollwayError(f"there is no flavour {flavour}: take one of "
                            f"{', '.join(FLAVOURS)}")
-    configs = KINDS[flavour][0]
+    configs, make_words, _ = KINDS[flavour]
     key = digest_of(str(source), stamp.st_mtime_ns, stamp.st_size, makefile,
                     *patches())[:12]
     return (source, cache_dir() / f"linux-{key}",
-            cache_dir() / f"lab-{flavour}-{digest_of(key, *configs)[:12]}")
+            cache_dir() / f"lab-{flavour}-{digest_of(key, *configs, *make_words)[:12]}")
 
 
 def is_built(flavour="plain"):
