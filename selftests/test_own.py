@@ -527,6 +527,8 @@ published += [{"metric": ("jain", "p"), "value": 1, "source": "E"}]
         == [("A", "agrees"), ("B", "differs"), ("C", "better"), ("E", "agrees")]
     assert [entry["unit"] for entry in result["published"]] \
         == 3 * ["Mbit/s"] + [None]
+    assert "1 published value is not compared, as there was no run of reno over " \
+        "fq_codel." in done.stderr
     cases = result["cases"]
     assert [(case["name"], case["x"]) for case in cases] == [("5Mbit", 5),
                                                              ("10Mbit", 10)]

@@ -29,7 +29,26 @@ def headline(outcomes):
         count = words.count(word)
         if count:
             said.append(one if count == 1 else several.format(count))
-    return " ".join(said)
+    return " ".join([*said, *_never_run(outcomes)])
+
+
+def _never_run(outcomes):
+    """A sentence if an experiment brought published values of its own for congestion
+    controls and queues that none of its results has: nothing else shows them."""
+    ran, brought = {}, {}
+    for outcome in outcomes:
+        ran.setdefault(outcome["experiment"], []).append(
+            [outcome["parameters"].get(name) for name in ("cc", "aqm")])
+        brought[outcome["experiment"]] = outcome.get("references", ())
+    missing = [(pair, len(row["numbers"])) for name, parts in brought.items()
+               for part in parts for row in part["rows"] for pair in row["pairs"]
+               if pair not in ran[name]]
+    if not missing:
+        return []
+    count = sum(numbers for _, numbers in missing)
+    pairs = " and ".join(dict.fromkeys(f"{cc} over {aqm}" for (cc, aqm), _ in missing))
+    return [f"{count} published value{'s are' if count > 1 else ' is'} not compared, "
+            f"as there was no run of {pairs}."]
 
 
 def missed(outcomes):
