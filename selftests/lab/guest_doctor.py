@@ -354,7 +354,7 @@ def check_without_root():
     pump([flow], SECONDS + 2)
     said, _ = child.communicate(timeout=300)
     assert "marks come back one by one" in said, said
-    assert "run tollway doctor as root" in said, said
+    assert "run tollway doctor --peer as root" in said, said
     assert child.returncode == 1
 
 

@@ -38,19 +38,19 @@ COUNTERS = {
     "no_ipv4": "connections that wanted an explicit price over IPv6",
     "price_absent": "times that a peer stopped returning the price",
     "price_rewritten": "connections on whose path a box rewrites the price",
-    "price_outside": "segments whose price was not believed",
+    "price_outside": "segments outside of the window, whose price was ignored",
     "price_no_df": "packets without DF, which carry no price",
     "delayed_acks": "times that a receiver began to delay its ACKs",
-    "shared_queue": "times that a bottleneck seemed not to keep flows apart",
-    "window": "times that a window took over, as the queue is shared",
+    "shared_queue": "times that a queue was found to be shared with other flows",
+    "window": "times that a window replaced the law, because the queue is shared",
     "longer_path": "times that a path became longer",
     "bunched_acks": "times that ACKs began to come in bursts",
     "gro_timeouts": "times that a receiver's GRO was found to hold packets back",
-    "loss_as_mark": "ACKs of alpha whose losses were too many to be errors",
-    "restarts": "rates of alpha that began anew after timeouts or silence",
+    "loss_as_mark": "ACKs of alpha whose losses counted as congestion",
+    "restarts": "rates of alpha that began again after timeouts or idle times",
     "field_absent": "connections of alpha whose peer returned no CN and BCN",
     "field_rewritten": "connections on whose path a box rewrites CN and BCN",
-    "field_outside": "segments whose CN and BCN were not believed",
+    "field_outside": "segments outside of the windows, whose CN and BCN were ignored",
     "field_no_df": "packets without DF, which carry no CN and BCN",
 }
 
@@ -77,7 +77,7 @@ def judge_path(seen):
     hops = seen["hops"]
     if hops is None:
         yield Finding("path", "unknown", "the path was not probed",
-                      "run tollway doctor as root")
+                      "run tollway doctor --peer as root")
         return
     before = "this host"
     for one in hops:
@@ -106,10 +106,12 @@ def judge_path(seen):
                       f"CE is kept up to {heard[-1]['address']} (hop "
                       f"{heard[-1]['hop']}); no router after it answered"
                       " a probe",
-                      "run tollway doctor on the receiver while data comes")
+                      "run tollway doctor --peer on the receiver while data "
+                      "arrives")
     else:
         yield Finding("path", "unknown", "no probe was answered",
-                      "run tollway doctor on the receiver while data comes")
+                      "run tollway doctor --peer on the receiver while data "
+                      "arrives")
 
 
 def judge_queues(seen):
@@ -124,8 +126,8 @@ def judge_queues(seen):
                 "queue", "wrong",
                 f"{where} dropped {unmarked} packets for "
                 f"the price and marked {one['marks']}: the packets "
-                "that arrive are not ECN-capable", "run tollway doctor on the "
-                "senders, and on the routers before this one")
+                "that arrive are not ECN-capable", "run tollway doctor "
+                "--peer on the senders, and on the routers before this one")
         elif one["marks"] or one["grown"].get("carried"):
             yield Finding("queue", "ok",
                           f"{where} marked {one['marks']} of "
@@ -238,7 +240,7 @@ def judge_sender(seen, one, name):
     made = sum(queue["marks"] for queue in seen["queues"].values())
     if marked > MARKED_MOST[seen.get("source") == "relative"] * acked:
         yield Finding("marks", "wrong", f"{name}: {marked} of {acked} segments "
-                      "were marked, too many to tell the price",
+                      "were marked, too many to determine the price",
                       "lower net.ipv4.tcp_sbrm.wtp, see tcp_sbrm(7)")
     elif marked:
         yield Finding("marks", "ok", f"{name}: marks come back one by one, "
@@ -248,30 +250,32 @@ def judge_sender(seen, one, name):
         yield Finding("marks", "wrong", f"{name}: queues of this host marked "
                       f"{made} packets, and no mark came back: CE is "
                       "removed, or other connections had these packets",
-                      "see the path; run tollway doctor on the receiver")
+                      "see the path; run tollway doctor --peer on the "
+                      "receiver")
     else:
         yield Finding("marks", "unknown", f"{name}: no mark came back of "
                       f"{acked} segments: no queue on the path made one, or "
-                      "CE is removed", "on the router, tc -s qdisc show: "
-                      "does it mark? On the receiver, tollway doctor")
+                      "CE is removed", "run tc -s qdisc show on the router: "
+                      "does it mark? Run tollway doctor --peer on the "
+                      "receiver")
 
 
 def judge_receiver(seen, one, name):
     """A connection whose data comes to here."""
     if one["cc"] in ECHOING and "ecn" not in one["flags"]:
-        yield Finding("ecn", "wrong", f"{name}: ECN was not negotiated, as "
-                      "the connection is older than the setting of this end, "
-                      "the peer does not ask for it, or the path clears the "
-                      "flags of the SYN", "connect again; on the peer, "
-                      "tollway doctor")
+        yield Finding("ecn", "wrong", f"{name}: ECN was not negotiated. "
+                      "Either the connection is older than the setting of "
+                      "this end, or the peer does not request ECN, or the "
+                      "path clears the flags of the SYN", "connect again; "
+                      "run tollway doctor --peer on the peer")
         return
     if "ecn" not in one["flags"]:
         return
     if "ecnseen" not in one["flags"]:
         yield Finding("ect", "wrong", f"{name}: ECN was negotiated, but no "
                       "packet came as ECN-capable: the path clears the ECN "
-                      "bits", "on the peer, as root, tollway doctor says "
-                      "where")
+                      "bits", "run tollway doctor --peer as root on the "
+                      "peer: it says where")
         return
     counters = seen["counters"]
     marked = counters.get("IpExtInCEPkts", 0) + counters.get("Ip6InCEPkts", 0)
@@ -285,9 +289,9 @@ def judge_receiver(seen, one, name):
     else:
         yield Finding("marks", "unknown", f"{name}: {capable} ECN-capable "
                       "packets and no mark came: no queue on the path made "
-                      "one, or CE is removed", "on the router, tc -s qdisc "
-                      "show: does it mark? On the peer, as root, tollway "
-                      "doctor probes the path")
+                      "one, or CE is removed", "run tc -s qdisc show on the "
+                      "router: does it mark? Run tollway doctor --peer as "
+                      "root on the peer: it probes the path")
 
 
 def judge_second_order(one, name, sends):

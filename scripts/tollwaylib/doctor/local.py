@@ -65,15 +65,16 @@ def machine():
 def add_options(parser):
     """The options of the command."""
     parser.add_argument(
-        "--peer", type=plain, metavar="HOST[:PORT]", help="look at the connections to "
-        "this host instead, and at the path: is ECN negotiated, are marks "
-        "made, kept and echoed, are the modules there?")
+        "--peer", type=plain, metavar="HOST[:PORT]", help="check the connections to "
+        "this host and the path to it instead: is ECN negotiated, are marks "
+        "made, kept and echoed, are the modules loaded?")
     parser.add_argument("--seconds", type=number(float, LONGEST_LOOK_S),
                         default=5, metavar="S",
-                        help="how long to look at the traffic (default: 5)")
+                        help="seconds between the two readings of the "
+                        "counters, while data flows (default: 5)")
     parser.add_argument("--json", type=file_name, metavar="FILE", dest="as_json",
-                        help="write what was found there; - prints it instead "
-                        "of the text")
+                        help="write the findings to this file as JSON; - prints "
+                        "them instead of the text")
 
 
 def main(arguments):
@@ -103,7 +104,8 @@ def main(arguments):
 def entry():
     """Entry point of the command; returns the exit status."""
     parser = Parser(
-        prog="tollway doctor", description="What is missing on this machine, "
-        "and how to get it; with --peer, whether ECN works from end to end.")
+        prog="tollway doctor", description="Report what is missing on this "
+        "machine, and how to install it. With --peer, check whether ECN works "
+        "from end to end.")
     add_options(parser)
     return main(parser.parse_args(sys.argv[2:]))

@@ -102,9 +102,9 @@ def verdict(loop, rtt_s=None):
     remedy = (f"a gamma of at most {loop.gamma_for(rtt_s):.2g} per packet; see "
               "CHOOSING TARGET AND GAMMA in tc-sbrm(8)")
     if gain <= GOOD_MOST:
-        return "ok", text + f"up to {GOOD_MOST:g} the queue is steady", ""
+        return "ok", text + f"up to {GOOD_MOST:g} the queue is stable", ""
     if gain < SWINGS_FROM:
-        return ("note", text + f"above {GOOD_MOST:g} it begins to swing",
+        return ("note", text + f"above {GOOD_MOST:g} it begins to oscillate",
                 remedy)
-    return ("wrong", text + f"from {SWINGS_FROM:g} on it swings between empty "
-            "and full", remedy)
+    return ("wrong", text + f"from {SWINGS_FROM:g} on it oscillates between "
+            "empty and full", remedy)
