@@ -152,7 +152,7 @@ def through(kind, cc, note):
                 rate = received_bps(report())
             if detail:
                 break
-            note(f"in {seconds} s ss was not in time to show {cc}")
+            note(f"ss did not show {cc} during a transfer of {seconds} s")
         shown = qdiscs("a")["10:"]
         assert detail, f"ss -ti does not show {cc} and its state"
         assert 0 < rate < RATE_MBIT * 1e6, f"{cc}: {rate / 1e6} Mb/s"

@@ -490,8 +490,8 @@ EXPERIMENTS = (
     Experiment(
         name="steady-state",
         title="Rate, marking probability and queue against the model",
-        reproduces="CP05 5.5: Table 5.5.1 with setup=paper, or what it is for "
-                   "another source",
+        reproduces="CP05 5.5: Table 5.5.1 with setup=paper, otherwise the model "
+                   "of the source",
         topology=networks.steady_state, duration_s=40.0,
         classes=tuple((f"{line}{path}", weight)
                       for line, weight, count in _STEADY

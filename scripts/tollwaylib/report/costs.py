@@ -163,10 +163,11 @@ def packet_table(costs, of=statistics.median):
         "Cycles per packet (dequeue and enqueue), by flows in the queue",
         ["qdisc", *map(column_name, range(len(COLUMNS))), "clock",
          "100, with clock", "ratio"], rows,
-        notes=[f"clock: how often it is read for a packet; that takes next to "
-               f"nothing in virtual time, and {clock:.0f} cycles (rdtsc) in "
+        notes=[f"clock: readings of the clock for a packet. A reading takes almost "
+               f"no time in virtual time, and {clock:.0f} cycles (rdtsc) in "
                "real time on this machine",
-               "ratio: to codel, of those with one queue, or fq_codel"])
+               "ratio: cycles relative to codel (qdiscs with one queue) or to "
+               "fq_codel (qdiscs with a queue for each flow)"])
 
 
 def ack_table(costs, of=statistics.median):
@@ -178,9 +179,9 @@ def ack_table(costs, of=statistics.median):
             for name, row in costs["acks"].items()]
     return Table("Cycles per ACK in all callbacks of the congestion control",
                  ["congestion control", "cycles", "runs", "of bbr"], rows,
-                 notes=["what the stack does itself for those without "
-                        "cong_control is not counted: reno and cubic have "
-                        "their pacing rate from there"])
+                 notes=["the work of the stack itself is not counted: for reno and "
+                        "cubic, which have no cong_control, it computes the "
+                        "pacing rate"])
 
 
 def bounds_table(costs, of=statistics.median):

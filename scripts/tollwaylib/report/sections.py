@@ -19,16 +19,16 @@ OF_RUNS = {
         "slopes are equal rates", lambda raw: True),
     "price_tracking": (
         figures.price_tracking,
-        "The price of the longest path, and what a source takes it for",
+        "The price of the longest path, and the estimate of a source",
         lambda raw: all("price_q32" in queue for queue in raw["queues"].values())),
     # Between pages a user has no window.
     "window_histograms": (
         charts.window_histograms,
-        "How often the flows of a path had which congestion window",
+        "Distribution of the congestion windows of the flows of each path",
         lambda raw: raw["parameters"].get("model") != "http"),
     "queue_histograms": (
         charts.queue_histograms,
-        "How often a queue had how many packets", lambda raw: True)}
+        "Distribution of the number of packets in each queue", lambda raw: True)}
 
 
 def with_file_names(groups):
@@ -153,8 +153,8 @@ def section(group, heading, name, directory, look):
                    if table not in judged],
         "parameters": Table("Parameters that matter to this run", heads, shown,
                             left=3),
-        "others": Table("These have no effect on this run, or their usual "
-                        "value", heads, others, left=3),
+        "others": Table("Parameters that have no effect on this run, or that "
+                        "have their usual value", heads, others, left=3),
         "calibration": _calibration(group.raw),
         "provenance": _provenance(group),
         "files": [(str(place.relative_to(directory)) or ".",

@@ -281,10 +281,10 @@ def intervals_table(result):
          "drops after 2 s", "worst class error [%]", "converged [s]",
          "near [s]", "least Jain"], rows,
         notes=[f"{', '.join(links)}: utilisation from 2 s after the change "
-               f"or from the warm-up; converged: slowest class, until its "
-               f"rate over 1 s is within 10 % of its share; near: the same, "
-               f"over 2 s and 5 %; least Jain: Jain's index of the flows of "
-               f"the least equal class",
+               f"or from the warm-up; converged: time until the "
+               f"rate of the slowest class over 1 s is within 10 % of its share; "
+               f"near: the same with 2 s and 5 %; least Jain: Jain's index of "
+               f"the flows of the least equal class",
                *_seeds_note(result)])
 
 
@@ -386,8 +386,8 @@ def baselines_table(results):
             row += _page_cells(run["pages"][0])
         rows.append(row)
     return Table("Variants compared", heads, rows, left=2,
-                 notes=[f"{', '.join(links)}: utilisation; delay: mean backlog "
-                        "in times of the link", *_seeds_note(results[0])])
+                 notes=[f"{', '.join(links)}: utilisation; delay: time that the link "
+                        "needs to send the mean backlog", *_seeds_note(results[0])])
 
 
 def _page_cells(group):
