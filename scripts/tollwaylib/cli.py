@@ -70,8 +70,8 @@ def parser():
                      "(default: 1)")
     run.add_argument("-j", "--jobs", type=number(int, MOST_RUNS), default=1,
                      metavar="N", help="number of runs at the same time, each on "
-                     "a core; a run is one seed of one variant, or with "
-                     "--separate one case")
+                     "a core (default: 1); a run is one seed of one variant, or "
+                     "with --separate one case")
     run.add_argument("--separate", action="store_true",
                      help="each case in a network of its own, and in the lab in "
                      "a kernel of its own, so that -j runs cases at the same "
@@ -123,24 +123,30 @@ def parser():
                               "virtual time")
     actions = lab.add_subparsers(dest="action", required=True,
                                  metavar="ACTION")
-    for name, text in (("build", "build the kernel, modules and tools"),
+    for name, text in (("build", "build the kernel, modules and tools, and boot the "
+                        "kernel once"),
                        ("info", "print what is built and from what, and boot it"),
                        ("shell", "start a shell in the lab, on this terminal"),
                        ("exec", "run a command in the lab")):
         action = actions.add_parser(name, help=text)
-        action.add_argument("--flavour", choices=FLAVOURS, default="plain")
+        action.add_argument("--flavour", choices=FLAVOURS, default="plain",
+                            help="kernel of the lab (default: plain)")
         if name in ("shell", "exec"):
             action.add_argument("--seed", type=number(int, LARGEST_SEED),
-                                default=1, metavar="N")
+                                default=1, metavar="N",
+                                help="seed of all random numbers (default: 1)")
             action.add_argument("--out", type=path, metavar="DIR",
-                                help="the only directory that can be written to")
+                                help="the only directory that can be written to "
+                                "(default: a temporary one)")
         if name == "exec":
             action.add_argument("--wall", type=number(float, LONGEST_S),
                                 default=600, metavar="S",
-                                help="limit in seconds of real time")
+                                help="limit in seconds of real time (default: "
+                                "600)")
             action.add_argument("--virtual", type=number(float, LONGEST_S),
                                 default=86400, metavar="S",
-                                help="limit in seconds of virtual time")
+                                help="limit in seconds of virtual time "
+                                "(default: 86400)")
             action.add_argument("argv", nargs=argparse.REMAINDER,
                                 metavar="COMMAND")
     # Only for the list: main() passes its words on before they are parsed.

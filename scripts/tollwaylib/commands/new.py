@@ -21,7 +21,7 @@ title = "Two flows and a transfer over one link"
 #   delay  in this direction: "500us", "10ms" (default "0s"); the opposite
 #          direction has the same
 #   queue  words of tc (default: the queue under test, see the field queue)
-#   schedule  [("10s", "5Mbit"), ...]: other rates, each from a time on
+#   schedule  [("10s", "5Mbit"), ...]: later rates, each with the time it begins
 # Two links between the same routers are the two directions of one line.
 links = {{
     "core": {{"from": "left", "to": "right", "rate": "20Mbit", "delay": "10ms"}},
@@ -51,8 +51,8 @@ flows = [
     {{"path": "near", "name": "transfer", "bytes": "2MB", "start": "12s"}},
 ]
 
-# Runs of all that, one after another, in which some of it differs. A loop makes a
-# grid of them:
+# Variations of the experiment, which are run one after another. Each names only what
+# differs in it. A loop makes a grid of them:
 #   cases = {{f"{{_rate}}Mbit": {{"links": {{"core": {{"rate": f"{{_rate}}Mbit"}}}}, "x": _rate}}
 #            for _rate in (5, 20, 80)}}
 #   links   {{name of a link: {{"rate": ..., "delay": ..., "schedule": ...}}}}
@@ -62,10 +62,10 @@ flows = [
 cases = {{}}
 x_title = "rate of the link, Mbit/s"
 
-# Programs that run meanwhile, until SIGTERM ends them: {{"node": "left", "command":
-# "ping -i 0.2 {{address:sink of far}}"}}. Nodes are routers, "source of far" and "sink
-# of far". name, files ({{name: text}} in its directory) and keep (names of files of
-# JSON lines that it writes, for the results) may be given.
+# Programs that run during each case, until SIGTERM ends them: {{"node": "left",
+# "command": "ping -i 0.2 {{address:sink of far}}"}}. Nodes are routers, "source of far"
+# and "sink of far". Optional: name, files ({{name: text}}, written to the directory of
+# the program) and keep (names of files of JSON lines that it writes, for the results).
 programs = []
 
 # Congestion control and queue under test, which --cc and --aqm replace.
@@ -92,9 +92,10 @@ bounds = [
     ("utilization", "core", ">=", 0.9),
 ]
 
-# What others published of this, to be compared with: {{"metric": (name, link or flows),
+# Values that others published, to compare with: {{"metric": (name, link or flows),
 # "value": ..., "source": "paper, table"}}, and if they are known tolerance, case, cc,
-# queue and which values are better ("higher" or "lower"). Parts are of 1, not of 100.
+# queue and which values are better ("higher" or "lower"). Utilisation and share_error
+# are parts of 1: 0.9 is 90 %.
 published = []
 
 # Figures of a case over time (rates, queue, sequence, utilization), and ("curve",

@@ -234,7 +234,8 @@ def _counts(file, place, given):
 def _as_file(name):
     """A name of a file of a program, beside its log."""
     if as_name(name) == "log":
-        raise ValueError("what the program says is there: give another name")
+        raise ValueError("the file log has the output of the program: give "
+                         "another name")
     return name
 
 
@@ -357,7 +358,7 @@ def _measured(file, links, cases, names):
         if not isinstance(entry, (list, tuple)) or len(entry) not in (4, 5):
             raise file.error(place, f"{spoken(place)} is {shown(entry)}: give "
                              "(name, link or flows, '<=' or '>=', number), and "
-                             "a case where it is not for all")
+                             "the name of a case if it is for that case only")
         name, subject, operator, value, *case = entry
         key = add(place, name, subject)
         file.read(place, operator, one_of(("<=", ">=")))
