@@ -7,13 +7,13 @@ both places. A packet is known by the flow and the number that tollway-traffic(1
 wrote into it.
 """
 
-import re
 import signal
 import subprocess
 
 from ..errors import TollwayError
 from .nodes import SINK_PORT
 from .programs import GRACE_S
+from .tracer import dropped
 
 # Ethernet, IPv4 and UDP headers, and then the header of tollway-traffic.
 PAYLOAD_AT, HEADER_BYTES = 42, 16
@@ -70,8 +70,7 @@ class Passages:
         captures = []
         for process, path in self.started:
             _, said = process.communicate(timeout=GRACE_S)
-            lost = re.search(rb"(\d+) packets? dropped by kernel", said)
-            if process.returncode or not lost or int(lost[1]):
+            if process.returncode or dropped(said) != 0:
                 raise TollwayError(
                     f"{self.case_name}: tcpdump did not see all packets: "
                     f"{said.decode(errors='replace').strip()}")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..errors import TollwayError
 from .nodes import SINK_PORT, shell
+from .tracer import Tracer
 
 # Programs get this long after the end of the traffic, s.
 GRACE_S = 5.0
@@ -178,17 +179,20 @@ class Programs:
                            "during the run")
 
     def tracer(self, link):
-        """Start to hash every packet of a priced link, both ways."""
+        """Start to hash every packet of a priced link, both ways; returns its
+        Tracer."""
         node, device = self.topo.priced[link]
-        path = self.out_dir / f"trace-{link}.sha256"
-        keep = self.out_dir / f"{link}.pcap"
-        save = f"tee {keep} |" if self.job["trace"] == "pcap" else ""
-        process = self.net[node].popen(
-            ["sh", "-c", f"tcpdump -i {device} -s 96 -B 65536 --immediate-mode "
-             f"--time-stamp-precision=nano -w - 2>/dev/null | {save} "
-             f"sha256sum > {path}"], stdout=subprocess.DEVNULL)
-        self.processes.append(process)
-        return process, path
+        capture = self.net[node].popen(
+            ["tcpdump", "-i", device, "-s", "96", "-B", "65536",
+             "--immediate-mode", "--time-stamp-precision=nano", "-w", "-"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
+        self.processes.append(capture)
+        tracer = Tracer(link, capture, self.out_dir,
+                        self.job["trace"] == "pcap")
+        self.processes += tracer.readers
+        tracer.wait_until_ready()
+        return tracer
 
     @staticmethod
     def digest(raw, tracers):
@@ -197,9 +201,6 @@ class Programs:
         body.update(json.dumps({key: raw[key] for key in
                                  ("cases", "sinks", "seed")},
                                sort_keys=True).encode())
-        for process, path in tracers:
-            os.kill(process.pid, 0)
-            process.send_signal(signal.SIGTERM)
-            process.wait()
-            body.update(path.read_bytes())
+        for tracer in tracers:
+            body.update(tracer.stop().encode())
         return body.hexdigest()
