@@ -121,7 +121,7 @@ static void explain(void)
 	      "limit     size of the queue in packets; with bytes a size such as 300kb\n"
 	      "target    of delay: delay of the queue, 10us to 1s (3ms)\n"
 	      "          of sbrm, rem-pc2 and rem-pc3: backlog up to which nothing is\n"
-	      "          marked, in the unit of the limit, and below it (10)\n"
+	      "          marked, in the unit of the limit and less than the limit (10)\n"
 	      "gamma     price per packet or byte above target, above 0 and at most 1;\n"
 	      "          auto: 99 % are marked at the limit; rem-pc1, rem-pc3: (0.001)\n"
 	      "phi       base of the prices of the rem laws, above 1 to 16 (1.06)\n"
