@@ -4,7 +4,9 @@ of each other; selftests/lab/test_doctor.py has the real ones."""
 
 import copy
 import json
+import re
 import socket
+from pathlib import Path
 
 import pytest
 from test_house import sh
@@ -72,6 +74,14 @@ def test_quotes_in_icmp():
         assert icmp.quote(packet) == (0x829F, 3, end)
     assert icmp.quote(outer + bytes([8, 0]) + bytes(6) + quoted) is None
     assert icmp.quote(outer + bytes([11, 0])) is None
+    # Of anybody: quoted headers of each length, where only 28 bytes are quoted.
+    for words in (*range(5), *range(7, 16)):
+        forged = bytes([0x40 | words]) + quoted[1:]
+        packet = outer + bytes([3, 0]) + bytes(6) + forged + bytes(4)
+        assert icmp.quote(packet) is None
+    for length in range(60):
+        packet = (outer + bytes([3, 0]) + bytes(6) + b"\x4f" + quoted[1:])[:length]
+        assert icmp.quote(packet) is None
     icmp.six = True
     quoted = bytes([0x60, 0x20]) + bytes(4) + bytes([17, 1]) + bytes(32) + \
         bytes([0x12, 0x34, 0x82, 0x9F])
@@ -242,6 +252,25 @@ def test_source_and_law_that_do_not_go_together(source, law, noted):
     # Nobody uses it.
     queues["eth0 8001:"]["grown"]["packets"] = 0
     assert "match" not in judged(queues=queues, source=source)
+
+
+def test_each_counter_of_a_module_has_its_words():
+    """The tables of the C code, with those of the doctor."""
+    top, named = Path(__file__).parents[1], set()
+    for module in observe.MODULES:
+        files = [(top / module / name).read_text() for name in sorted(
+            one.name for one in (top / module).glob("*_net.c"))]
+        found = re.findall(r'\[\w+_COUNT_\w+\]\s*= "(\w+)"', "".join(files))
+        assert found, module
+        named.update(found)
+        (counters,) = re.findall(
+            r"enum \w+_counter \{(.*?)\}", "".join(
+                file.read_text() for file in sorted((top / module).glob("*.h"))),
+            re.DOTALL)
+        # Each constant but the last one, which is their number.
+        assert len(re.findall(r"\w+_COUNT_\w+,", counters)) == len(found)
+    assert named == {*diagnose.COUNTERS, *diagnose.USUAL}
+    assert not set(diagnose.COUNTERS) & set(diagnose.USUAL)
 
 
 def test_all_well():

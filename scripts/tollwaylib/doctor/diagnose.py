@@ -31,6 +31,9 @@ MARKED_MOST = {False: 0.8, True: 0.993}
 # A queue that never held more was never one.
 FULL_PACKETS = 1.5
 
+# Counters of /proc/net that grow where all is well: `cycles` with each round trip.
+USUAL = ("cycles",)
+
 # What growing lines of /proc/net/tcp_sbrm, tcp_pp and tcp_alpha say.
 COUNTERS = {
     "no_ecn": "connections whose peer refused ECN",
@@ -40,18 +43,23 @@ COUNTERS = {
     "price_rewritten": "connections on whose path a box rewrites the price",
     "price_outside": "segments outside of the window, whose price was ignored",
     "price_no_df": "packets without DF, which carry no price",
+    "price_invalid": "segments that TCP discards, whose price was ignored",
+    "price_signed": "connections with signed segments, which carry no price",
     "delayed_acks": "times that a receiver began to delay its ACKs",
     "shared_queue": "times that a queue was found to be shared with other flows",
     "window": "times that a window replaced the law, because the queue is shared",
     "longer_path": "times that a path became longer",
     "bunched_acks": "times that ACKs began to come in bursts",
     "gro_timeouts": "times that a receiver's GRO was found to hold packets back",
+    "untimed_acks": "ACKs without a valid timestamp, because the socket was busy",
+    "beyond_goal": "cycles of alpha in which BCN was heard",
     "loss_as_mark": "ACKs of alpha whose losses counted as congestion",
     "restarts": "rates of alpha that began again after timeouts or idle times",
     "field_absent": "connections of alpha whose peer returned no CN and BCN",
     "field_rewritten": "connections on whose path a box rewrites CN and BCN",
     "field_outside": "segments outside of the windows, whose CN and BCN were ignored",
     "field_no_df": "packets without DF, which carry no CN and BCN",
+    "field_invalid": "segments that TCP discards, whose CN and BCN were ignored",
 }
 
 

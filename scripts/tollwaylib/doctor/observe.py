@@ -235,7 +235,11 @@ class Icmp:
         packet = packet[(packet[0] & 15) * 4:]
         if len(packet) < 36 or packet[0] not in (3, 11) or packet[17] != 17:
             return None
-        port, = struct.unpack_from(">H", packet, 8 + (packet[8] & 15) * 4 + 2)
+        # Anybody can send one that quotes a longer header than it has.
+        ports = 8 + (packet[8] & 15) * 4
+        if not 28 <= ports <= len(packet) - 4:
+            return None
+        port, = struct.unpack_from(">H", packet, ports + 2)
         return port, packet[9] & 3, packet[0] == 3
 
     def answers(self, wanted, ports, seconds):
