@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 from tollwaylib import progress  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 from tollwaylib.kernels import usermode  # noqa: E402
+from tollwaylib.places import session  # noqa: E402
 from tollwaylib.progress import Progress  # noqa: E402
 
 # As Kbuild behaves: what prepare makes is needed before anything else can even
@@ -214,3 +215,28 @@ def test_the_time_goes_on_without_news():
     lines = re.sub("\x1b\\[[^A-Za-z]*[A-Za-z]", "", said.getvalue())
     assert re.search(r"booting\W* 0 s", lines) and \
         re.search(r"booting\W* 1 s", lines)
+
+
+def test_standard_error_that_is_closed(tmp_path):
+    """It is opened again before anything is shown; nothing may keep what it was."""
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$0" "$@" 2>&-', "scripts/tollway", "run", "any-rate",
+         "--on", "model", "--cc", "sbrm", "--aqm", "delay", "--set",
+         "only=1 Mb/s, 20 ms", "--duration", "5", "--out", str(tmp_path / "out")],
+        cwd=Path(__file__).resolve().parents[1], text=True, check=False,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    # 2 would be a fault.
+    assert done.returncode in (0, 1), done.stdout
+
+
+def test_a_session_ends_beside_names_that_are_not_utf8():
+    """Those of other people's processes in /proc."""
+    prctl = "import ctypes, time; ctypes.CDLL(None).prctl(15, b'f\\xfcr'); " \
+        "print(1, flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", prctl],
+                          stdout=subprocess.PIPE) as named:
+        try:
+            assert named.stdout.readline() == b"1\n"
+            session.end_session(0x7fffffff)
+        finally:
+            named.kill()

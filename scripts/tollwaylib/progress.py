@@ -135,8 +135,9 @@ class Progress:
     """Bars on a terminal, or one line that moves if rich is missing; plain
     lines elsewhere (stderr)."""
 
-    def __init__(self, stream=sys.stderr):
-        self.stream = stream
+    def __init__(self, stream=None):
+        # Not by default: it may be closed when this file is read, and mended later.
+        self.stream = stream = stream or sys.stderr
         self.moving = stream.isatty()
         self.bars = None
         if self.moving:

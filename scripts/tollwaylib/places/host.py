@@ -109,6 +109,7 @@ class HostPlace:
 
     def run(self, job, folder, core, on_line):
         """Run a job; raw.json is in `folder` afterwards."""
+        folder = folder.absolute()
         inside = dict(job, out_dir=str(folder), bin_dir=str(self.tools),
                       real_time=True)
         (folder / "job.json").write_text(json.dumps(inside))
@@ -128,8 +129,10 @@ class HostPlace:
                 subprocess.Popen(
                     ["setpriv", "--pdeathsig", "TERM", sys.executable, "-m",
                      PROGRAM, str(folder / "job.json")],
-                    text=True, env=environment, stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
+                    # Python looks for modules in the working directory first, which
+                    # may be one that others can write to.
+                    cwd="/", text=True, errors="replace", env=environment,
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                     start_new_session=True) as self.process:
             try:
                 watchdog.start()

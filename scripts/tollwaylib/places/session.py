@@ -15,10 +15,11 @@ def end_session(leader):
             if not entry.name.isdigit():
                 continue
             try:
-                fields = (entry / "stat").read_text().rpartition(") ")[2].split()
+                # The name of a process need not be UTF-8.
+                fields = (entry / "stat").read_bytes().rpartition(b") ")[2].split()
             except OSError:
                 continue
-            if int(fields[3]) == leader and fields[0] != "Z":
+            if int(fields[3]) == leader and fields[0] != b"Z":
                 members.append(int(entry.name))
         if not members:
             return
