@@ -36,11 +36,12 @@ struct tollway_fraction {
  * @ppm: result in 10^-6
  *
  * Return: 0, or -EINVAL for anything but digits with at most one point, at
- * most four digits before and six after it.
+ * most four digits before and six after it, and for 4294.967296 and more.
  */
 static inline int tollway_parse_ppm(const char *text, u32 *ppm)
 {
-	u32 value = 0, places = 0;
+	u32 places = 0;
+	u64 value = 0;
 	bool point = false, digit = false;
 
 	for (; *text && !isspace(*text); text++) {
@@ -57,11 +58,11 @@ static inline int tollway_parse_ppm(const char *text, u32 *ppm)
 	if (!digit || *skip_spaces(text))
 		return -EINVAL;
 
-	for (; places < 6; places++) {
-		if (value > U32_MAX / 10)
-			return -EINVAL;
+	/* Ten digits at most. */
+	for (; places < 6; places++)
 		value *= 10;
-	}
+	if (value > U32_MAX)
+		return -EINVAL;
 	*ppm = value;
 	return 0;
 }

@@ -53,6 +53,8 @@
  * sch_sbrm, "mark alpha feedback two-bit".
  */
 
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/inet_diag.h>
 #include <linux/module.h>
 #include <net/tcp.h>
@@ -315,23 +317,26 @@ static u64 alpha_measure(struct alpha *ca, const struct rate_sample *rs)
 }
 
 /* ECE, which may repeat until CWR, is CN; what it says of each packet is not used. */
-static void alpha_marks(const struct tcp_sock *tp, struct alpha *ca, u32 acked)
+static void alpha_marks(const struct tcp_sock *tp, struct alpha *ca)
 {
 	if (tp->delivered_ce != ca->delivered_ce)
 		ca->bits |= PKT_SBRM_CN;
 	ca->delivered_ce = tp->delivered_ce;
 	if (ca->bits)
 		ca->heard = 1;
-
-	if (!ca->carrier || ca->absent)
-		return;
-	ca->silent = min_t(u32, ca->silent + acked, ALPHA_SILENT_MAX);
 }
 
-static void alpha_watch_echo(const struct sock *sk, struct alpha *ca)
+/* What the ACK itself echoed has been taken before. */
+static void alpha_watch_echo(const struct sock *sk, struct alpha *ca, u32 acked)
 {
-	if (likely(ca->silent < ALPHA_SILENT_MAX) || ca->absent ||
-	    alpha_carrier_is_early(sk))
+	if (!ca->carrier || ca->absent)
+		return;
+	if (ca->silent == ALPHA_ECHOED || alpha_carrier_is_early(sk)) {
+		ca->silent = 0;
+		return;
+	}
+	ca->silent = min_t(u32, ca->silent + acked, ALPHA_SILENT_MAX);
+	if (likely(ca->silent < ALPHA_SILENT_MAX))
 		return;
 	ca->absent = 1;
 	alpha_count(sock_net(sk), ALPHA_COUNT_ABSENT);
@@ -404,8 +409,8 @@ static void alpha_cong_control(COMPAT_CONG_CONTROL_ARGS,
 		return;
 	}
 
-	alpha_marks(tp, ca, rs->acked_sacked);
-	alpha_watch_echo(sk, ca);
+	alpha_marks(tp, ca);
+	alpha_watch_echo(sk, ca, rs->acked_sacked);
 	if (unlikely(rs->losses > 0 || ca->lossy))
 		alpha_losses(sk, ca, max(rs->losses, 0));
 	if (rs->rtt_us > (long)ca->rtt_us)
@@ -436,7 +441,8 @@ static u32 alpha_undo_cwnd(struct sock *sk)
 
 /*
  * After a timeout the window is one segment until an ACK comes, and then that of
- * the same rate. A second one in a row: the path is dead, or another one.
+ * the same rate. A second one in a row, as tcp_enter_loss() tells them apart: the path
+ * is dead, or another one.
  */
 static void alpha_set_state(struct sock *sk, u8 new_state)
 {
@@ -445,7 +451,8 @@ static void alpha_set_state(struct sock *sk, u8 new_state)
 	u32 cwnd = tcp_snd_cwnd(tp);
 
 	if (!alpha_is_ready(sk) || new_state != TCP_CA_Loss ||
-	    inet_csk(sk)->icsk_ca_state != TCP_CA_Loss)
+	    inet_csk(sk)->icsk_ca_state != TCP_CA_Loss ||
+	    !inet_csk(sk)->icsk_retransmits)
 		return;
 	alpha_restart(sk, ca);
 	tcp_snd_cwnd_set(tp, cwnd);
@@ -470,7 +477,7 @@ static u32 alpha_tso_segs(COMPAT_TSO_SEGS_ARGS)
 {
 	if (alpha_is_ready(sk))
 		alpha_before_send(sk, inet_csk_ca(sk));
-	return 1;
+	return COMPAT_TSO_SEGS(sk, 1);
 }
 
 static void alpha_init(struct sock *sk)

@@ -11,6 +11,8 @@
 #include "compat.h"
 #include "pkt_sbrm.h"
 
+#define ALPHA_ECHOED	U8_MAX
+
 /**
  * struct alpha - one connection, in inet_csk_ca()
  * @net: settings of the socket's namespace; NULL until init() has run, see
@@ -29,7 +31,8 @@
  * @echo_bits: receiver: the same of all packets that the next ACK stands for
  * @bits: CN and BCN that came since the last step
  * @cycle_bits: BCN that came in the CN phase, with CN where the field said so
- * @silent: segments acknowledged without an echo of the field; saturates
+ * @silent: segments acknowledged without an echo of the field; saturates. Or
+ *	%ALPHA_ECHOED: the ACK that is taken now had one
  * @strange: receiver: packets with a field that cannot be ours; saturates
  * @cn: LCN, the last step saw congestion
  * @last_bcn: LBCN, the last cycle went beyond the goal

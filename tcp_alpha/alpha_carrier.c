@@ -13,6 +13,8 @@
  * sent before its hooks were in place.
  */
 
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/netfilter.h>
 #include <linux/skbuff.h>
 #include <linux/tcp.h>
@@ -91,7 +93,7 @@ static void alpha_echo_keep(struct alpha *ca, u16 echo)
 {
 	if (!alpha_is_sane(echo - 1))
 		return;
-	ca->silent = 0;
+	ca->silent = ALPHA_ECHOED;
 	ca->absent = 0;
 	ca->bits |= echo - 1;
 	/* Whether it was beyond the goal is not to be guessed then. */

@@ -113,8 +113,10 @@ static void sbrm_rtt_update(struct sbrm *ca, const struct tcp_sock *tp,
 
 	if (sample_us < 0)
 		sample_us = tp->srtt_us >> 3;	/* is in 2^-3 us */
-	ca->rtt_last_us = clamp_t(long, sample_us, 1, SBRM_RTT_MAX_US);
-	ca->rtt_us = last_us ? min(last_us, ca->rtt_last_us) : ca->rtt_last_us;
+	ca->rtt_us = clamp_t(long, sample_us, 1, SBRM_RTT_MAX_US);
+	ca->rtt_last_us = ca->rtt_us;
+	if (last_us)
+		ca->rtt_us = min(last_us, ca->rtt_us);
 }
 
 /*
@@ -269,6 +271,8 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 		    (s64)ca->price * news.acked <<
 		    (FIXP_SHIFT - SBRM_PRICE_SHIFT);
 	ca->seen = 0;
+	if (news.paid)
+		ca->priced = 1;
 
 	/* Losses that were spared, and turn out to be congestion. */
 	if (unlikely(sbrm_loss_update(ca, &news)) && ca->spared &&
@@ -307,11 +311,26 @@ static bool sbrm_timed_out(const struct sock *sk)
 	return tcp_snd_cwnd(tp) == tcp_packets_in_flight(tp) + 1;
 }
 
-/* The window before a loss, for undo. */
+/*
+ * Is it a loss of its own, and not one more in a recovery? A timeout is the first one,
+ * or the first since something arrived: tcp_enter_loss() asks the same.
+ */
+static bool sbrm_is_new_loss(const struct sock *sk, u8 new_state)
+{
+	const struct inet_connection_sock *icsk = inet_csk(sk);
+
+	return icsk->icsk_ca_state < TCP_CA_Recovery ||
+	       (icsk->icsk_ca_state == TCP_CA_Loss &&
+		new_state == TCP_CA_Loss && !icsk->icsk_retransmits);
+}
+
+/* What a loss is about to change, for undo. */
 static void sbrm_prior_set(struct sbrm *ca)
 {
 	ca->prior_cwnd = min_t(u64, ca->cwnd >> (FIXP_SHIFT - SBRM_PRIOR_SHIFT),
 			       U32_MAX);
+	ca->prior_halved = ca->halved;
+	ca->prior_slow_start = ca->slow_start;
 }
 
 /*
@@ -331,7 +350,6 @@ static void sbrm_set_state(struct sock *sk, u8 new_state)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct sbrm *ca = inet_csk_ca(sk);
-	u8 old_state = inet_csk(sk)->icsk_ca_state;
 
 	if (new_state < TCP_CA_Recovery || !sbrm_is_ready(sk))
 		return;
@@ -342,8 +360,8 @@ static void sbrm_set_state(struct sock *sk, u8 new_state)
 	if (new_state == TCP_CA_Loss && !sbrm_timed_out(sk))
 		return;
 
-	/* Once; a timeout that follows a loss is one more unless that was spared. */
-	if (old_state < TCP_CA_Recovery || ca->spared) {
+	/* A timeout in a recovery is part of it, unless that spared its loss. */
+	if (ca->spared || sbrm_is_new_loss(sk, new_state)) {
 		sbrm_prior_set(ca);
 		sbrm_cut_for_loss(sk, ca);
 	}
@@ -351,7 +369,7 @@ static void sbrm_set_state(struct sock *sk, u8 new_state)
 	ca->slow_start = new_state == TCP_CA_Loss;
 	if (ca->slow_start)
 		sbrm_relative_begin(ca);
-	if (new_state == TCP_CA_Loss && old_state != TCP_CA_Loss)
+	if (new_state == TCP_CA_Loss)
 		sbrm_cwnd_set(sk, ca, FIXP_ONE);
 }
 
@@ -365,6 +383,12 @@ static u32 sbrm_undo_cwnd(struct sock *sk)
 		return tcp_reno_undo_cwnd(sk);
 	prior = (u64)ca->prior_cwnd << (FIXP_SHIFT - SBRM_PRIOR_SHIFT);
 	/* Nothing was taken from the window where the loss was spared. */
+	if (!ca->spared) {
+		ca->halved = ca->prior_halved;
+		if (ca->prior_slow_start && !ca->slow_start)
+			sbrm_relative_begin(ca);
+		ca->slow_start = ca->prior_slow_start;
+	}
 	sbrm_cwnd_set(sk, ca, ca->spared ? ca->cwnd : max(ca->cwnd, prior));
 	return tcp_snd_cwnd(tcp_sk(sk));
 }
@@ -387,7 +411,7 @@ static u32 sbrm_tso_segs(COMPAT_TSO_SEGS_ARGS)
 
 	if (unlikely(!tcp_sk(sk)->packets_out) && sbrm_is_ready(sk))
 		sbrm_restart(sk, ca);
-	return 1;
+	return COMPAT_TSO_SEGS(sk, 1);
 }
 
 static void sbrm_init_as(struct sock *sk, u32 source, u32 estimator)

@@ -119,6 +119,9 @@ struct sbrm_field {
  * @price: price of the path at the last update, Q28
  * @rtt_us: round-trip time in force, 1 .. 2^24 us
  * @rtt_last_us: last sample of it; 0 before the first
+ * @prior_halved: @halved before the last loss, for undo
+ * @prior_slow_start: the same of @slow_start
+ * @priced: a price has been seen
  * @acked_us: low word of the time of the last ACK
  * @waited_us: time before it that no segment has stood for yet
  * @gap: mean time between segments, in 2^-4 us, for the AIMD forms
@@ -169,7 +172,10 @@ struct sbrm {
 	u32	mark;
 	u32	price;
 	u32	rtt_us;
-	u32	rtt_last_us;
+	u32	rtt_last_us:25,
+		prior_halved:1,
+		prior_slow_start:1,
+		priced:1;
 	u32	acked_us;
 	u32	waited_us;
 	u32	gap;

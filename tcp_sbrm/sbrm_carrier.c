@@ -21,6 +21,8 @@
  * Each is counted in /proc/net/tcp_sbrm.
  */
 
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/netfilter.h>
 #include <linux/skbuff.h>
 #include <linux/tcp.h>

@@ -9,6 +9,8 @@
  * neither does, the connection is TCP/RM.
  */
 
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <net/tcp.h>
 
 #include "sbrm.h"
@@ -163,9 +165,12 @@ static void sbrm_field_watch(const struct sock *sk, struct sbrm *ca, u32 acked)
 		ca->echo = SBRM_ECHO_CARRIER;
 		return;
 	}
+	if (sbrm_carrier_is_early(sk)) {
+		ca->silent = 0;
+		return;
+	}
 	ca->silent = min_t(u32, ca->silent + acked, SBRM_SILENT_MAX);
-	if (ca->silent < SBRM_SILENT_MAX || ca->echo == SBRM_ECHO_NONE ||
-	    sbrm_carrier_is_early(sk))
+	if (ca->silent < SBRM_SILENT_MAX || ca->echo == SBRM_ECHO_NONE)
 		return;
 
 	ca->echo = SBRM_ECHO_NONE;

@@ -68,17 +68,23 @@
 #define SBRM_LOST_UNPROVEN	(8 << SBRM_LOST_SHIFT)
 #define SBRM_LOST_MAX		(64 << SBRM_LOST_SHIFT)
 
+/* Has a price come, and is it known how it comes back? */
+static bool sbrm_has_price(const struct sbrm *ca)
+{
+	return ca->priced && ca->echo != SBRM_ECHO_UNKNOWN;
+}
+
 static bool sbrm_is_proven(const struct sbrm *ca)
 {
 	return ca->proof >= SBRM_PROOF_ENOUGH && !ca->wary &&
-	       ca->echo != SBRM_ECHO_UNKNOWN;
+	       sbrm_has_price(ca);
 }
 
 /* In slow start, or until the first mark is due: see sbrm_loss_queued(). */
 static bool sbrm_is_new(const struct sbrm *ca)
 {
-	return ca->slow_start || (ca->echo == SBRM_ECHO_UNKNOWN &&
-				  ca->proof >= SBRM_PROOF_ENOUGH);
+	return ca->slow_start ||
+	       (!sbrm_has_price(ca) && ca->proof >= SBRM_PROOF_ENOUGH);
 }
 
 /* Are there more losses than may be spared? */

@@ -51,7 +51,12 @@ static s64 sbrm_step(s64 price, u32 kappa, u32 segments)
 	s64 most = (s64)segments << FIXP_SHIFT;
 	u64 size = abs(price);
 
-	size = min_t(u64, mul_u64_u32_shr(size, kappa, SBRM_KAPPA_SHIFT), most);
+	/* Products of 2^63 and up are far more than @segments, and would not fit. */
+	if (unlikely(fls64(size) + fls(kappa) > 63 + SBRM_KAPPA_SHIFT))
+		size = most;
+	else
+		size = min_t(u64, mul_u64_u32_shr(size, kappa, SBRM_KAPPA_SHIFT),
+			     most);
 	return price < 0 ? -(s64)size : size;
 }
 
@@ -100,7 +105,7 @@ static u32 sbrm_time_us(struct sbrm *ca, const struct sbrm_ack *ack)
  * of a single ACK is not the same for marked and unmarked ones, as a receiver
  * that sees the mark change sends the ACK it held back first.
  *
- * Return: w T in Q32, below 2^57.
+ * Return: w T in Q32, below 2^63.
  */
 static s64 sbrm_demand(struct sbrm *ca, const struct sbrm_ack *ack)
 {
@@ -287,7 +292,7 @@ static s64 sbrm_rm(const struct sock *sk, struct sbrm *ca,
 	s64 demand = sbrm_demand(ca, ack);
 
 	if (ca->source == SBRM_SOURCE_RELATIVE)
-		demand *= 4;
+		demand = min(demand, S64_MAX / 4) * 4;
 	if (ack->ece)
 		return sbrm_cut(sk, ca, kappa);
 	return sbrm_step(demand, kappa, 1) * ack->acked;

@@ -136,8 +136,8 @@ void sbrm_pace(struct sock *sk, const struct sbrm *ca, u16 random)
 		rate = div64_u64((cwnd >> (FIXP_SHIFT - 16)) * bytes, time);
 	else
 		rate = fixp_mul_div(cwnd, bytes, time << (FIXP_SHIFT - 16));
-	/* 0 would be no pacing at all. */
-	rate = clamp_t(u64, rate, 1, READ_ONCE(sk->sk_max_pacing_rate));
+	/* 0 would be no pacing at all, and users may set a limit of 0. */
+	rate = max_t(u64, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)), 1);
 	WRITE_ONCE(sk->sk_pacing_rate, rate);
 	sbrm_burst(sk, ca, cwnd);
 }

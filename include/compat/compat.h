@@ -71,13 +71,14 @@ static inline bool tc_qdisc_stats_dump(struct Qdisc *sch, unsigned long cl,
 
 /* Counters of a class, which have had a lock of their own since 5.16. */
 static inline int compat_gnet_stats_copy_basic(struct gnet_dump *d, u64 bytes,
-					       u32 packets)
+					       u64 packets)
 {
 #ifdef HAVE_GNET_STATS_BASIC_SYNC
 	struct gnet_stats_basic_sync basic;
 
 	gnet_stats_basic_sync_init(&basic);
-	_bstats_update(&basic, bytes, packets);
+	u64_stats_set(&basic.bytes, bytes);
+	u64_stats_set(&basic.packets, packets);
 	return gnet_stats_copy_basic(d, NULL, &basic, false);
 #else
 	struct gnet_stats_basic_packed basic = {
@@ -170,13 +171,35 @@ static inline bool compat_tcp_is_signed(const struct tcp_sock *tp)
 #define COMPAT_CONG_CONTROL_ARGS	struct sock *sk
 #endif
 
-/* min_tso_segs() became tso_segs(sk, mss) in 7.4. */
+/**
+ * compat_tso_autosize() - segments of a packet, as the stack has them by default
+ * @sk: socket
+ * @mss: size of a segment
+ * @least: not fewer
+ *
+ * Return: what the pacing rate sends in a millisecond, and a packet can have.
+ */
+static inline u32 compat_tso_autosize(const struct sock *sk, u32 mss, u32 least)
+{
+	unsigned long bytes = READ_ONCE(sk->sk_pacing_rate) >>
+			      READ_ONCE(sk->sk_pacing_shift);
+
+	bytes = min_t(unsigned long, bytes, sk->sk_gso_max_size);
+	return max_t(u32, bytes / max(mss, 1U), least);
+}
+
+/*
+ * min_tso_segs() became tso_segs(sk, mss) in 7.4, which says how many there are, not
+ * the least of them. Both are limited by sk_gso_max_segs after that.
+ */
 #ifdef HAVE_TSO_SEGS
 #define COMPAT_TSO_SEGS_OP		tso_segs
 #define COMPAT_TSO_SEGS_ARGS		struct sock *sk, u32 mss_now
+#define COMPAT_TSO_SEGS(sk, least)	compat_tso_autosize(sk, mss_now, least)
 #else
 #define COMPAT_TSO_SEGS_OP		min_tso_segs
 #define COMPAT_TSO_SEGS_ARGS		struct sock *sk
+#define COMPAT_TSO_SEGS(sk, least)	(least)
 #endif
 
 /* proc handlers take a const table since 6.11. */
