@@ -270,7 +270,8 @@ static void sbrm_classic_look(struct sbrm_classic *classic)
 {
 	u32 overload = 0, i;
 
-	if (time_before(jiffies, classic->since + SBRM_OVERLOAD_PERIOD) ||
+	/* Not time_before(): the last look may be months ago, and jiffies wrap. */
+	if (jiffies - classic->since < SBRM_OVERLOAD_PERIOD ||
 	    classic->served < SBRM_OVERLOAD_LEAST)
 		return;
 

@@ -35,7 +35,8 @@ static bool sbrm_has_carrier(const struct sk_buff *skb)
 	const struct iphdr *iph;
 	struct iphdr copy;
 
-	if (skb_protocol(skb, true) != htons(ETH_P_IP))
+	/* Behind a tag in the frame it is not at the offset of the network header. */
+	if (skb->protocol != htons(ETH_P_IP))
 		return false;
 
 	iph = skb_header_pointer(skb, skb_network_offset(skb), sizeof(copy),
