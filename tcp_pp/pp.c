@@ -136,10 +136,8 @@ static void pp_control(struct sock *sk, struct pp *ca, u64 target,
 static bool pp_is_app_limited(const struct sock *sk,
 			      const struct rate_sample *rs)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
-
 	/* The first flight always seems to be. */
-	return rs->is_app_limited && tp->write_seq == tp->snd_nxt;
+	return rs->is_app_limited && !pp_has_segment(sk);
 }
 
 /*
@@ -198,7 +196,7 @@ static void pp_round(struct sock *sk, struct pp *ca,
 	pp_path_round(sk, ca);
 	if (!ca->estimate.service && !first)
 		pp_grope(sk, ca);
-	else if (pp_is_discrete(ca) && !pp_is_window(ca))
+	else if (ca->estimate.service && pp_is_discrete(ca) && !pp_is_window(ca))
 		pp_law_epoch(sk, ca, pp_is_app_limited(sk, rs));
 	if (ca->estimate.service) {
 		ca->epoch_rate = pp_invert(ca->estimate.service);
@@ -358,7 +356,9 @@ static void pp_before_send(struct sock *sk, struct pp *ca)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 idle_us;
 
-	if (likely(tp->packets_out) || ca->after_idle)
+	/* The stack asks also where nothing can leave: the idle time goes on. */
+	if (likely(tp->packets_out) || ca->after_idle || !tcp_send_head(sk) ||
+	    !before(tp->snd_nxt, tcp_wnd_end(tp)))
 		return;
 	ca->after_idle = 1;
 	idle_us = min_t(u64, tp->tcp_mstamp - tp->delivered_mstamp,

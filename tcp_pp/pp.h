@@ -233,6 +233,17 @@ static inline u32 pp_delay_slot(const struct pp *ca)
 	return ca->delay_us + ((u32)ca->slot << PP_SLOT_SHIFT);
 }
 
+/*
+ * Is there a whole segment to send? A part of one may be held back (Nagle, TCP_CORK,
+ * MSG_MORE) for as long as the application writes no more.
+ */
+static inline bool pp_has_segment(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return tp->write_seq - tp->snd_nxt >= tp->mss_cache;
+}
+
 /* Packets not known to have left or to be lost, Q8. */
 static inline u32 pp_outstanding(const struct sock *sk)
 {

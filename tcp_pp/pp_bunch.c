@@ -65,11 +65,11 @@ u64 pp_most_arrived(const struct pp *ca)
  * @sk: socket
  * @ca: connection
  *
- * Return: true, or false if that was done not long ago.
+ * Return: true, or false if that was done not long ago, or there is none.
  */
 bool pp_delay_raise(const struct sock *sk, struct pp *ca)
 {
-	if (ca->hold)
+	if (ca->hold || ca->low_us == U32_MAX)
 		return false;
 	ca->delay_us = ca->low_us;
 	ca->hold = U8_MAX;

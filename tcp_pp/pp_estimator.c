@@ -60,7 +60,7 @@ u32 pp_fuzzy_beta_of(u32 change)
 	return pp_fuzzy(pp_fuzzy_beta, min(change, PP_ONE));
 }
 
-/* Both values below 2^43, the weight (Q16) of @b at most 1.0. */
+/* Both values at most 2^46, the weight (Q16) of @b at most 1.0. */
 static u64 pp_average(u64 a, u64 b, u32 weight)
 {
 	return (a * (PP_ONE - weight) + b * weight + PP_ONE / 2) >> 16;

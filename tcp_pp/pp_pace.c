@@ -16,8 +16,8 @@
  *			one train (or two) more
  *	cong_control()	charge the turn before
  *
- * Every loop of the stack that sends asks tso_segs() first, so nothing but that
- * leaves in a turn.
+ * The loops of the stack that send ask tso_segs() first. What leaves by a timer (a
+ * probe, a retransmission) does not, and is charged to the turn as well.
  */
 
 #include "pp.h"
@@ -32,11 +32,12 @@ static bool pp_pace_is_special(const struct tcp_sock *tp, const struct pp *ca)
 	       tp->data_segs_out < PP_PACED_FROM || ca->train.extra;
 }
 
-/* Time that bytes take at the rate of the socket. */
+/* Time that bytes take at the rate of the socket; a rate of 0 is no limit. */
 static u64 pp_pace_time(const struct sock *sk, u32 bytes)
 {
-	return div64_ul((u64)bytes * NSEC_PER_SEC,
-			max(READ_ONCE(sk->sk_pacing_rate), 1UL));
+	unsigned long rate = READ_ONCE(sk->sk_pacing_rate);
+
+	return rate ? div64_ul((u64)bytes * NSEC_PER_SEC, rate) : 0;
 }
 
 /**
@@ -96,7 +97,7 @@ void pp_pace(struct sock *sk, u64 rate)
 	 * sides are over 2^32.
 	 */
 	if (unlikely(left_ns == U32_MAX || mul_u64_u32_shr(rate, left_ns, 32) >=
-		     (u64)bytes * (3 * NSEC_PER_SEC / 2) >> 32) &&
+		     (u64)bytes * (3ULL * NSEC_PER_SEC / 2) >> 32) &&
 	    rate > before)
 		pp_pace_hasten(sk, bytes);
 }

@@ -123,7 +123,7 @@ static bool pp_path_is_cut_off(const struct pp *ca)
  */
 static bool pp_path_has_more(const struct sock *sk, const struct pp *ca)
 {
-	return (tcp_send_head(sk) || !sk_stream_is_writeable(sk)) &&
+	return (pp_has_segment(sk) || !sk_stream_is_writeable(sk)) &&
 	       !pp_path_is_cut_off(ca);
 }
 
@@ -195,7 +195,7 @@ static u64 pp_path_credible(const struct pp *ca, u64 sample)
 		   sample >= ca->estimate.service / 32))
 		return sample;
 	most = pp_most_arrived(ca) * (ca->settled ? 4 : 8);
-	return max(sample, pp_invert(most));
+	return most ? max(sample, pp_invert(most)) : sample;
 }
 
 /*
@@ -461,7 +461,7 @@ static bool pp_path_is_less(const struct sock *sk, const struct pp *ca,
 {
 	return !pp_is_discrete(ca) && ca->empty && ca->was_empty &&
 	       busy_us < took_us - took_us / PP_TOLERANCE &&
-	       ca->setpoint > PP_QUEUE_LOW + PP_PACKET && tcp_send_head(sk) &&
+	       ca->setpoint > PP_QUEUE_LOW + PP_PACKET && pp_has_segment(sk) &&
 	       tcp_sk(sk)->chrono_type == TCP_CHRONO_BUSY &&
 	       sk->sk_pacing_rate < READ_ONCE(sk->sk_max_pacing_rate) &&
 	       !pp_is_stopped(sk, ca) && !pp_path_is_cut_off(ca);
@@ -517,9 +517,10 @@ static void pp_path_misfit(struct sock *sk, struct pp *ca,
 	ca->misfits += verdict == PP_VERDICT_LESS ? PP_MISFIT_LESS : PP_MISFIT_STEP;
 	if (ca->misfits < PP_MISFIT_LIMIT)
 		return;
-	/* The receiver may be the reason: enough trains tell. */
+	/* The receiver may be the reason: enough trains tell, but not of losses. */
 	if (verdict == PP_VERDICT_SHARED && ca->train.extra &&
-	    !ca->train.gro && ca->train.gro_seen) {
+	    !ca->train.gro && ca->train.gro_seen && !ca->losses &&
+	    !tcp_sk(sk)->retrans_out) {
 		ca->misfits = PP_MISFIT_LIMIT;
 		return;
 	}
