@@ -96,7 +96,8 @@ static u32 fq_rr_assigned(struct sk_buff *skb, struct Qdisc *sch, int *err)
 	int result;
 	u32 class;
 
-	if (TC_H_MAJ(skb->priority) == sch->handle) {
+	/* As net.core.default_qdisc it has no handle, and priorities are no classes. */
+	if (sch->handle && TC_H_MAJ(skb->priority) == sch->handle) {
 		class = TC_H_MIN(skb->priority);
 		if (class && class <= q->params.flows)
 			return class;

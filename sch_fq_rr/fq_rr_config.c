@@ -592,22 +592,22 @@ static int fq_rr_dump_class_stats(struct Qdisc *sch, unsigned long cl,
 	struct fq_rr_sched_data *q = qdisc_priv(sch);
 	const struct fq_rr_flow *flow = &q->t.flow[cl];
 	u32 qlen = READ_ONCE(flow->qlen);
-	struct tc_fq_rr_xstats st = {
-		.type	= TC_FQ_RR_XSTATS_CLASS,
-		.cl	= {
-			.weight		= READ_ONCE(flow->weight),
-			.credit		= READ_ONCE(flow->credit),
-			.memory		= READ_ONCE(flow->memory),
-			.packets_max	= max(READ_ONCE(flow->qlen_max), qlen),
-			.collisions	= READ_ONCE(flow->collisions),
-			.reserve	= READ_ONCE(flow->own),
-		},
-	};
+	struct tc_fq_rr_xstats st;
 	struct gnet_stats_queue qs = {
 		.qlen		= qlen,
 		.backlog	= READ_ONCE(flow->len),
 		.drops		= READ_ONCE(flow->drops),
 	};
+
+	/* All of the union goes to user space. */
+	memset(&st, 0, sizeof(st));
+	st.type = TC_FQ_RR_XSTATS_CLASS;
+	st.cl.weight = READ_ONCE(flow->weight);
+	st.cl.credit = READ_ONCE(flow->credit);
+	st.cl.memory = READ_ONCE(flow->memory);
+	st.cl.packets_max = max(READ_ONCE(flow->qlen_max), qlen);
+	st.cl.collisions = READ_ONCE(flow->collisions);
+	st.cl.reserve = READ_ONCE(flow->own);
 
 	if (compat_gnet_stats_copy_basic(d, READ_ONCE(flow->sent_bytes),
 					 READ_ONCE(flow->sent)) < 0 ||
