@@ -62,13 +62,18 @@
  */
 #define SBRM_OVERLOAD_LEAST	100000
 
-/*
- * Protocol and offset of the network header. Tags that are in the frame, and
- * not beside it, may have the kernel's network header point at the first of
- * them: look for what comes after the last. The data of a packet in a qdisc
- * starts with the header of the link.
+/**
+ * sbrm_network() - protocol and offset of the network header
+ * @skb: packet
+ * @offset: where the offset is written
+ *
+ * Tags that are in the frame, and not beside it, may have the kernel's network
+ * header point at the first of them: look for what comes after the last. The data
+ * of a packet in a qdisc starts with the header of the link.
+ *
+ * Return: the protocol, 0 for a frame that ends within its tags.
  */
-static __be16 sbrm_network(const struct sk_buff *skb, int *offset)
+__be16 sbrm_network(const struct sk_buff *skb, int *offset)
 {
 	__be16 protocol = skb->protocol;
 	const struct vlan_hdr *tag;

@@ -141,6 +141,7 @@ static inline u8 sbrm_ecn_get(struct sk_buff *skb)
 }
 
 bool sbrm_ecn_set_ce(struct sk_buff *skb);
+__be16 sbrm_network(const struct sk_buff *skb, int *offset);
 
 void sbrm_classic_set(struct sbrm_classic *classic, u32 coupling, u32 small);
 void sbrm_classic_reset(struct sbrm_classic *classic);

@@ -10,7 +10,6 @@
  */
 
 #include <linux/if_ether.h>
-#include <linux/if_vlan.h>
 #include <linux/ip.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -19,6 +18,7 @@
 #include <net/ip.h>
 
 #include "pkt_sbrm.h"
+#include "sbrm_classic.h"
 #include "sbrm_feedback.h"
 #include "tollway_fixp.h"
 #include "tollway_random.h"
@@ -34,13 +34,14 @@ static bool sbrm_has_carrier(const struct sk_buff *skb)
 {
 	const struct iphdr *iph;
 	struct iphdr copy;
+	int offset;
 
-	/* Behind a tag in the frame it is not at the offset of the network header. */
-	if (skb->protocol != htons(ETH_P_IP))
+	/* Behind tags in the frame the kernel's header may be the first of them. */
+	if (sbrm_network(skb, &offset) != htons(ETH_P_IP) ||
+	    offset != skb_network_offset(skb))
 		return false;
 
-	iph = skb_header_pointer(skb, skb_network_offset(skb), sizeof(copy),
-				 &copy);
+	iph = skb_header_pointer(skb, offset, sizeof(copy), &copy);
 	/* AH signs the identification. */
 	if (!iph || iph->version != 4 || iph->protocol == IPPROTO_AH ||
 	    (iph->frag_off & htons(IP_DF | IP_MF | IP_OFFSET)) != htons(IP_DF))
