@@ -535,9 +535,10 @@ static void pp_path_own(struct sock *sk, struct pp *ca)
 {
 	enum pp_verdict verdict = pp_path_verdict(sk, ca);
 
-	if (verdict == PP_VERDICT_OWN) {
+	/* n_hat leaves out what is lost. With losses "little waits" is no proof. */
+	if (verdict == PP_VERDICT_OWN && !ca->losses) {
 		ca->misfits = 0;
-	} else if (verdict == PP_VERDICT_NONE) {
+	} else if (verdict <= PP_VERDICT_OWN) {
 		if (ca->misfits)
 			ca->misfits--;
 	} else if (verdict == PP_VERDICT_FALSE) {

@@ -5,6 +5,8 @@ The FIFO holds as much as the path without it. No queue serves a flow by itself
 there: pp must find that out, and then share as others do.
 """
 
+import math
+import statistics
 import time
 
 import guest_base
@@ -14,6 +16,8 @@ from pp_bench import SHARED, counters, fair_path, pp_info
 from tcp_bench import PACKET, info, pump
 
 RTT_MS = 40
+# Three packets of 10 Mb/s.
+START_S = 0.0037
 # What ss shows while a window controls.
 WINDOW = 64
 
@@ -34,16 +38,19 @@ def fifo(rate_mbit, rtt_ms=RTT_MS, acks=None):
 
 
 def together(ours, others, rate_mbit=50, late=False, warm_s=10, seconds=30,
-             acks=None):
+             acks=None, after_s=0):
     """So many flows of pp beside flows of these names: (shares of pp, shares of
     the others, mean queue, s until each of pp had seen that the FIFO is shared).
 
     late: pp begins 5 s after the others, in a FIFO that they have filled.
+    after_s: later by so much. Each is another case: where in the others' sawtooth it
+    begins, and which packets come between those of its first pairs.
     """
     path = fifo(rate_mbit, acks=acks)
     first = [path.connect(name) for name in others] if late else []
     if late:
         pump(first, 5)
+    pump(first, after_s)
     pps = []
     for _ in range(ours):
         pps.append(path.connect("pp"))
@@ -84,17 +91,23 @@ def together(ours, others, rate_mbit=50, late=False, warm_s=10, seconds=30,
     return shares[:ours], shares[ours:], queue, seen_s
 
 
-def hold(cells, **words):
+def hold(cells, starts=1, **words):
     """Nobody has less than half of an equal share, the queue is no longer than with
     cubic in the place of pp, and each of pp has seen within 2 s that the queue is
-    shared."""
+    shared: the medians of so many starts."""
     bad = []
     for ours, others in cells:
-        pps, baselines, queue, seen_s = together(ours, others, **words)
+        found = [together(ours, others, after_s=START_S * number, **words)
+                 for number in range(starts)]
+        least = statistics.median(min(pps + baselines)
+                                  for pps, baselines, _, _ in found)
+        queue = statistics.median(one[2] for one in found)
+        seen_s = statistics.median(math.inf if one[3] is None else one[3]
+                                   for one in found)
         *_, most, _ = together(0, ["cubic"] * ours + others, **words)
         wrong = [name for name, is_wrong in (
-            ("share", min(pps + baselines) < 0.5), ("queue", queue > 1.05 * most),
-            ("seen", seen_s is None or seen_s > 2)) if is_wrong]
+            ("share", least < 0.5), ("queue", queue > 1.05 * most),
+            ("seen", seen_s > 2)) if is_wrong]
         if wrong:
             bad.append((ours, others, wrong))
     assert not bad, bad
@@ -107,13 +120,20 @@ def check_beside():
 
 def check_late():
     """R is measured while others fill the FIFO."""
-    hold([(1, ["cubic"])], late=True)
+    hold([(1, ["cubic"])], starts=3, late=True)
 
 
 def check_held():
-    """The same where the receiver's GRO holds the first segment of a pair back."""
+    """The same where the receiver's GRO holds the first segment of a pair back. Pairs
+    look faster than the link then, so that much is lost until that has been seen: no
+    start may end so."""
+    words = {"rate_mbit": 10, "acks": "gro 300"}
     for late in (False, True):
-        hold([(1, ["cubic"])], rate_mbit=10, acks="gro 300", late=late)
+        hold([(1, ["cubic"])], late=late, **words)
+        for number in range(1, 5):
+            pps, others, _, _ = together(1, ["cubic"], late=late,
+                                         after_s=START_S * number, **words)
+            assert min(pps + others) > 0.5, (late, number)
 
 
 def check_many_beside():
