@@ -35,7 +35,8 @@
 #define _TOLLWAY_CARRIER_H
 
 #include <linux/ip.h>
-#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter_ipv4.h>
 #include <linux/skbuff.h>
@@ -260,7 +261,8 @@ tollway_carrier_in_window(const struct tcp_sock *tp,
  * @work: registers them
  * @wanted: the work is scheduled, or done
  * @registered: they are in place
- * @since: from then on, jiffies; TOLLWAY_CARRIER_NOT_YET while they are awaited
+ * @since: from then on, us on the clock of tcp_mstamp; TOLLWAY_CARRIER_NOT_YET while
+ *	they are awaited
  */
 struct tollway_carrier_net {
 	struct net			*net;
@@ -273,7 +275,7 @@ struct tollway_carrier_net {
 
 #define TOLLWAY_CARRIER_HOOKS	2
 
-/* Later than any time: no clock of jiffies comes so far. */
+/* Later than any time: no clock comes so far. */
 #define TOLLWAY_CARRIER_NOT_YET	BIT_ULL(62)
 
 /* After everyone else has had a say: what is dropped is not counted. */
@@ -296,7 +298,7 @@ static inline void tollway_carrier_register(struct work_struct *work)
 		WRITE_ONCE(carrier->wanted, 0);
 	} else {
 		carrier->registered = true;
-		WRITE_ONCE(carrier->since, get_jiffies_64());
+		WRITE_ONCE(carrier->since, div_u64(ktime_get_ns(), NSEC_PER_USEC));
 	}
 }
 
@@ -329,15 +331,16 @@ static inline void tollway_carrier_use(struct tollway_carrier_net *carrier,
  * sent by then comes back in a round trip. A price that it makes up would cost this
  * connection its window; and silence in that time says nothing of the peer.
  *
- * Return: true until two round trips after the hooks came.
+ * Not by the clock and the round-trip time: a queue that grows by a second in each
+ * second keeps the time since the hooks came below two round trips for long.
+ *
+ * Return: true until what was sent a round trip after the hooks came was acknowledged.
  */
 static inline bool
 tollway_carrier_is_early(const struct tollway_carrier_net *carrier,
 			 const struct tcp_sock *tp)
 {
-	/* srtt_us is eight of them; and the first jiffy had begun before. */
-	return time_before64(get_jiffies_64(), READ_ONCE(carrier->since) +
-			     usecs_to_jiffies(tp->srtt_us >> 2) + 1);
+	return tp->rack.mstamp < READ_ONCE(carrier->since) + tcp_min_rtt(tp);
 }
 
 /**

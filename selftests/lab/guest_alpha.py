@@ -206,7 +206,7 @@ def check_equal_shares():
 def check_constant_gain():
     """Without alpha-control two flows stay far beyond the goal, on average by more
     than 70 %: 520 packets in the paper's Fig. 12."""
-    found = controlled(2, 8, gip=0, gdp=1, bandwidth=MU, share=0, interval="0.1")
+    found = controlled(2, 24, gip=0, gdp=1, bandwidth=MU, share=0, interval="0.1")
     last = sizes(found)[2:]
     assert min(last) > 1.5 * GOAL and sum(last) / len(last) > 1.7 * GOAL
 
