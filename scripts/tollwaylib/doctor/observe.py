@@ -232,7 +232,7 @@ class Icmp:
                 return None
             ecn = packet[9] >> 4 & 3
             return struct.unpack_from(">H", packet, 50)[0], ecn, packet[0] == 1
-        packet = packet[(packet[0] & 15) * 4:]
+        packet = packet[(packet[0] & 15) * 4:] if packet else packet
         if len(packet) < 36 or packet[0] not in (3, 11) or packet[17] != 17:
             return None
         # Anybody can send one that quotes a longer header than it has.
