@@ -15,8 +15,9 @@ pytest_plugins = ["run_bench"]
 @pytest.mark.parametrize("words, bounds", [
     (("double-bottleneck", "--cc", "cp", "--aqm", "price", "--duration", "20"),
      4),
-    # Over 10 s the mean queue is 2 to 11 % off the law, by the seed.
-    (("double-bottleneck", "--cc", "rem", "--aqm", "rem", "--duration", "20"),
+    # Over 10 or 20 s the mean queue is 2 to 11 % off the law, by the seed; over 30 s,
+    # 4 to 7 %.
+    (("double-bottleneck", "--cc", "rem", "--aqm", "rem", "--duration", "30"),
      4),
     (("double-bottleneck", "--aqm", "vqm", "--duration", "10"), 2),
     (("parking-lot", "--duration", "20"), 5),

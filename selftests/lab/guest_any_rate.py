@@ -14,9 +14,9 @@ from collections import namedtuple
 from pathlib import Path
 
 import guest_base
-from guest_base import note, start
+from guest_base import near, note, start
 from rtnl import DELAY, options
-from tcp_bench import PACKET, TRAFFIC
+from tcp_bench import PACKET, TRAFFIC, info, pump
 from tcp_bench import Path as TcpPath
 
 SYSCTL = "net.ipv4.tcp_sbrm."
@@ -360,6 +360,21 @@ def check_many_cells():
     for cell in cells:
         note(f"{cell[:3]}: {', '.join(judge(cell)) or 'holds'}")
     expect([cell for cell in cells if tuple(cell[:3]) in HOLDS])
+
+
+def check_everything_marked():
+    """A queue that marks all packets: a price of 11, as tcp_sbrm(7) says, and not that
+    of one mark."""
+    path = TcpPath(shipped=True, quickack=True)
+    flow = path.connect("sbrm")
+    pump([flow], 3)
+    path.ahead("loss random 100% ecn limit 10000")
+    pump([flow], 30)
+    before, started = info(flow), time.monotonic()
+    pump([flow], 60)
+    rate = (info(flow).delivered - before.delivered) / (time.monotonic() - started)
+    note(f"{rate:.2f} packets/s of {W / 11.09:.2f}")
+    assert near(rate, W / 11.09, 0.1)
 
 
 if __name__ == "__main__":

@@ -99,9 +99,10 @@ def check_dither_by_flow():
 
 
 def check_dither_of_many_flows():
-    """Each of 400 flows has its own marks; of 5000 some collide."""
-    # Two flows with one account would take turns for long, with m of a half.
-    gamma, each, flows = 0.0693, 40, 400
+    """Each of 200 flows has its own marks; of 5000 some collide."""
+    # Two flows with one account would take turns for long, with m of a half. Of 400
+    # flows, one queue in 16 has a set with a fifth flow; of 200, one in 500.
+    gamma, each, flows = 0.0693, 40, 200
     bench = Bench()
     bench.htb(FAST_BPS, 1000, options(limit=1000, target=0, gamma=gamma,
                                       flags=DEFAULTS))

@@ -445,21 +445,6 @@ def check_phi():
         guest_base.cleanup()
 
 
-def check_everything_marked():
-    """The defaults over a queue that marks all packets: a price of 11, as tcp_sbrm(7)
-    says, and not that of one mark."""
-    path = Path(shipped=True, quickack=True)
-    flow = path.connect("sbrm")
-    pump([flow], 3)
-    path.ahead("loss random 100% ecn limit 10000")
-    pump([flow], 30)
-    before, started = info(flow), time.monotonic()
-    pump([flow], 60)
-    rate = (info(flow).delivered - before.delivered) / (time.monotonic() - started)
-    note(f"{rate:.2f} packets/s of {25 / 11:.2f}")
-    assert near(rate, 25 / 11.09, 0.1)
-
-
 def check_tcp_rm():
     """rm over stock receivers: one cut in a round trip, of kappa, and no ECT
     in the SYN, on a marking queue, RED and a FIFO."""
