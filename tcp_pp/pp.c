@@ -233,7 +233,8 @@ static u32 pp_queue(const struct sock *sk, struct pp *ca)
 	u32 pipe;
 
 	if (unlikely(pp_is_bunched(ca))) {
-		ca->queue = pp_law_wait(ca->rtt_us, ca->delay_us, service);
+		ca->queue = pp_law_wait(pp_bunch_rtt(sk, ca), ca->delay_us,
+					service);
 		return pp_law_pipe(pp_delay_slot(ca), service);
 	}
 	pipe = pp_law_pipe(ca->delay_us, service);

@@ -320,6 +320,7 @@ void pp_bunch_begin(const struct sock *sk, struct pp *ca);
 void pp_bunch_watch(struct pp *ca, u64 gap);
 u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 		 const struct rate_sample *rs);
+u32 pp_bunch_rtt(const struct sock *sk, const struct pp *ca);
 void pp_bunch_sample(struct pp *ca, u64 sample);
 void pp_bunch_round(const struct sock *sk, struct pp *ca);
 

@@ -192,6 +192,27 @@ u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 		       PP_SERVICE_SHIFT, segs);
 }
 
+/**
+ * pp_bunch_rtt() - the round-trip time that says what waits
+ * @sk: socket
+ * @ca: connection
+ *
+ * Where each packet takes a time of its own, as over radio links, that of the last one
+ * is no queue. The least of this round trip is without that, but comes from a time when
+ * less waited, if the queue grows: with it alone, flows over slots of 150 ms had up to
+ * 40 packets in the queue instead of 10. So no less than the last one, less four times
+ * the mean deviation.
+ *
+ * Return: us.
+ */
+u32 pp_bunch_rtt(const struct sock *sk, const struct pp *ca)
+{
+	/* It is kept as four times of itself. */
+	u32 deviation_us = min(tcp_sk(sk)->mdev_us, ca->rtt_us);
+
+	return min(ca->rtt_us, max(ca->low_us, ca->rtt_us - deviation_us));
+}
+
 /* Packets that waited at the least, since the mark before. */
 static u32 pp_bunch_least(const struct pp *ca)
 {

@@ -81,6 +81,13 @@ def check_losses():
         assert goodput >= 0.97 and queue <= 12, (how, goodput, queue)
 
 
+def check_jitter():
+    """Each packet takes 5 ms more or less: the time of one packet is no queue."""
+    for rate_mbit in (10, 40):
+        goodput, queue = one("delay 10ms 5ms", "pp", rate_mbit, 40, seconds=5)
+        assert goodput >= 0.97 and queue <= 12, (rate_mbit, goodput, queue)
+
+
 def check_many_beside_bbr():
     """The table."""
     beside_bbr((10, 100), (40,))
