@@ -11,7 +11,7 @@ them. All numbers are in network byte order:
          8      8  session: random, one for each start of the sender
         16      8  nonce: what a peer has to echo once, before it is believed
         24      8  for: the session of the peer that the nonce was made for, or 0
-        32      8  echo: the last nonce that was made for the sender, or 0
+        32      8  echo: the last nonce that this session made for the sender, or 0
         40      8  sequence number, from n + 1
         48      8  stamp: monotonic clock of the sender, ns
         56   8x16  reports: sequence number of a sample of the peer and its
@@ -33,11 +33,18 @@ A sample is believed if all of this holds:
   of the nonces changes whenever a session is accepted. A recorded sample of an
   earlier session echoes an earlier nonce, so that replay never moves a receiver to
   another session.
+
+A session that is not accepted may be the start of the peer or a replay; only the
+answer tells. So a border answers all such sessions in turn, with the accepted one
+among them, and keeps sequence number and nonce of each apart. A replay delays the
+answer to a true start by one sample for each session that is replayed, and does
+nothing else. Each new sequence number is worth a few answers.
 """
 
 import hashlib
 import hmac
 import os
+import secrets
 import struct
 
 MAGIC = b"TAS1"
@@ -50,6 +57,11 @@ MAC_BYTES = 24
 SIZE = _BODY_BYTES + MAC_BYTES
 LARGEST = SIZE + REPORTS * _DATA.size
 SHORTEST_KEY = 16
+# Sessions that are answered at a time, with the accepted one. Each costs a start of
+# the peer one sample per answer: 0.3 s with 32 of them and a sample each 10 ms.
+CLAIMS = 32
+# Answers to one sample of a session that is not accepted. Several, as they may be lost.
+TURNS = 8
 _MOST = (1 << 63) - 1
 
 
@@ -74,6 +86,16 @@ class Sample:
         self.is_new = is_new
 
 
+class _Claim:
+    """A session that says to be the peer."""
+
+    def __init__(self):
+        self.highest = 0
+        # The last nonce that it made for the session of this end.
+        self.echo = 0
+        self.turns = 0
+
+
 class Association:
     """Both directions of one path: makes samples, and takes those of the peer.
 
@@ -87,14 +109,16 @@ class Association:
         self.session = draw()
         self.sequence = 0
         self.peer = None
-        self.highest = 0
         self.refused = dict.fromkeys(("size", "key", "own", "replay",
                                       "session"), 0)
-        # Whom the nonce that is sent is for.
-        self._claims = 0
+        # {session: _Claim}, in the order in which they are answered.
+        self._claims = {}
         self._secret = os.urandom(32)
-        # The nonce that the peer has made for this session.
-        self._echo = 0
+
+    @property
+    def highest(self):
+        """The last sequence number of the accepted session."""
+        return self._claims[self.peer].highest if self.peer else 0
 
     def _nonce(self, session):
         if not session:
@@ -113,14 +137,37 @@ class Association:
         data = list(data)[-REPORTS:]
         self.sequence += 1 + len(data)
         reports = list(reports)[-REPORTS:]
+        answered, echo = self._next_claim()
         body = _HEAD.pack(MAGIC, len(data), len(reports), self.session,
-                          self._nonce(self._claims), self._claims, self._echo,
+                          self._nonce(answered), answered, echo,
                           self.sequence, stamp_ns)
         for index in range(REPORTS):
             body += _REPORT.pack(*(reports[index] if index < len(reports)
                                    else (0, 0)))
         body += b"".join(_DATA.pack(*one) for one in data)
         return (body + self._mac(body)).ljust(length, b"\0")
+
+    def _next_claim(self):
+        """(session, echo) to answer now."""
+        if not self._claims:
+            return 0, 0
+        session = next(iter(self._claims))
+        claim = self._claims.pop(session)
+        claim.turns -= 1
+        if session == self.peer or claim.turns > 0:
+            self._claims[session] = claim
+        return session, claim.echo
+
+    def _claim_of(self, session):
+        """The claim of a session; a new one may take the place of any but the
+        accepted one."""
+        if session not in self._claims:
+            if len(self._claims) >= CLAIMS:
+                # At random: nobody can choose which one is forgotten.
+                del self._claims[secrets.choice(
+                    [one for one in self._claims if one != self.peer])]
+            self._claims[session] = _Claim()
+        return self._claims[session]
 
     def take(self, data):
         """The Sample in a datagram, or None if it is not believed."""
@@ -143,18 +190,19 @@ class Association:
             return self._refuse("size")
         if session == self.session:
             return self._refuse("own")
-        is_new = session != self.peer
-        if not is_new and sequence <= self.highest:
+        claim = self._claim_of(session)
+        if sequence <= claim.highest:
             return self._refuse("replay")
+        claim.highest, claim.turns = sequence, TURNS
         if made_for == self.session:
-            self._echo = nonce
+            claim.echo = nonce
+        is_new = session != self.peer
         if is_new:
-            self._claims = session
             if not echo or echo != self._nonce(session):
                 return self._refuse("session")
             self.peer = session
+            self._claims = {session: claim}
             self._secret = os.urandom(32)
-        self.highest = sequence
         reports = [_REPORT.unpack_from(body, _HEAD.size + index * _REPORT.size)
                    for index in range(count)]
         return Sample(session, sequence, stamp_ns, reports, packets, is_new)
