@@ -212,6 +212,22 @@ def test_settings_with_different_parameters_stay_apart(tmp_path):
             "double-bottleneck-sbrm-sbrm-2-rates.svg").is_file()
 
 
+@pytest.mark.parametrize("change, names", [
+    ({"place": "host", "kernel": "6.12"}, ("place: lab", "place: host")),
+    ({"command": "tollway run x --traffic=iperf3"},
+     ("traffic: tollway", "traffic: iperf3"))])
+def test_runs_of_different_origins_stay_apart(change, names, tmp_path):
+    """Even with the same seed: by default they share a directory."""
+    for place, seed, more in (("a", 1, {}), ("b", 1, change), ("c", 2, {})):
+        raw = priced(seed, bounds=BOUNDS)
+        raw["provenance"].update({"place": "lab", **more})
+        save(tmp_path / place, raw)
+    text = write_report(tmp_path).read_text(encoding="utf-8")
+    assert "3 runs were made" in text
+    for name in names:
+        assert f"sbrm + sbrm, {name}<" in text
+
+
 def no_raw(run):
     (run / "raw.json").unlink()
 

@@ -89,3 +89,28 @@ def test_aggregate_refuses_what_has_no_mean():
             two["parameters"], kappa=0.2))])
     with pytest.raises(TollwayError, match="different"):
         aggregate.aggregate([one, dict(two, experiment="parking-lot")])
+
+
+@pytest.mark.parametrize("change, sentence", [
+    ({"place": "host"}, r"\(place: lab and host\)"),
+    ({"flavour": "debug"}, r"\(flavour: plain and debug\)"),
+    ({"kernel": "6.12"}, r"\(kernel: 6.1.0-test and 6.12\)"),
+    ({"config_sha256": "cd" * 32}, r"\(kernel config: abababababab and cd"),
+    ({"command": "tollway run x --traf iperf3 --seed 2"},
+     r"\(traffic: tollway and iperf3\)"),
+    ({"separate": True}, r"\(separate cases: False and True\)")])
+def test_results_of_different_origins_have_no_mean(change, sentence):
+    one, two = seeds(1.0, 0.99)
+    one["provenance"]["place"] = "lab"
+    two["provenance"].update({"place": "lab", **change})
+    with pytest.raises(TollwayError, match=sentence):
+        aggregate.aggregate([one, two])
+
+
+@pytest.mark.parametrize("command", [
+    "tollway run x --trace hash", "tollway run x --traffic tollway",
+    "tollway run 'x", "tollway run x --traffic iperf3 --traffic tollway"])
+def test_other_words_of_a_command_are_no_origin(command):
+    one, two = seeds(1.0, 0.99)
+    two["provenance"]["command"] = command
+    assert aggregate.aggregate([one, two])["seeds"] == [1, 2]

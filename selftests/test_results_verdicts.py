@@ -360,6 +360,10 @@ def test_variants_are_judged_against_one_another(mine, theirs, op, verdict):
     assert alone[0]["bounds"][0]["verdict"] == "needs runs"
     before[1]["seed"] = 2
     assert verdicts.compare(before)[0]["bounds"][0]["verdict"] == "needs runs"
+    # Nor against one of another place.
+    before[1].update(seed=1, provenance={**before[1]["provenance"],
+                                         "place": "host"})
+    assert verdicts.compare(before)[0]["bounds"][0]["verdict"] == "needs runs"
 
 
 def test_variants_are_judged_by_their_means():

@@ -6,11 +6,12 @@ give the same page. Each experiment has a page; where a directory has several,
 its index.html leads to them.
 """
 
+import copy
 import pathlib
 
 from ..errors import TollwayError
 from ..files import result_directories, write_text_atomic
-from ..results import aggregate, analysis, schema
+from ..results import aggregate, analysis, origins, schema
 from ..results.verdicts import compare, verdicts
 from . import about, sections, summary
 from .names import run_names
@@ -40,7 +41,7 @@ LIMITATIONS = (
 
 
 class Group:
-    """The runs of one experiment and one set of parameters."""
+    """The runs of one experiment, one set of parameters and one origin."""
 
     def __init__(self, raw):
         self.raw = raw
@@ -92,7 +93,8 @@ def write(directory):
             write_text_atomic(directory / names[name],
                               _page(members, directory, above="index.html"))
         write_text_atomic(index, _index(experiments, names))
-    return index, [group.outcome for group in groups]
+    return index, [group.outcome for members in experiments.values()
+                   for group in _named(members)]
 
 
 def _collect(directory):
@@ -104,7 +106,8 @@ def _collect(directory):
         raw, result = _load(place)
         parameters = sorted((key, repr(value)) for key, value in
                             result["parameters"].items() if key != "seed")
-        groups.setdefault((result["experiment"], tuple(parameters)),
+        groups.setdefault((result["experiment"], tuple(parameters),
+                           origins.key_of(result)),
                           Group(raw)).add(result, place)
     if not groups:
         raise TollwayError(f"{directory} holds no results: "
@@ -115,6 +118,21 @@ def _collect(directory):
     for group, outcome in zip(groups.values(), outcomes):
         group.outcome = outcome
     return list(groups.values())
+
+
+def _named(groups):
+    """Groups of one experiment as they stand beside one another: where they are
+    of several origins, the origin is one more parameter, since headings and
+    legends name the parameters that differ."""
+    found = [origins.origin_of(group.outcome) for group in groups]
+    told = origins.telling(found)
+    named = list(map(copy.copy, groups))
+    for group, origin in zip(named, found):
+        # With a colon: an experiment may have a parameter of that name.
+        group.outcome = {**group.outcome, "parameters": {
+            **group.outcome["parameters"],
+            **{f"{name}:": origin[name] for name in told}}}
+    return named
 
 
 def _load(place):
@@ -152,7 +170,8 @@ def _page_names(experiments):
 def _page(groups, directory, above=None):
     """The page of one experiment."""
     name = groups[0].outcome["experiment"]
-    outcomes = [group.outcome for group in groups]
+    named = _named(groups)
+    outcomes = [group.outcome for group in named]
     look = Look()
     queues = {outcome["parameters"].get("aqm", "") for outcome in outcomes}
     drawing = sketch(groups[0].raw, look, f"queue {queues.pop()}"
@@ -163,7 +182,7 @@ def _page(groups, directory, above=None):
         title=title if title == name else f"{title} ({name})", above=above,
         lead=about.sentences(groups), headline=summary.headline(outcomes),
         missed=summary.missed(outcomes), entries=(), drawing=drawing,
-        comparison=sections.comparison(groups, directory, look),
+        comparison=sections.comparison(named, directory, look),
         sections=[sections.section(group, names[id(group)], anchor, directory,
                                    look)
                   for group, anchor in sections.with_file_names(groups)],
@@ -187,7 +206,8 @@ def _index(experiments, names):
         above=None, lead=("Each experiment has a page of its own.",),
         headline=summary.headline(outcomes), missed=[
             f"{name}: {line}" for name, groups in experiments.items()
-            for line in summary.missed([group.outcome for group in groups])],
+            for line in summary.missed([group.outcome for group in
+                                        _named(groups)])],
         entries=entries, drawing=None, comparison=None, sections=(),
         commands=_commands([group for groups in experiments.values()
                             for group in groups]), limitations=LIMITATIONS)

@@ -10,6 +10,7 @@ from ..errors import TollwayError
 from ..experiments.quantities import OVER_SEEDS
 from .fields import look_up, run_of
 from .metrics.shares import longest_of, max_abs_error
+from .origins import origin_of
 from .published import compare_published
 from .schema import SCHEMA, validate
 from .verdicts import judge, judge_baseline, judge_case, margin_of
@@ -36,7 +37,8 @@ def aggregate(results):
     """One object for several seeds of one experiment.
 
     results: one or more results with the same experiment, parameters (but for
-    a parameter named seed), links and flows, and different seeds.
+    a parameter named seed), links, flows and origin (origins.py), and different
+    seeds.
 
     Returns a dict shaped like a result, with `seeds` and `digests` (lists)
     for `seed` and `digest`. Measured numbers become {mean, sd, ci95, n}: ci95
@@ -104,6 +106,17 @@ def _check_same(results):
     if any(kind(result) != kind(results[0]) for result in results[1:]):
         raise TollwayError("results of different experiments or parameters "
                            "cannot be averaged")
+    _check_origins([origin_of(result) for result in results])
+
+
+def _check_origins(origins):
+    first = origins[0]
+    for other in origins[1:]:
+        for name, value in other.items():
+            if value != first[name]:
+                raise TollwayError(
+                    "results of different origins cannot be averaged "
+                    f"({name}: {first[name]} and {value})")
 
 
 def _aggregate_links(runs):

@@ -18,6 +18,7 @@ from .metrics.shares import (aimd_max_abs_error, drops_after_2s, max_abs_error,
                              max_queue_error, max_rate_error, max_spread,
                              max_steady_mark_error, max_steady_queue_error,
                              min_utilization_after_2s, path_share)
+from .origins import key_of
 
 HOLD, MISS = ("holds", "agrees", "better"), ("fails", "differs")
 
@@ -170,11 +171,11 @@ def compare(outcomes):
     """The same results or aggregates, judged against one another.
 
     Bounds with `baseline` are against the variant of that name, of the same
-    experiment and the same seeds; where that is not among the outcomes, their
+    experiment, origin and seeds; where that is not among the outcomes, their
     verdict stays "needs runs".
     """
     def key(outcome, name):
-        return (outcome["experiment"], name,
+        return (outcome["experiment"], name, key_of(outcome),
                 tuple(outcome.get("seeds") or [outcome["seed"]]))
 
     there = {key(outcome, outcome["parameters"].get("variant")): outcome
