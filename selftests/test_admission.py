@@ -10,6 +10,7 @@ import os
 import pathlib
 import random
 import socket
+import struct
 import subprocess
 import sys
 import types
@@ -386,6 +387,24 @@ def test_class_ids_are_those_of_tc():
     for word in ("1", "1:", ":1", "0:1", "1:0", "g:1", "1:10000", "1:2:3"):
         with pytest.raises(TollwayError, match="as tc does"):
             htb.class_id(word)
+
+
+@pytest.mark.parametrize("packets", [7, (1 << 32) - 1, 1 << 32, (5 << 32) + 3])
+def test_packets_are_counted_beyond_32_bits(packets, monkeypatch):
+    """As gnet_stats_copy_basic() of the kernel writes them."""
+    stats = htb.attribute(1, struct.pack("=QI", 1000 * packets,
+                                         packets & 0xffffffff) + bytes(4))
+    if packets >> 32:
+        stats += htb.attribute(8, struct.pack("=Q", packets))
+    answer = bytes(20) + htb.attribute(htb.TCA_KIND, b"htb\0") + \
+        htb.attribute(htb.TCA_OPTIONS,
+                      htb.attribute(htb.TCA_HTB_PARMS, bytes(44))) + \
+        htb.attribute(htb.TCA_STATS2, stats)
+    gate = htb.HtbClass("lo", 0x10010, 1000)
+    monkeypatch.setattr(gate, "_ask", lambda *_: answer)
+    seen = gate.read()
+    gate.close()
+    assert (seen["packets"], seen["bytes"]) == (packets, 1000 * packets)
 
 
 # --- the turns of the daemon ---------------------------------------------------

@@ -16,7 +16,7 @@ RTM_NEWTCLASS, RTM_GETTCLASS = 40, 42
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_ECHO = 1, 4, 8
 NLMSG_ERROR = 2
 TCA_KIND, TCA_OPTIONS, TCA_STATS2 = 1, 2, 7
-TCA_STATS_BASIC, TCA_STATS_QUEUE = 1, 3
+TCA_STATS_BASIC, TCA_STATS_QUEUE, TCA_STATS_PKT64 = 1, 3, 8
 TCA_HTB_PARMS, TCA_HTB_RATE64, TCA_HTB_CEIL64 = 1, 6, 7
 _HEADER = struct.Struct("=IHHII")
 _TCMSG = struct.Struct("=BBHiIII")
@@ -141,6 +141,9 @@ class HtbClass:
         stats = attributes(found.get(TCA_STATS2, b""))
         sent, packets = struct.unpack_from(
             "=QI", stats.get(TCA_STATS_BASIC, bytes(12)))
+        if TCA_STATS_PKT64 in stats:
+            # Of a count that needs more than the 32 bits above.
+            packets, = struct.unpack_from("=Q", stats[TCA_STATS_PKT64])
         _, backlog, drops = struct.unpack_from(
             "=III", stats.get(TCA_STATS_QUEUE, bytes(20)))
         return {"bytes": sent, "packets": packets, "drops": drops,
