@@ -138,6 +138,7 @@ def check_run(arguments, experiment, cc, aqm, values, variant):
             raise TollwayError(
                 f"--duration {duration_s:g}: no flow named {role} starts before "
                 f"that, so there is no {spec['key']}")
+    jobs.check_starts(job)
     if arguments.on == "model":
         model.flows_of({**job, "trace": arguments.trace != "none",
                         "traffic": arguments.traffic})

@@ -10,7 +10,7 @@ from ..components import OF_CONTROL, PRICED, aqm_words, known_aqm
 from ..components.modules import ECHOED, RESTRICTED
 from ..components.sbrm import PRIORITIES
 from ..errors import TollwayError
-from . import workload
+from . import networks, workload
 from .description import SAME_QUEUE
 from .workload import flow_words, periods, user_words
 
@@ -78,6 +78,39 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
         # JSON has no numbers as keys.
         "tos": {str(priority): tos for priority, tos in PRIORITIES.items()},
     }
+
+
+def check_starts(job):
+    """Raise TollwayError if the jitter of the starts may leave a flow no time.
+
+    The traffic generator refuses a flow whose stop is not after its start. A
+    connection that is not established at its stop is an error of the run, so TCP
+    needs a round trip more, unless it connects before its start.
+    """
+    jitter_s = job["parameters"]["start_jitter_s"]
+    for case in job["cases"]:
+        rtts_s = {path["name"]: path["rtt_ms"] / 1e3 for path in
+                  networks.of(case["network"] or job["topology"], "path")}
+        for flow in case["flows"]:
+            early = "connect=early" in (flow.get("words") or "")
+            rtt_s = rtts_s[flow["path"]] if flow["cc"] and not early else 0
+            if flow["start_s"] + jitter_s + rtt_s >= flow["stop_s"]:
+                raise TollwayError(_no_time(case, flow, jitter_s, rtt_s))
+
+
+def _no_time(case, flow, jitter_s, rtt_s):
+    """The sentence on a flow that may have no time."""
+    name = flow.get("name") or f"{flow['id']} on {flow['path']}"
+    if case["name"] != WHOLE_RUN:
+        name += f" of case {case['name']}"
+    ends, remedy = ("the end of the run", "give a longer duration") \
+        if flow["stop_s"] >= case["duration_s"] else \
+        ("its stop", "give it a later stop")
+    needs = [f"its start may be delayed by {jitter_s:g} s"] * bool(jitter_s) + \
+        [f"a round trip takes {rtt_s:g} s"] * bool(rtt_s)
+    return (f"flow {name} starts at {flow['start_s']:g} s, {ends} is at "
+            f"{flow['stop_s']:g} s, and {' and '.join(needs)}: {remedy}"
+            + (", or a smaller --set start_jitter_s" if jitter_s else ""))
 
 
 def _wtp_of(experiment, values):
