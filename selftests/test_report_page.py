@@ -273,6 +273,14 @@ def test_incomplete_results_make_no_page(one, harm, words):
     assert not (one / "index.html").exists()
 
 
+def test_what_a_killed_run_left_is_left_out(one, capsys):
+    shutil.copytree(one / "run", one / "killed")
+    no_result(one / "killed")
+    text = write_report(one).read_text(encoding="utf-8")
+    assert "1 run was made" in text
+    assert f"note: {one / 'killed'} is left out" in capsys.readouterr().err
+
+
 def test_no_results_make_no_page(tmp_path):
     with pytest.raises(TollwayError, match="holds no results"):
         write_report(tmp_path)

@@ -158,12 +158,31 @@ def test_parquet_needs_a_file(site):
     (lambda top: (top.mkdir(), (top / "result.json").write_text("{}")),
      "result.json: the result has schema None, not one of 1 to 5"),
     (lambda top: (top.mkdir(), (top / "raw.json").write_text("{}")),
-     "cannot read .*result.json"),
+     "top is incomplete: it has no result.json"),
+    (lambda top: ((top / "a").mkdir(parents=True),
+                  (top / "a/raw.json").write_text("{}")),
+     "a is incomplete: it has no result.json"),
 ])
 def test_what_is_no_result_is_reported(make, sentence, tmp_path):
     make(tmp_path / "top")
     with pytest.raises(TollwayError, match=sentence):
         tidy.table(tmp_path / "top")
+
+
+def test_what_a_killed_run_left_is_left_out(tmp_path, capsys):
+    result = analysis.analyse(synthetic.steady(seed=1))
+    for name in ("seed-1", "seed-2"):
+        (tmp_path / name).mkdir()
+    files.write_json_atomic(tmp_path / "seed-1/result.json", result)
+    (tmp_path / "seed-2/raw.json").write_text("{")
+    assert {row["run"] for row in tidy.table(tmp_path)} == {"seed-1"}
+    assert capsys.readouterr().err == (
+        f"note: {tmp_path / 'seed-2'} is left out: it has a raw.json, but no "
+        "result.json\n")
+    # One that was asked for by its name is not left out.
+    (tmp_path / "raw.json").write_text("{")
+    with pytest.raises(TollwayError, match="incomplete: it has no result.json"):
+        tidy.table(tmp_path)
 
 
 def test_a_reader_that_leaves_is_no_traceback(site):

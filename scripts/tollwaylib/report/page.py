@@ -10,8 +10,9 @@ import copy
 import pathlib
 
 from ..errors import TollwayError
-from ..files import result_directories, write_text_atomic
+from ..files import write_text_atomic
 from ..results import aggregate, analysis, origins, schema
+from ..results.directories import whole_results
 from ..results.verdicts import compare, verdicts
 from . import about, sections, summary
 from .names import run_names
@@ -66,8 +67,9 @@ def write_report(directory):
 
     directory: holds result directories at any depth, each with raw.json and
     result.json. Results are made again from raw.json; result.json must be of
-    the same run. Returns the path of index.html. Raises TollwayError when
-    there are no results or one of them is incomplete.
+    the same run. One without result.json is left out, see whole_results().
+    Returns the path of index.html. Raises TollwayError when there are no
+    results or one of them has no raw.json.
     """
     return write(directory)[0]
 
@@ -99,10 +101,8 @@ def write(directory):
 
 def _collect(directory):
     """The groups of results below directory, in the order of their paths."""
-    if not directory.is_dir():
-        raise TollwayError(f"{directory} is not a directory with results")
     groups = {}
-    for place in result_directories(directory):
+    for place in whole_results(directory):
         raw, result = _load(place)
         parameters = sorted((key, repr(value)) for key, value in
                             result["parameters"].items() if key != "seed")
@@ -137,10 +137,9 @@ def _named(groups):
 
 def _load(place):
     """One run's raw content and its result, made again from it."""
-    for name in ("raw.json", "result.json"):
-        if not (place / name).is_file():
-            raise TollwayError(f"the result in {place} is incomplete: "
-                               f"it has no {name}")
+    if not (place / "raw.json").is_file():
+        raise TollwayError(f"the result in {place} is incomplete: it has no "
+                           "raw.json")
     raw = schema.load_raw(place)
     stored = schema.load_result(place)
     try:

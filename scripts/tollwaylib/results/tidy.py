@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 from ..errors import TollwayError
-from ..files import load_json, result_directories, write_text_atomic
+from ..files import load_json, write_text_atomic
+from .directories import whole_results
 from .entries import entries_of
 from .schema import load_result
 
@@ -68,13 +69,12 @@ def _names_metrics(result):
 def table(directory):
     """Rows of all results below a directory, in the order of their paths.
 
-    Raises TollwayError if there is none, or if one of them is damaged.
+    One without result.json is left out, see whole_results(). Raises TollwayError
+    if there is none, or if one of them is damaged.
     """
     directory = Path(directory)
-    if not directory.is_dir():
-        raise TollwayError(f"{directory} is not a directory with results")
     found = []
-    for place in result_directories(directory):
+    for place in whole_results(directory):
         result, raw = load_result(place), place / "raw.json"
         found += rows(result, str(place.relative_to(directory)),
                       load_json(raw) if _names_metrics(result)
