@@ -76,6 +76,52 @@ def test_every_measured_number_has_one_row(site, capsys):
                 ("burst, 4", 'a "b"', "4.0", "late_s", "0.25")]
 
 
+def test_intervals_have_rows():
+    result = analysis.analyse(synthetic.dynamics(lag_s=1.52))
+    steps = run_of(result)["intervals"]
+    rows = tidy.rows(result, "run")
+    mine = [row for row in rows if row["kind"].startswith("interval")]
+    assert {row["kind"] for row in mine} == {
+        "interval", "interval_link", "interval_class"}
+    found = {(row["kind"], row["series"], row["name"], row.get("wtp"),
+              row["metric"]): row for row in mine}
+    assert len(found) == len(mine)
+    for number, step in enumerate(steps, 1):
+        series = f"interval {number}"
+        row = found["interval", series, str(number), None, "max_convergence_s"]
+        assert (row["value"], row["x"]) == (step["max_convergence_s"],
+                                            step["start_s"])
+        for name, link in step["links"].items():
+            assert found["interval_link", series, name, None,
+                         "utilization_after_2s"]["value"] == \
+                link["utilization_after_2s"]
+        for group in step["classes"]:
+            assert found["interval_class", series, group["path"], group["wtp"],
+                         "jain"]["value"] == group["jain"]
+    # Rows of the whole run are as they were.
+    links = [row for row in rows if (row["kind"], row["metric"]) ==
+             ("link", "utilization")]
+    assert len(links) == len(run_of(result)["links"])
+
+
+def test_pages_recovery_and_steady_states_have_rows():
+    result = analysis.analyse(synthetic.steady(seed=1))
+    case = run_of(result)
+    case.update(
+        steady_state=[{"link": "core1", "flows": 24, "queue_pkts": 12.5}],
+        pages=[{"path": "I", "pages": 7, "p99_s": None, "median_s": 0.5}],
+        recovery={"timeouts": 3, "fast_retransmits": None, "retransmits": 9})
+    found = {(row["kind"], row["name"], row.get("path"), row["metric"]):
+             row["value"] for row in tidy.rows(result, "run") if row["kind"] in
+             ("steady_state", "pages", "recovery")}
+    assert found == {
+        ("steady_state", "core1", None, "flows"): 24,
+        ("steady_state", "core1", None, "queue_pkts"): 12.5,
+        ("pages", "I", "I", "pages"): 7, ("pages", "I", "I", "median_s"): 0.5,
+        ("recovery", case["name"], None, "timeouts"): 3,
+        ("recovery", case["name"], None, "retransmits"): 9}
+
+
 def test_flows_and_links_of_an_experiment_with_metrics(tmp_path):
     """Its result has only metrics: raw.json beside it has the rest."""
     raw = synthetic.steady(seed=1)

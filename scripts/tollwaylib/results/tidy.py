@@ -18,10 +18,14 @@ FORMATS = ("csv", "parquet")
 # The names of cases, which may have commas, are last.
 COLUMNS = ("experiment", "run", "cc", "aqm", "seed", "kind", "name", "path",
            "wtp", "series", "x", "metric", "value", "case")
-# Of a result: the kind of its rows, the fields that name an entry, and those
+# Of a result: the kind of its rows, the field that names an entry, and those
 # that describe it. All others are measured.
 _LISTS = {"flows": ("flow", "id", ("path", "cc", "wtp")),
-          "classes": ("class", "path", ("path", "wtp"))}
+          "classes": ("class", "path", ("path", "wtp")),
+          "steady_state": ("steady_state", "link", ()),
+          "pages": ("pages", "path", ("path",))}
+# Of an interval: what has rows of its own.
+_PARTS_OF_INTERVALS = ("links", "classes")
 
 
 def rows(result, run, raw=None):
@@ -29,9 +33,13 @@ def rows(result, run, raw=None):
 
     result: as in result.json. run: the name of its directory. raw: as in
     raw.json; the flows and links of an experiment that names metrics are in it
-    only. Flows, classes, links and cases have one row for each measured number;
-    a number that is None was not measured, and has no row. Units are in the
-    names of metrics.
+    only. Flows, classes, links, cases and all other parts of a run have one row
+    for each measured number; a number that is None was not measured, and has no
+    row. Units are in the names of metrics.
+
+    Rows of an interval have its number as `series`, and its beginning in s as
+    `x`. Their kinds are not those of the whole run, so that nobody takes them
+    together by mistake.
     """
     whose = {"experiment": result["experiment"], "run": run,
              "cc": result["parameters"].get("cc"),
@@ -42,23 +50,35 @@ def rows(result, run, raw=None):
         found.extend({**whose, **words, "metric": metric, "value": value}
                      for metric, value in numbers.items() if value is not None)
 
-    def add_entries(case):
-        for name, link in case.get("links", {}).items():
-            add(link, case=case["name"], kind="link", name=name)
-        for field, (kind, key, words) in _LISTS.items():
-            for entry in case.get(field, ()):
-                given = {word: entry[word] for word in words}
+    def add_entries(part, prefix="", **words):
+        for name, link in part.get("links", {}).items():
+            add(link, kind=f"{prefix}link", name=name, **words)
+        for field, (kind, key, told) in _LISTS.items():
+            for entry in part.get(field, ()):
+                given = {word: entry[word] for word in told}
                 given.setdefault("cc", whose["cc"])
                 add({metric: value for metric, value in entry.items()
-                     if metric not in (key, *words)}, case=case["name"],
-                    kind=kind, name=str(entry[key]), **given)
+                     if metric not in (key, *told)}, kind=prefix + kind,
+                    name=str(entry[key]), **given, **words)
+
+    def add_case(case):
+        add_entries(case, case=case["name"])
+        add(case.get("recovery", {}), case=case["name"], kind="recovery",
+            name=case["name"])
+        for number, step in enumerate(case.get("intervals", ()), 1):
+            words = {"case": case["name"], "series": f"interval {number}",
+                     "x": step["start_s"]}
+            add_entries(step, "interval_", **words)
+            add({metric: value for metric, value in step.items()
+                 if metric not in _PARTS_OF_INTERVALS}, kind="interval",
+                name=str(number), **words)
 
     for case in result["cases"]:
-        add_entries(case)
+        add_case(case)
         add(case["metrics"], case=case["name"], kind="case", name=case["name"],
             series=case["series"], x=case["x"])
     for case in entries_of(raw) if raw and _names_metrics(result) else ():
-        add_entries(case)
+        add_case(case)
     return found
 
 
