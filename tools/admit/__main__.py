@@ -3,6 +3,7 @@
 
 import argparse
 import ipaddress
+import json
 import os
 import re
 import secrets
@@ -13,17 +14,20 @@ from pathlib import Path as File
 
 from tollwaylib.errors import TollwayError
 
-from . import daemon, htb, law, wire
+from . import address, daemon, htb, law, wire
 
 RUN = File(daemon.RUN)
 PORT = 5660
 _TIMES_NS = {"us": 10**3, "ms": 10**6, "s": 10**9}
 _RATES_BPS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 LONGEST_STATE = 1 << 20
+# IFNAMSIZ of the kernel, without its zero.
+LONGEST_DEVICE = 15
 
 
 def _unit(text, units, what):
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([a-z]+)", text)
+    # So many digits that no number is infinite.
+    found = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)([a-z]+)", text)
     if not found or found[2] not in units:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a {what}: write a number and one of "
@@ -82,6 +86,13 @@ def network(text):
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
+def _words_of_line(line):
+    """The words in one line of a file of words: one, or none if it is empty."""
+    if "\0" in line:
+        raise TollwayError("a file of words has a zero byte")
+    return [line] if line else []
+
+
 def parser():
     """The whole command line."""
     top = argparse.ArgumentParser(
@@ -89,6 +100,7 @@ def parser():
         description="Adaptive admission congestion control between two border "
         "hosts. A word @FILE stands for the words in that file, one on each "
         "line.")
+    top.convert_arg_line_to_args = _words_of_line
     commands = top.add_subparsers(dest="command", required=True,
                                   metavar="COMMAND")
     run = commands.add_parser("run", help="control the class of HTB that "
@@ -206,7 +218,8 @@ def make_key(path):
 def print_state(where):
     """Print what the daemon behind a Unix socket says."""
     if where is None:
-        found = sorted(RUN.iterdir()) if RUN.is_dir() else []
+        # One that begins with a dot does not answer yet.
+        found = sorted(RUN.glob("[!.]*")) if RUN.is_dir() else []
         if len(found) != 1:
             raise TollwayError(
                 "name one of these with --socket: " +
@@ -221,13 +234,22 @@ def print_state(where):
             while piece := asked.recv(65536):
                 state += piece
                 if len(state) > LONGEST_STATE:
-                    raise TollwayError(f"{where} is not the socket of a "
-                                       "tollway-admit")
+                    break
     except OSError as error:
         raise TollwayError(f"{where}: no tollway-admit answers "
                            f"({error.strerror or error})") from error
+    if not _is_state(state):
+        raise TollwayError(f"{where} is not the socket of a tollway-admit")
     sys.stdout.write(state.decode())
     return 0
+
+
+def _is_state(state):
+    try:
+        return len(state) <= LONGEST_STATE and \
+            isinstance(json.loads(state), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def run(options):
@@ -248,7 +270,11 @@ def run(options):
     if options.lost_ns < max(options.quota_ns, 2 * options.interval_ns):
         raise TollwayError("--lost must not be shorter than --quota, nor than "
                            "two of --interval")
+    if len(os.fsencode(options.device)) > LONGEST_DEVICE:
+        raise TollwayError(f"there is no device {options.device}: its name is "
+                           "too long")
     options.key = read_key(options.key_file)
+    options.ends = address.ends(options.peer, options.local, options.port)
     where = options.socket
     if where is None:
         try:
@@ -271,7 +297,12 @@ def run(options):
 
 def main(words=None):
     """Do what the command line says; returns the exit status."""
-    options = parser().parse_args(words)
+    try:
+        options = parser().parse_args(words)
+    except RecursionError as error:
+        raise TollwayError("a file of words names itself") from error
+    except UnicodeDecodeError as error:
+        raise TollwayError("a file of words is not text") from error
     if options.command == "key":
         return make_key(options.file)
     if options.command == "status":

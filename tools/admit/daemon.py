@@ -129,13 +129,6 @@ class Path:
         self._offset_ns = None
         self._seen = {"bytes": 0, "packets": 0, "drops": 0, "backlog_bytes": 0}
         self._sent_bytes = 0
-        self._trace = None
-        if options.trace:
-            try:
-                self._trace = open(options.trace, "w", encoding="ascii")
-            except OSError as error:
-                raise TollwayError(
-                    f"{options.trace}: {error.strerror}") from error
         self.udp = self._socket()
         self.taps = passing.Taps(
             options.device, options.data, options.port, options.interval_ns) if options.data else None
@@ -155,19 +148,25 @@ class Path:
             raise TollwayError("only the administrator (CAP_NET_ADMIN) can "
                                "set the rate of a class") from error
         self._sent_bytes = self._seen["bytes"]
+        # Last of all: a start that fails overwrites no trace.
+        self._trace = self._open_trace()
         self.guardian = Guardian(options.device, options.handle,
                                  options.packet)
         self.guardian.keep(self.gate.original)
 
+    def _open_trace(self):
+        if not self.options.trace:
+            return None
+        try:
+            return open(self.options.trace, "w", encoding="ascii")
+        except OSError as error:
+            raise TollwayError(
+                f"{self.options.trace}: {error.strerror}") from error
+
     def _socket(self):
         options = self.options
-        try:
-            found = socket.getaddrinfo(options.peer, options.port,
-                                       type=socket.SOCK_DGRAM)
-        except socket.gaierror as error:
-            raise TollwayError(f"{options.peer}: {error.strerror}") from error
-        family, kind, protocol, _, address = found[0]
-        made = socket.socket(family, kind | socket.SOCK_CLOEXEC, protocol)
+        family, here, there = options.ends
+        made = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
         made.setblocking(False)
         # One port serves the daemons of several peers.
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -176,10 +175,12 @@ class Path:
             made.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY,
                             options.sample_class)
         try:
-            made.bind((options.local or ("::" if family == socket.AF_INET6
-                                         else "0.0.0.0"), options.port))
-            made.connect(address)
+            made.bind(here)
+            made.connect(there)
         except OSError as error:
+            if error.errno == errno.EADDRNOTAVAIL and options.local:
+                raise TollwayError(f"--local {options.local}: "
+                                   f"{error.strerror}") from error
             if error.errno in (errno.EADDRINUSE, errno.EADDRNOTAVAIL,
                                errno.EACCES):
                 raise TollwayError(f"port {options.port}: "
@@ -500,7 +501,8 @@ class Status:
             self.socket.listen(4)
             os.rename(made, path)
         except OSError as error:
-            raise TollwayError(f"{path}: {error.strerror}") from error
+            # Of a name that is too long Python has no strerror.
+            raise TollwayError(f"{path}: {error.strerror or error}") from error
 
     def answer(self, state):
         """Answer one connection; one that does not read is left alone."""

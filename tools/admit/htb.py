@@ -7,6 +7,7 @@ attributes that the kernel reported, so that nothing of it is lost on the way.
 
 import errno
 import os
+import re
 import socket
 import struct
 
@@ -53,13 +54,9 @@ def attribute(kind, content):
 
 def class_id(text):
     """The number of a class as tc writes it, such as 1:10 (hexadecimal)."""
-    major, colon, minor = text.partition(":")
-    try:
-        numbers = [int(word, 16) for word in (major, minor)]
-    except ValueError:
-        numbers = []
-    if not colon or len(numbers) != 2 or \
-            not all(0 < number <= 0xffff for number in numbers):
+    found = re.fullmatch("([0-9a-fA-F]{1,4}):([0-9a-fA-F]{1,4})", text)
+    numbers = [int(word, 16) for word in found.groups()] if found else [0]
+    if not all(numbers):
         raise TollwayError(f"{text!r} is not a class: write it as tc does, such "
                            "as 1:10")
     return numbers[0] << 16 | numbers[1]

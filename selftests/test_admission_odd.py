@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0
+"""tollway-admit with input that nobody should give it."""
+
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+ADMIT = HERE.parent / "tools/tollway-admit"
+sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE.parent / "tools")]
+
+KEY = b"0123456789abcdef"
+LONG = "a" * 300
+DIGITS = "9" * 400
+NO_TEXT = os.fsdecode(b"\xff")
+RUN = ["run", "--peer", "127.0.0.1", "--device", "lo", "--class", "1:10",
+       "--rate", "8mbit", "--key", "key", "--socket", "socket"]
+
+
+def said(words, where, seconds=20):
+    """(status, standard error) of tollway-admit."""
+    done = subprocess.run([str(ADMIT), *words], cwd=where, timeout=seconds,
+                          capture_output=True, check=False)
+    return done.returncode, done.stderr.decode(errors="replace")
+
+
+@pytest.fixture(name="place")
+def _place(tmp_path, monkeypatch):
+    """A directory with a key; reports of unexpected errors come here, too."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    (tmp_path / "key").write_bytes(KEY)
+    (tmp_path / "key").chmod(0o600)
+    return tmp_path
+
+
+# --- the command line ----------------------------------------------------------
+
+@pytest.mark.parametrize("words, sentence", [
+    (["--interval", f"{DIGITS}ms"], "is not a time"),
+    (["--rate", f"{DIGITS}mbit"], "is not a rate"),
+    (["--peer", LONG], "not the name of a host"),
+    (["--peer", "a..b"], "not the name of a host"),
+    (["--peer", NO_TEXT], "not the name of a host"),
+    (["--peer", ""], "--peer"),
+    (["--local", NO_TEXT], "not the name of a host"),
+    (["--local", "::1"], "--local ::1"),
+    (["--local", "192.0.2.77"], "--local"),
+    (["--device", LONG], "there is no device"),
+    (["--device", NO_TEXT], "there is no device"),
+    (["--class", " 1:1_0"], "not a class"),
+    (["--class", "0x1:+10"], "not a class"),
+    (["--socket", LONG], "too long"),
+    (["--socket", ""], "Invalid argument"),
+    (["--trace", "trace", "--device", "none0"], "there is no device"),
+])
+def test_odd_words_end_with_a_sentence(words, sentence, place):
+    status, text = said([*RUN, *words], place)
+    assert status == 2 and sentence in text.splitlines()[-1], text
+    assert [one.name for one in place.iterdir()] == ["key"]
+
+
+@pytest.mark.parametrize("content, sentence", [
+    (b"@words\n", "names itself"),
+    (b"run\n--peer\n\xff\xfe\n", "is not text"),
+    (b"run\n--peer\na\0b\n", "zero byte"),
+    (b"", "required"),
+], ids=["loop", "bytes", "zero", "empty"])
+def test_odd_files_of_words_end_with_a_sentence(content, sentence, place):
+    (place / "words").write_bytes(content)
+    status, text = said(["@words"], place)
+    assert status == 2 and sentence in text.splitlines()[-1], text
+    assert "unexpected" not in text
+
+
+def test_empty_lines_of_a_file_are_no_words(place):
+    (place / "words").write_text("key\n\nnew\n\n")
+    assert said(["@words"], place) == (0, "")
+
+
+# --- the command status --------------------------------------------------------
+
+@pytest.mark.parametrize("answer", [
+    b"", b"\xff\xfe", b"[1]", b"{", b"[" * 100_000, b"x" * (2 << 20)],
+    ids=["empty", "bytes", "list", "cut", "deep", "long"])
+def test_an_answer_that_is_no_state(answer, place):
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.settimeout(20)
+    listening.bind(str(place / "socket"))
+    listening.listen(1)
+
+    def serve():
+        connection, _ = listening.accept()
+        with connection:
+            connection.settimeout(20)
+            try:
+                connection.sendall(answer)
+            except OSError:
+                # It has had enough.
+                pass
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    status, text = said(["status", "--socket", "socket"], place)
+    thread.join(20)
+    listening.close()
+    assert status == 2 and "is not the socket of a tollway-admit" in text, text
