@@ -3,9 +3,12 @@
 
 import csv
 import io
+import os
 import pathlib
 import subprocess
 import sys
+import threading
+import types
 
 import pytest
 
@@ -174,6 +177,72 @@ def test_a_file_is_written_whole(site, tmp_path, capsys):
     assert cli.main(["table", str(top)]) == 0
     assert capsys.readouterr().out == (tmp_path / "t.csv").read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_a_fifo_is_written_and_stays(site, tmp_path):
+    top, _ = site
+    fifo, got = tmp_path / "fifo", []
+    os.mkfifo(fifo)
+    reader = threading.Thread(target=lambda: got.append(fifo.read_text()),
+                              daemon=True)
+    reader.start()
+    tidy.write(top, "csv", fifo)
+    # Where the FIFO was replaced nobody ever writes to it.
+    assert fifo.is_fifo()
+    reader.join(timeout=10)
+    assert len(read(got[0])) == len(tidy.table(top))
+    assert [path.name for path in tmp_path.iterdir()] == ["fifo"]
+
+
+def test_a_pipe_by_name_is_written(site):
+    """As /dev/stdout is one. Not by that name: a mistake would replace it for
+    the whole machine, where tests run as root."""
+    ends = os.pipe()
+    try:
+        tidy.write(site[0], "csv", f"/proc/self/fd/{ends[1]}")
+        # It fits into the buffer of a pipe, 64 KiB.
+        text = os.read(ends[0], 1 << 16).decode()
+    finally:
+        for end in ends:
+            os.close(end)
+    assert len(read(text)) == len(tidy.table(site[0]))
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_target_of_a_link_is_written(there, site, tmp_path):
+    link, target = tmp_path / "link.csv", tmp_path / "far" / "t.csv"
+    target.parent.mkdir()
+    if there:
+        target.write_text("old")
+    link.symlink_to("far/t.csv")
+    tidy.write(site[0], "csv", link)
+    assert link.is_symlink()
+    assert len(read(target.read_text())) == len(tidy.table(site[0]))
+    assert target.stat().st_mode & 0o777 == 0o644
+
+
+def test_files_with_similar_names_stay(site, tmp_path, monkeypatch):
+    class Frame:
+        def __init__(self, rows, columns):
+            pass
+
+        def to_parquet(self, path, index):
+            pathlib.Path(path).write_bytes(b"PAR1")
+
+    # pandas need not be installed.
+    monkeypatch.setitem(sys.modules, "pandas",
+                        types.SimpleNamespace(DataFrame=Frame))
+    mine, out = tmp_path / "t.new", tmp_path / "t"
+    mine.write_text("mine")
+    tidy.write(site[0], "parquet", out)
+    assert (mine.read_text(), out.read_bytes()) == ("mine", b"PAR1")
+    assert {path.name for path in tmp_path.iterdir()} == {"t", "t.new"}
+
+
+def test_what_cannot_be_written_is_reported(site, tmp_path):
+    for out in (tmp_path / "none" / "t.csv", tmp_path):
+        with pytest.raises(TollwayError, match=f"cannot write {out}: "):
+            tidy.write(site[0], "csv", out)
 
 
 def test_parquet_where_pandas_can_write_it(site, tmp_path):

@@ -2,13 +2,16 @@
 """One tidy table of all results below a directory, for other programs."""
 
 import csv
+import functools
 import io
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 from ..errors import TollwayError
-from ..files import load_json, write_text_atomic
+from ..files import load_json
 from .directories import whole_results
 from .entries import entries_of
 from .schema import load_result
@@ -108,12 +111,16 @@ def table(directory):
 def write(directory, form, out=None):
     """Write the table of a directory as csv or parquet.
 
-    out: the path of a file, which appears whole or not at all; None is the
-    standard output, for csv only.
+    out: the path of a file, which appears whole or not at all. What is no
+    regular file, such as a FIFO, is opened and written; of a symbolic link, this
+    is about its target. None is the standard output, for csv only.
     """
     found = table(directory)
     if form == "parquet":
-        _write_parquet(found, out)
+        if out is None:
+            raise TollwayError("parquet is a binary format: name a file with "
+                               "--out")
+        _write_to(Path(out), functools.partial(_write_parquet, found))
         return
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
@@ -122,24 +129,42 @@ def write(directory, form, out=None):
     if out is None:
         sys.stdout.write(text.getvalue())
     else:
-        write_text_atomic(out, text.getvalue())
+        _write_to(Path(out), functools.partial(
+            Path.write_text, data=text.getvalue(), encoding="utf-8"))
 
 
-def _write_parquet(found, out):
-    if out is None:
-        raise TollwayError("parquet is a binary format: name a file with --out")
-    out = Path(out)
-    new = out.with_name(out.name + ".new")
+def _write_to(out, write_file):
+    """Have out written by write_file(path), which writes a regular file."""
+    special = out.exists() and not out.is_file()
+    # Not of a special file: /dev/stdout leads to a name that cannot be opened.
+    target = out if special else Path(os.path.realpath(out))
+    new = None
+    try:
+        # In the same file system as the target, for os.replace().
+        handle, new = tempfile.mkstemp(
+            dir=None if special else target.parent, prefix=f"{target.name}.")
+        os.close(handle)
+        write_file(Path(new))
+        if special:
+            with open(new, "rb") as source, open(target, "wb") as sink:
+                shutil.copyfileobj(source, sink)
+        else:
+            os.chmod(new, 0o644)
+            os.replace(new, target)
+            new = None
+    except OSError as error:
+        raise TollwayError(f"cannot write {out}: {error.strerror}") from error
+    finally:
+        if new is not None:
+            Path(new).unlink(missing_ok=True)
+
+
+def _write_parquet(found, path):
     try:
         # Slow to import, and only needed here.
         import pandas
-        pandas.DataFrame(found, columns=COLUMNS).to_parquet(new, index=False)
-        os.replace(new, out)
+        pandas.DataFrame(found, columns=COLUMNS).to_parquet(path, index=False)
     except ImportError as error:
         raise TollwayError(
             "--format parquet needs the Python packages pandas and pyarrow or "
             "fastparquet; --format csv needs none of them") from error
-    except OSError as error:
-        raise TollwayError(f"cannot write {out}: {error.strerror}") from error
-    finally:
-        new.unlink(missing_ok=True)
