@@ -362,13 +362,12 @@ def test_json_is_written_to_what_is_there(folder):
     os.mkfifo(folder / "pipe")
     reader = subprocess.Popen(["cat", str(folder / "pipe")], text=True,
                               stdout=subprocess.PIPE)
-    from tollwaylib.report import terminal
-    terminal.write_json(folder / "pipe", "[1]\n")
+    files.write_named(folder / "pipe", "[1]\n")
     assert reader.communicate(timeout=10)[0] == "[1]\n"
     assert (folder / "pipe").is_fifo()
     (folder / "real").write_text("old")
     (folder / "link").symlink_to("real")
-    terminal.write_json(folder / "link", "[2]\n")
+    files.write_named(folder / "link", "[2]\n")
     assert (folder / "link").is_symlink()
     assert (folder / "real").read_text() == "[2]\n"
     # As the command sees it before the run.

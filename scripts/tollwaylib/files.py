@@ -52,8 +52,8 @@ def write_text_atomic(path, text):
     temporary = None
     try:
         with tempfile.NamedTemporaryFile(
-                "w", encoding="utf-8", dir=path.parent, prefix=path.name,
-                suffix=".tmp", delete=False) as file:
+                "w", encoding="utf-8", dir=path.parent, suffix=".tmp",
+                delete=False) as file:
             temporary = file.name
             file.write(text)
         os.chmod(temporary, 0o644)
@@ -62,3 +62,13 @@ def write_text_atomic(path, text):
         if temporary is not None:
             pathlib.Path(temporary).unlink(missing_ok=True)
         raise TollwayError(f"cannot write {path}: {error.strerror}") from error
+
+
+def write_named(path, text):
+    """Write the file of an option: whole or not at all if it is a file, as it
+    comes if it is anything else, such as a pipe or /dev/null."""
+    path = pathlib.Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+    else:
+        write_text_atomic(path, text)

@@ -6,6 +6,8 @@ Nothing here needs more than Python itself."""
 import argparse
 import math
 import os
+import stat
+import tempfile
 from pathlib import Path
 
 from .errors import TollwayError
@@ -74,14 +76,37 @@ def visible(text):
 
 def check_file(file):
     """Raise TollwayError if a file cannot be written, before there is anything
-    to write: a run may take hours."""
-    folder = os.path.dirname(os.path.abspath(file))
-    if os.path.isdir(file):
+    to write: a run may take hours. See files.write_named()."""
+    path = os.path.realpath(file)
+    folder = os.path.dirname(path)
+    if os.path.isdir(path):
         reason = "it is a directory"
     elif not os.path.isdir(folder):
         reason = f"there is no directory {folder}"
-    elif not os.access(file if os.path.exists(file) else folder, os.W_OK):
+    elif os.path.exists(path) and not os.access(path, os.W_OK):
         reason = "permission denied"
+    elif os.path.exists(path) and not os.path.isfile(path):
+        reason = None
     else:
-        return
-    raise TollwayError(f"{file} cannot be written: {reason}")
+        reason = _replaced(path, folder)
+    if reason:
+        raise TollwayError(f"{file} cannot be written: {reason}")
+
+
+def _replaced(path, folder):
+    """Why a file cannot take the place of `path`, None if it can: no test of
+    permissions knows all reasons, so one is made beside it."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp"):
+            pass
+        # In a directory as /tmp only the owner may replace a file.
+        found, around = os.lstat(path), os.stat(folder)
+        if around.st_mode & stat.S_ISVTX and os.geteuid() not in (
+                0, found.st_uid, around.st_uid):
+            return f"in {folder} only its owner may replace it"
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        return f"{folder}: {error.strerror}" if error.filename and \
+            os.fsdecode(error.filename) != path else error.strerror
+    return None

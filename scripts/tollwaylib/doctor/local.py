@@ -7,9 +7,8 @@ Nothing here needs more than Python itself."""
 import importlib.util
 import shutil
 import sys
-from pathlib import Path
 
-from .. import programs
+from .. import files, programs
 from ..errors import TollwayError
 from ..kernels.usermode import find_source, is_built
 from ..paths import TOP
@@ -97,7 +96,7 @@ def main(arguments):
     if arguments.as_json == "-":
         print(finding.json_of(seen, found))
     elif arguments.as_json:
-        Path(arguments.as_json).write_text(finding.json_of(seen, found) + "\n")
+        files.write_named(arguments.as_json, finding.json_of(seen, found) + "\n")
     return 0 if finding.well(found) else 1
 
 

@@ -2,25 +2,13 @@
 """What a run shows on the terminal, and writes for --json."""
 
 import json
-import os
 import sys
-from pathlib import Path
 
 from .. import files
 from ..results import aggregate
 from ..results.verdicts import compare
 from . import rendering, summary, tables
 from .page import write_report
-
-
-def write_json(path, text):
-    """Write the file of --json: whole or not at all if it is a file, as it
-    comes if it is anything else, such as a pipe or /dev/null."""
-    path = Path(os.path.realpath(path))
-    if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
-    else:
-        files.write_text_atomic(path, text)
 
 
 def show_variants(done, out_dir, as_json=None):
@@ -53,7 +41,7 @@ def _present(outcomes, shown, out_dir, as_json):
     if as_json == "-":
         sys.stdout.write(text)
     elif as_json:
-        write_json(as_json, text)
+        files.write_named(as_json, text)
     if as_json != "-":
         for table in shown:
             print(rendering.render_text(table))
