@@ -73,6 +73,30 @@ def test_kinds_of_metrics(kind, words, value):
     assert found == (value if value is None else pytest.approx(value))
 
 
+@pytest.mark.parametrize("jitter_s, starts, found", [
+    (0.1, (0.03, 0.07), (0.8, 0.5)), (0.1, (0.1, 0.0), (0.8, 0.5)),
+    (0.0, (0.0, 0.0), (0.8, 0.5)),
+    # One that was to start later is not there for the whole window.
+    (0.1, (0.03, 0.2), (1, 0)), (0.0, (0.0, 0.07), (1, 0)),
+    # What starts at the end of the window has no rate.
+    (5.0, (4.0, 4.0), (None, None))])
+def test_shares_without_a_warm_up(jitter_s, starts, found):
+    """Flows start a little after the window, as the seed wants it."""
+    kinds = ("jain", "share_error")
+    made = raw(metrics=[{"key": kind, "kind": kind, "title": kind, "digits": 1,
+                         "words": {}} for kind in kinds])
+    made["parameters"]["start_jitter_s"] = jitter_s
+    for flow, start_s, rate in zip(made["cases"][0]["flows"], starts, (10, 30)):
+        flow["final"]["transfers"] = []
+        flow["start_s"] = start_s
+        flow["samples"]["bytes_acked"] = [
+            460 * rate * max(t - start_s, 0) for t in flow["samples"]["t_s"]]
+    metrics = analysis.analyse(made)["cases"][0]["metrics"]
+    for kind, value in zip(kinds, found):
+        assert metrics[kind] == (value if value is None
+                                 else pytest.approx(value))
+
+
 def settled(first, second, changes=(), **words):
     """settled_s of two flows over 100 packets/s, each of which has acknowledged
     packets at a rate in each of four seconds. changes: to the flows."""

@@ -49,15 +49,23 @@ def goodput_mbit(data, words):
 
 
 def _whole_rates(data, words):
-    """Of those flows that are there for the whole window."""
+    """Of those flows that are there for the whole window.
+
+    The seed puts off each start by up to start_jitter_s. A flow that was to
+    start with the window is still there for all of it; the window of all such
+    flows begins with the last of them.
+    """
     start, stop = data.window(words)
-    rates = []
+    latest = start + data.values.get("start_jitter_s", 0.0) + EPSILON
+    flows = []
     for flow in data.of_role(words.get("role")):
         done = data.completion_s(flow)
         ends = flow["stop_s"] if done is None else flow["start_s"] + done
-        if flow["start_s"] <= start + EPSILON and ends >= stop - EPSILON:
-            rates.append(data.rate_pps(flow, start, stop))
-    return rates
+        if flow["start_s"] <= latest and ends >= stop - EPSILON:
+            flows.append(flow)
+    start = max([start, *(flow["start_s"] for flow in flows)])
+    return [data.rate_pps(flow, start, stop) for flow in flows] \
+        if stop - start > EPSILON else []
 
 
 def jain(data, words):
