@@ -51,6 +51,38 @@ def test_panic_keeps_the_log(tmp_path, no_traces):
     assert "panic_on_oom" in log.read_text()
 
 
+@pytest.mark.parametrize("words, status", [
+    ("echo BUG: of a program; echo No space left on device", 0),
+    ("echo sleep forever; exit 3", 3),
+    ("echo '<3>BUG: of the kernel' > /dev/kmsg", 2)])
+def test_who_says_bug(words, status, tmp_path, no_traces):
+    done = tollway("lab", "exec", "--out", tmp_path, "--", "sh", "-c", words)
+    assert done.returncode == status, done.stderr
+    assert (tmp_path / "kernel.log").exists() == (status == 2)
+    if status == 2:
+        assert "failed (BUG: of the kernel)" in last_line(done)
+
+
+def test_who_says_bug_in_qemu():
+    from tollwaylib.places.qemu import Qemu
+
+    assert Qemu.is_of_kernel("[   12.345678] BUG: x\r")
+    assert Qemu.is_of_kernel("half [    0.345678][    T1] BUG: x\r")
+    assert not Qemu.is_of_kernel("BUG: x\r")
+
+
+def test_files_of_the_user_stay(tmp_path, no_traces):
+    for name in ("status", "run.json"):
+        (tmp_path / name).write_text("mine")
+    done = tollway("lab", "exec", "--out", tmp_path, "sh", "-c",
+                   "cat status > copy; exit 4")
+    assert done.returncode == 4
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "status", "run.json", "copy", "console.log"}
+    for name in ("status", "run.json", "copy"):
+        assert (tmp_path / name).read_text() == "mine"
+
+
 def test_mount_is_told_to_use_the_old_interface(tmp_path, no_traces):
     """With the new one mount of util-linux 2.39 and later cannot mount hostfs."""
     done = tollway("lab", "exec", "printenv", "LIBMOUNT_FORCE_MOUNT2",

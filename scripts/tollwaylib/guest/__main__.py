@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """First process of the lab's kernel, once scripts/lab/init has mounted it.
 
-Reads run.json in the directory of the run: `modules` to load, `argv` to run,
-`cwd`, `environment`. Leaves the exit status in `status` and stops the kernel.
+Reads run.json in .lab of the directory of the run: `modules` to load, `argv` to
+run, `cwd`, `environment`. Leaves the exit status beside it in `status` and stops
+the kernel.
 """
 
 import ctypes
@@ -13,12 +14,13 @@ import sys
 from pathlib import Path
 
 POWER_OFF = 0x4321FEDC
-OUT = Path("/run/tollway/out")
+# OWN of places/machine.py.
+OWN = Path("/run/tollway/out/.lab")
 
 
 def main():
     """Do what run.json says."""
-    run = json.loads((OUT / "run.json").read_text())
+    run = json.loads((OWN / "run.json").read_text())
     status = 2
     try:
         for module in run["modules"]:
@@ -43,7 +45,7 @@ def main():
     finally:
         sys.stdout.flush()
         try:
-            (OUT / "status").write_text(f"{status}\n")
+            (OWN / "status").write_text(f"{status}\n")
         except OSError as error:
             print(f"tollway: the status cannot be written: {error.strerror}",
                   file=sys.stderr)

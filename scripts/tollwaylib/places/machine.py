@@ -37,6 +37,10 @@ TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
 # How often the console is looked at, s.
 POLL_S = 0.1
 DEFAULT_VIRTUAL_S = 24 * 3600
+# What a kernel in trouble says; "sleep forever" is of one that waits for nothing.
+TROUBLE = re.compile(r"Kernel panic.*|BUG: .*|sleep forever.*")
+# Of OUT: what the host and the guest tell each other, which is no file of the user.
+OWN = ".lab"
 
 
 class Lab:
@@ -95,9 +99,11 @@ class Lab:
         out_dir/kernel.log keeps what it said.
         """
         out_dir = Path(out_dir).absolute()
-        out_dir.mkdir(parents=True, exist_ok=True)
-        (out_dir / "status").unlink(missing_ok=True)
-        (out_dir / "run.json").write_text(json.dumps({
+        own = out_dir / OWN
+        # What a killed run has left.
+        shutil.rmtree(own, ignore_errors=True)
+        own.mkdir(parents=True)
+        (own / "run.json").write_text(json.dumps({
             "argv": list(map(str, argv)), "cwd": OUT,
             "virtual_s": virtual_s,
             "environment": environment or {},
@@ -106,13 +112,14 @@ class Lab:
         uml_dir = out_dir / ".uml"
         uml_dir.mkdir(exist_ok=True)
         try:
-            text = self._boot(
+            lines = self._boot(
                 self.command(out_dir, uml_dir, seed, core, interactive,
                              memory_mb),
                 out_dir, wall_s, interactive, on_line)
+            return self._status(out_dir, lines)
         finally:
-            shutil.rmtree(uml_dir, ignore_errors=True)
-        return self._status(out_dir, text)
+            for folder in (uml_dir, own):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def command(self, out_dir, uml_dir, seed, core, interactive,
                 memory_mb=MEMORY_MB):
@@ -165,7 +172,7 @@ class Lab:
                                             "TMPDIR": self.temporary}}
         if interactive:
             subprocess.run(command, check=False, **surroundings)
-            return ""
+            return []
         # The console is a file, and read from there: on a pipe the kernel gets
         # SIGIO when the reader reads, which is real time inside of the lab.
         console = out_dir / "console.log"
@@ -187,7 +194,9 @@ class Lab:
         watchdog.start()
         lines = []
         try:
-            with open(console, encoding="utf-8", errors="replace") as log:
+            # The ends of lines as they are, see is_of_kernel().
+            with open(console, encoding="utf-8", errors="replace",
+                      newline="\n") as log:
                 running = True
                 while running:
                     try:
@@ -206,7 +215,7 @@ class Lab:
             raise TollwayError(
                 f"{self.name} did not finish within {wall_s:g} s of real time and "
                 f"was stopped: see {out_dir / 'kernel.log'}")
-        return "\n".join(lines)
+        return lines
 
     @staticmethod
     def _read_lines(log, lines, on_line, at_end):
@@ -217,29 +226,40 @@ class Lab:
             if not line.endswith("\n") and not (at_end and line):
                 log.seek(start)
                 return
-            lines.append(line.rstrip("\r\n"))
+            lines.append(line.rstrip("\n"))
             if on_line:
-                on_line(lines[-1])
+                on_line(lines[-1].rstrip("\r"))
 
     @staticmethod
     def _keep_log(out_dir, lines):
-        (out_dir / "kernel.log").write_text("\n".join(lines) + "\n")
+        (out_dir / "kernel.log").write_text(
+            "".join(line.rstrip("\r") + "\n" for line in lines))
 
-    def _status(self, out_dir, text):
-        status = out_dir / "status"
+    @staticmethod
+    def is_of_kernel(line):
+        """Is a line of the console of the kernel, and not of a program? Programs
+        write to a terminal, which ends their lines with a carriage return."""
+        return not line.endswith("\r")
+
+    def _status(self, out_dir, lines):
+        """The exit status of the command, by the lines of the console."""
+        path = out_dir / OWN / "status"
+        status = path.read_text().strip() if path.exists() else ""
         space = os.statvfs(out_dir)
-        if "No space left on device" in text or \
-                space.f_bavail * space.f_frsize < 1 << 16:
+        if any("No space left on device" in line for line in lines
+               if status != "0") or space.f_bavail * space.f_frsize < 1 << 16:
             raise TollwayError(f"{out_dir}: No space left on device")
-        trouble = re.search(r"Kernel panic[^\n]*|BUG: [^\n]*|"
-                            r"sleep forever[^\n]*", text)
-        if status.exists() and status.read_text().strip() and not trouble:
-            return int(status.read_text())
-        self._keep_log(out_dir, text.splitlines())
-        reason = trouble.group(0).strip() if trouble else "it ended early"
+        # A program may say what it likes, unless the kernel ended before it did.
+        trouble = [(number, found) for number, line in enumerate(lines)
+                   if not status or self.is_of_kernel(line)
+                   for found in [TROUBLE.search(line)] if found]
+        if status and not trouble:
+            return int(status)
+        self._keep_log(out_dir, lines)
+        number, found = trouble[0] if trouble else (None, None)
+        reason = found[0].strip() if found else "it ended early"
         # Why it panicked has often been said by the program that it ran last.
-        before = last_words(
-            text[:trouble.start() if trouble else None].splitlines())
+        before = last_words(lines[:number])
         raise TollwayError(f"{self.name} failed ({reason}" +
                            (f", after: {before}" if before else "") +
                            f"): see {out_dir / 'kernel.log'}")

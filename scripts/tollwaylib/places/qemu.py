@@ -203,6 +203,11 @@ class Qemu(Lab):
         self.initramfs = initramfs(self.kernel)
         self.sessions = set()
 
+    @staticmethod
+    def is_of_kernel(line):
+        """Is a line of the console of the kernel, and not of a program?"""
+        return re.search(r"\[ *\d+\.\d{6}\]", line)
+
     def command(self, out_dir, uml_dir, seed, core, interactive,
                 memory_mb=MEMORY_MB):
         """The command line that boots the kernel; seed and core go unused."""
@@ -221,7 +226,8 @@ class Qemu(Lab):
             "-m", str(max(memory_mb, MEMORY_MB)), "-nodefaults", "-no-reboot",
             "-display", "none", "-serial", "stdio",
             "-kernel", str(self.kernel.image), "-initrd", str(self.initramfs),
-            "-append", "console=ttyS0 quiet panic=-1 oops=panic "
+            # The time before a line is the mark of the kernel, see is_of_kernel().
+            "-append", "console=ttyS0 quiet panic=-1 oops=panic printk.time=1 "
             # A busy host is no broken timer, and what mitigations cost is lost.
             "no_timer_check mitigations=off random.trust_cpu=on "
             f'rdinit=/init -- -c "{first}"']
