@@ -43,6 +43,13 @@ HOME = str(Path(__file__).resolve().parent.parent / "examples/home.py")
     (["run", "double-bottleneck", "--aqm", "red '"], "--aqm"),
     (["run", "double-bottleneck", "--frobnicate"], "--frobnicate"),
     (["run", "double-bottleneck", "--on", "moon"], "argument --on"),
+    (["run", "smoke", "--json", "-"], "--json: smoke --on lab has no such option"),
+    (["run", "smoke", "--on", "qemu", "--repeat", "3"],
+     "--repeat: smoke --on qemu has no such option"),
+    (["run", "smoke", "--set", "wtp=3"], "--set: smoke --on lab has no such"),
+    (["run", "smoke", "--kernel", "6.12"], "--kernel: smoke --on lab has no choice"),
+    (["run", "smoke", "--on", "qemu", "--flavour", "debug"],
+     "--flavour: smoke --on qemu has no choice"),
     (["report", "/nonexistent"], "/nonexistent"),
     (["lab", "exec"], "needs a command"),
     (["frobnicate"], "frobnicate"),
@@ -68,6 +75,18 @@ def test_what_the_kernel_does_not_know(words, says, tmp_path, no_traces):
     # Once, and with nothing left behind.
     assert done.stderr.count(last_line(done).removeprefix("tollway: ")) == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_what_smoke_has_no_use_for_is_known():
+    """Each option of run is honoured by smoke, or refused."""
+    from tollwaylib import cli
+    from tollwaylib.commands.run import NOT_OF_SMOKE
+
+    given = vars(cli.parser().parse_args(["run", "smoke"]))
+    for name, value in NOT_OF_SMOKE.items():
+        assert given.pop(name) == value
+    assert set(given) == {"command", "experiment", "on", "kernel", "flavour", "out",
+                          "verbose"}
 
 
 def test_words_that_are_refused_leave_what_was_there(tmp_path, no_traces):

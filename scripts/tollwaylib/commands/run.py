@@ -23,6 +23,12 @@ from ..words import check_file, visible
 
 # Real time that the smoke set may take on a busy machine, s.
 SMOKE_S = 1800
+# {an option that smoke has no use for: its value where it is not given}
+NOT_OF_SMOKE = {"cc": None, "aqm": None, "scale": None, "settings": [],
+                "duration": None, "seed": 1, "repeat": 1, "jobs": 1,
+                "separate": False, "resume": False, "traffic": "tollway",
+                "trace": "none", "as_json": None}
+_CALLED = {"settings": "set", "as_json": "json"}
 
 
 def command_smoke(arguments):
@@ -32,6 +38,14 @@ def command_smoke(arguments):
     if arguments.on == "host":
         raise TollwayError("smoke unloads the modules: it runs --on lab or "
                            "--on qemu")
+    usual = {**NOT_OF_SMOKE, **({"flavour": "plain"} if arguments.on == "qemu"
+                                else {"kernel": "6.1"})}
+    for name, value in usual.items():
+        if getattr(arguments, name) != value:
+            raise TollwayError(
+                f"--{_CALLED.get(name, name)}: smoke --on {arguments.on} has no "
+                "such option, as it measures nothing" if name in NOT_OF_SMOKE else
+                f"--{name}: smoke --on {arguments.on} has no choice of it")
     progress = Progress()
     machine = Qemu(arguments.kernel, progress) if arguments.on == "qemu" else \
         Lab(arguments.flavour, progress)
