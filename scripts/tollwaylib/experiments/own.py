@@ -18,9 +18,9 @@ from .description import (Case, Experiment, Variant, case_bound, metric, panel,
                           program)
 from .jobs import WHOLE_RUN
 from .networks import of_links
-from .own_file import (NAME, SourceFile, as_dict, as_length, as_name, as_number,
-                       as_rate, as_size, as_text, as_time, as_whole, one_of,
-                       shown, spoken)
+from .own_file import (NAME, SourceFile, as_dict, as_label, as_length, as_name,
+                       as_number, as_rate, as_shown, as_size, as_text, as_time,
+                       as_whole, one_of, shown, spoken)
 from .own_network import echo_ms, links_of, paths_of, rates_of, schedule_of
 from .parameters import COMMON, SHIPPED, parse, parse_words
 
@@ -64,7 +64,7 @@ def load(path):
     if not NAME.fullmatch(name):
         raise TollwayError(f"{path}: the name of an experiment has at most 40 "
                            "letters, digits and ._-: rename the file")
-    title = file.read(("title",), file.given.get("title", name), as_text)
+    title = file.read(("title",), file.given.get("title", name), as_shown)
     duration_s, warmup_s = (
         file.read((field,), file.given.get(field, usual), reader)
         for field, usual, reader in (("duration", "30s", as_length),
@@ -112,7 +112,7 @@ def load(path):
             shape=shape(case["links"], case["paths"], values))
             for case in cases],
         shape=lambda values: shape(links, paths, values), metrics=metrics,
-        x_title=file.read(("x_title",), file.given["x_title"], as_text)
+        x_title=file.read(("x_title",), file.given["x_title"], as_shown)
         if "x_title" in file.given else None,
         bounds=((frozenset(), bounds),),
         sysctls={"net.ipv4.tcp_timestamps": 1},
@@ -187,7 +187,7 @@ def _cases(file, links, duration_s):
         case = file.table(place, entry, {}, {
             "links": as_dict("{name of a link: {...}}"),
             "flows": as_dict("{name of flows: their number}"),
-            "x": as_number, "series": as_text})
+            "x": as_number, "series": as_label})
         changed = dict(links)
         for link, part in case.get("links", {}).items():
             inner = (*place, "links", link)
@@ -382,7 +382,7 @@ def _published(file, names, metrics, cc, queue):
         place = ("published", index)
         one = file.table(
             place, entry, {"metric": lambda value: value, "value": as_number,
-                           "source": as_text},
+                           "source": as_shown},
             {"tolerance": as_number, "case": one_of(names, "the name of a case, "),
              "better": one_of(("higher", "lower")), "cc": as_text,
              "queue": as_text})

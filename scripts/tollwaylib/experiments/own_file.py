@@ -73,6 +73,24 @@ def as_text(value):
     return value
 
 
+def as_shown(value):
+    """A text that figures show: matplotlib reads what is between two $ as a
+    formula, and fails at what is none when all runs are done."""
+    text = as_text(value)
+    if text.count("$") > 1:
+        raise ValueError("give a text with at most one $, as figures show it")
+    return text
+
+
+def as_label(value):
+    """The same of a line: matplotlib leaves names with _ out of the legend."""
+    text = as_shown(value)
+    if text.startswith("_"):
+        raise ValueError("give a text that does not begin with _, as legends "
+                         "leave such names out")
+    return text
+
+
 def as_number(value):
     """A number, none that is not finite."""
     try:
