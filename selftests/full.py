@@ -133,9 +133,9 @@ def has_debug_form(path):
 
 
 def state():
-    """The commit, or None where the tree differs from it."""
+    """The commit, or None where the tree differs from it, or may do so."""
     found = checkout()
-    return None if found["changed"] else found["commit"]
+    return found["commit"] if found["changed"] is False else None
 
 
 @functools.cache

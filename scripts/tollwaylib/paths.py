@@ -83,13 +83,22 @@ def files_below(*folders):
 
 
 def checkout():
-    """What was run: the commit and whether the tree differs from it."""
+    """What was run: the commit, and whether the tree differs from it. Both are
+    None where this is not known: without git, or if TOP is no checkout."""
     def git(*words):
         with contextlib.suppress(OSError):
-            return subprocess.run(
-                ["git", "-C", str(TOP), *words], text=True, check=False,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL).stdout.strip()
-        return ""
-    return {"commit": git("rev-parse", "HEAD") or None,
-            "changed": bool(git("status", "--porcelain"))}
+            done = subprocess.run(["git", "-C", str(TOP), *words], check=False,
+                                  stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL)
+            if not done.returncode:
+                return os.fsdecode(done.stdout).strip()
+        return None
+
+    # A copy without a history may lie in the checkout of something else.
+    top = git("rev-parse", "--show-toplevel")
+    commit = git("rev-parse", "HEAD") \
+        if top and os.path.realpath(top) == str(TOP) else None
+    # The user's git may have been told not to show new files.
+    status = git("status", "--porcelain", "--untracked-files=normal") \
+        if commit else None
+    return {"commit": commit, "changed": None if status is None else bool(status)}
