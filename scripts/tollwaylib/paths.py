@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from .errors import TollwayError
 
 TOP = Path(__file__).resolve().parents[2]
 LAB_FILES = TOP / "scripts" / "lab"
+# In the name of a directory, what make and the shell that it starts take for words,
+# rules and variables: nothing can be built there.
+_NOT_FOR_MAKE = re.compile(r"""[\s$:%;&|<>()*?{}'"`\\#\[\]]""")
 
 
 def cache_dir():
@@ -24,7 +28,13 @@ def cache_dir():
             raise TollwayError("there is no home directory for the cache: set "
                                "TOLLWAY_CACHE to a directory for it")
         base = os.path.join(home, "tollway")
-    return cache_folder(Path(base).absolute())
+    path = Path(base).absolute()
+    found = _NOT_FOR_MAKE.search(str(path))
+    if found:
+        raise TollwayError(f"make cannot build in the cache {path}, as its name "
+                           f"has {found[0]!r}: set TOLLWAY_CACHE to another "
+                           "directory")
+    return cache_folder(path)
 
 
 def cache_folder(path):
@@ -65,11 +75,13 @@ def locked(path, waiting=None):
 
 
 def digest_of(*parts):
-    """sha256 over strings, bytes and the contents of files (Path), as hex."""
+    """sha256 over strings, bytes and the contents of files (Path), as hex. The
+    name of a file may be a string of any bytes, see os.fsdecode()."""
     total = hashlib.sha256()
     for part in parts:
         data = part.read_bytes() if isinstance(part, Path) else \
-            part if isinstance(part, bytes) else str(part).encode()
+            part if isinstance(part, bytes) else \
+            str(part).encode("utf-8", "surrogateescape")
         total.update(len(data).to_bytes(8, "little"))
         total.update(data)
     return total.hexdigest()

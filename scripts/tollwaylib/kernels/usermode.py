@@ -179,8 +179,10 @@ def tarfile_like(path):
 
 def run(command, failure, **keywords):
     """Run a command silently; TollwayError with its last line if it fails."""
-    done = subprocess.run(command, text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, check=False, **keywords)
+    # Names of files in what is said need not be UTF-8.
+    done = subprocess.run(command, text=True, errors="replace",
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False, **keywords)
     if done.returncode:
         last = (done.stdout.strip().splitlines() or ["no output"])[-1]
         raise TollwayError(f"{failure}: {last}")
@@ -219,8 +221,9 @@ def compiled(command, environment, log, on_file):
     """Run make; returns how many files it compiled, and calls on_file() with
     that number after each. log: open file for what make says."""
     count = 0
-    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, env=environment) as make:
+    with subprocess.Popen(command, text=True, errors="replace",
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env=environment) as make:
         try:
             for line in make.stdout:
                 log.write(line)
@@ -243,7 +246,7 @@ def planned(command, environment):
     It plans what can be planned: some files come out of others, and -k goes on
     behind those that are not there yet.
     """
-    text = subprocess.run([*command, "-n", "-k"], text=True, env=environment,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          check=False).stdout
+    text = subprocess.run([*command, "-n", "-k"], text=True, errors="replace",
+                          env=environment, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, check=False).stdout
     return len(re.findall(r"\becho\s+'  CC", text))
