@@ -52,6 +52,7 @@ HOME = str(Path(__file__).resolve().parent.parent / "examples/home.py")
      "--flavour: smoke --on qemu has no choice"),
     (["report", "/nonexistent"], "/nonexistent"),
     (["lab", "exec"], "needs a command"),
+    (["lab", "exec", "--"], "needs a command"),
     (["frobnicate"], "frobnicate"),
 ])
 def test_bad_words_end_in_one_sentence(words, says, tmp_path):

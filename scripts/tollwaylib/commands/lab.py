@@ -11,6 +11,10 @@ from ..progress import Progress
 
 def command_lab(arguments):
     """Build, describe or enter the lab."""
+    argv = getattr(arguments, "argv", [])
+    argv = argv[1:] if argv[:1] == ["--"] else argv
+    if arguments.action == "exec" and not argv:
+        raise TollwayError("tollway lab exec needs a command")
     progress = Progress()
     lab = Lab(arguments.flavour, progress)
     progress.done()
@@ -28,10 +32,6 @@ def command_lab(arguments):
     try:
         if arguments.action == "shell":
             return shell(lab, out_dir, arguments.seed)
-        if not arguments.argv:
-            raise TollwayError("tollway lab exec needs a command")
-        argv = arguments.argv[1:] if arguments.argv[0] == "--" \
-            else arguments.argv
         return lab.run(argv, out_dir, seed=arguments.seed,
                        wall_s=arguments.wall, virtual_s=arguments.virtual,
                        on_line=print_line)
