@@ -7,12 +7,15 @@ import subprocess
 
 import pytest
 
-from test_ends import NOBODY, RUN, command, folder  # noqa: F401
+import test_ends
+from test_ends import NOBODY, RUN, command
 
 from tollwaylib import files, words
 
+folder = test_ends.folder
 
-def test_a_directory_that_takes_no_new_file(folder):  # noqa: F811
+
+def test_a_directory_that_takes_no_new_file(folder):
     """The file itself could be written, but it is replaced by a new one."""
     (folder / "shut").mkdir()
     (folder / "shut/old").touch()
@@ -23,7 +26,7 @@ def test_a_directory_that_takes_no_new_file(folder):  # noqa: F811
     assert os.listdir(folder / "shut") == ["old"]
 
 
-def test_a_file_of_another_user_in_a_shared_directory(folder):  # noqa: F811
+def test_a_file_of_another_user_in_a_shared_directory(folder):
     if os.geteuid():
         pytest.skip("not root: there is no other user")
     (folder / "old").touch()
@@ -35,7 +38,7 @@ def test_a_file_of_another_user_in_a_shared_directory(folder):  # noqa: F811
 
 @pytest.mark.parametrize("length, says", [
     (255, "KERNEL_SRC="), (256, "cannot be written: File name too long")])
-def test_a_long_name(length, says, folder):  # noqa: F811
+def test_a_long_name(length, says, folder):
     name = "a" * length
     assert says in command([*RUN, "--json", name], folder).verify(2).err
     if length < 256:
@@ -43,7 +46,7 @@ def test_a_long_name(length, says, folder):  # noqa: F811
         assert (folder / name).read_text() == "text"
 
 
-def test_a_file_system_that_is_read_only(folder):  # noqa: F811
+def test_a_file_system_that_is_read_only(folder):
     if os.geteuid():
         pytest.skip("not root: nothing can be mounted")
     script = ("mkdir m; mount -t tmpfs -o ro tmpfs m && exec /usr/bin/python3 -c "
