@@ -14,7 +14,7 @@ sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 
 import synthetic  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
-from tollwaylib.results import analysis, schema  # noqa: E402
+from tollwaylib.results import aggregate, analysis, schema  # noqa: E402
 
 PUBLISHED = json.loads(schema.PUBLISHED.read_text())
 # Objects that may have fields of any name.
@@ -126,6 +126,106 @@ def test_each_field_is_checked(result):
                 schema.validate(broken(result, where, lambda found, key:
                                        found.update(nosuch=1)))
     assert count > 40
+
+
+# --- several seeds, several variants ---------------------------------------
+
+def made_of_all():
+    """A raw result with all parts that a run may have, but for intervals."""
+    raw = synthetic.steady(bounds=[{"name": "u", "metric": "min_utilization",
+                                    "of": {}, "op": ">=", "value": 0.5}])
+    raw["network"] = {"s1": dict.fromkeys(schema.RECOVERY, 3)}
+    result = json.loads(json.dumps(analysis.analyse(raw)))
+    result["cases"][0].update(
+        steady_state=[{"link": "core1", "flows": 24, "wtp_sum": 700.0,
+                       "capacity_pps": 12000.0, "max_rate_error": 0.1,
+                       "mark_probability": 0.1, "expected_queue_pkts": 12.0,
+                       "expected_mark_probability": 0.1, "queue_pkts": 11.0}],
+        pages=[{"path": "all", "pages": 12, "unfinished": 6, "median_s": 0.4,
+                "p99_s": None, "mean_s": 0.3, "mean_bytes": 45000.0,
+                "throughput_kBps": 150.0}],
+        metrics={"some": 1.0, "never": None})
+    assert "recovery" in result["cases"][0]
+    return result
+
+
+def aggregate_of(result):
+    other = {**copy.deepcopy(result), "seed": 77, "digest": "ab" * 32}
+    return json.loads(json.dumps(aggregate.aggregate([result, other])))
+
+
+AGGREGATES = {"all": lambda: aggregate_of(made_of_all()),
+              "dynamics": lambda: aggregate_of(EXAMPLES["dynamics"]())}
+
+
+@pytest.mark.parametrize("name", AGGREGATES)
+def test_what_json_writes_is_valid(name):
+    whole, result = AGGREGATES[name](), EXAMPLES["steady"]()
+    for written in (whole, result, [whole, result]):
+        jsonschema.validate(written, PUBLISHED)
+    for wrong in ([], [[whole]], [1], {}, {**whole, "seed": 1},
+                  {**result, "seeds": [1]}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, PUBLISHED)
+    # result.json is of one run.
+    with pytest.raises(TollwayError, match="unknown field seeds"):
+        schema.validate(whole)
+
+
+# Parts that a case of an aggregate need not have, and its metrics.
+_FREE = ("intervals", "steady_state", "pages", "recovery", "core1", "core2",
+         "some", "never")
+
+
+@pytest.mark.parametrize("name", AGGREGATES)
+def test_each_field_of_an_aggregate_is_checked(name):
+    whole, count = AGGREGATES[name](), 0
+    for where in fields(whole):
+        last = str(where[-1])
+        if last in ("qdiscs", "patches") or where[-1] == 0:
+            continue
+        count += 1
+        for change in (
+                lambda found, key: found.update({key: ["?", 7]}),
+                *([] if last in _FREE or where[-2:-1] == ("of",) else
+                  [lambda found, key: found.pop(key)])):
+            with pytest.raises(TollwayError, match=last):
+                schema.validate_aggregate(broken(whole, where, change))
+    assert count > 80
+
+
+@pytest.mark.parametrize("where, value", [
+    (("provenance", "patches"), [1]), (("provenance", "qdiscs"), {"r1": [1]}),
+    (("provenance", "tools"), {"tc": 1}), (("capacity_bps",), {"core1": "1"}),
+    ((*_RUN, "intervals"), [])])
+def test_entries_of_lists_are_checked(where, value):
+    with pytest.raises(TollwayError, match=str(where[-1])):
+        schema.validate(broken(EXAMPLES["dynamics"](), where, lambda found, key:
+                               found.update({key: value})))
+
+
+def test_references_are_checked():
+    result = {**EXAMPLES["steady"](), "references": [{
+        "setup": {"capacity_bps": {}}, "rows": [{
+            "name": "E", "paper": "E", "setup": {}, "pairs": [["pp", "fq_rr"]],
+            "baseline": True, "numbers": [{
+                "name": "jain", "case": "a", "metric": "jain", "value": 1,
+                "unit": None, "tolerance": 0, "better": "higher"}]}]}]}
+    schema.validate(result)
+    for where in fields(result["references"], ("references",)):
+        # Where an experiment measures one network, it may have no case.
+        if where[-1] not in ("case", "unit", "baseline", 0):
+            with pytest.raises(TollwayError, match=f"has no {where[-1]}$|empty"):
+                schema.validate(broken(result, where, lambda found, key:
+                                       found.pop(key)))
+
+
+def test_published_values_are_references():
+    """papers/*.json and what a FILE.py brings are read by the same code."""
+    one = EXAMPLES["steady"]()
+    for path in sorted((HERE.parent / "scripts/tollwaylib/papers").glob("*.json")):
+        for parts in json.loads(path.read_text())["experiments"].values():
+            schema.validate({**one, "references": parts})
 
 
 def test_numbers_that_json_has_not(result):

@@ -12,7 +12,7 @@ from .fields import look_up, run_of
 from .metrics.shares import longest_of, max_abs_error
 from .origins import origin_of
 from .published import compare_published
-from .schema import SCHEMA, validate
+from .schema import SCHEMA, validate, validate_aggregate
 from .verdicts import judge, judge_baseline, judge_case, margin_of
 
 
@@ -70,6 +70,7 @@ def aggregate(results):
     outcome["bounds"] = [
         _aggregate_bound(same, outcome)
         for same in zip(*(result["bounds"] for result in results))]
+    validate_aggregate(outcome)
     return outcome
 
 

@@ -77,15 +77,16 @@ def whole_run(raw):
 # --- the schema ----------------------------------------------------------
 
 @functools.cache
-def _validator():
-    """The published schema, ready to check with."""
+def _validator(kind):
+    """The published schema of one of its $defs, ready to check with."""
     try:
         # Slow to import, and not all commands need it.
         import jsonschema
     except ImportError as error:
         raise TollwayError("the Python package jsonschema is missing: run "
                            "scripts/install-dependencies") from error
-    return jsonschema.Draft202012Validator(load_json(PUBLISHED))
+    return jsonschema.Draft202012Validator(
+        {**load_json(PUBLISHED), "$ref": f"#/$defs/{kind}"})
 
 
 def validate(result):
@@ -93,7 +94,16 @@ def validate(result):
 
     Raises TollwayError that names the first field that is wrong; returns None.
     """
-    for error in _validator().iter_errors(result):
+    _check(result, "result")
+
+
+def validate_aggregate(outcome):
+    """The same of an aggregate of several seeds."""
+    _check(outcome, "aggregate")
+
+
+def _check(result, kind):
+    for error in _validator(kind).iter_errors(result):
         raise TollwayError(_sentence(error))
     # Python has numbers that JSON has not.
     where = _not_finite(result, ())
