@@ -109,3 +109,81 @@ def test_an_answer_that_is_no_state(answer, place):
     thread.join(20)
     listening.close()
     assert status == 2 and "is not the socket of a tollway-admit" in text, text
+
+
+# --- signals -------------------------------------------------------------------
+
+SIGNALLED = """
+import os, signal, sys
+sys.path[:0] = {paths!r}
+from admit import __main__ as command, daemon
+from tollwaylib import ends
+
+def hit():
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
+        os.kill(os.getpid(), number)
+
+class Path:
+    def __init__(self, options):
+        open("class", "w").close()
+        if {when!r} == "path":
+            hit()
+    def close(self):
+        for _ in range(3):
+            hit()
+        os.unlink("class")
+
+def serve(path, status):
+    if {when!r} == "serve":
+        hit()
+    signal.pause()
+
+rename = os.rename
+def renamed(*names):
+    if {when!r} == "status":
+        hit()
+    rename(*names)
+
+unlink = os.unlink
+def unlinked(name):
+    hit()
+    unlink(name)
+
+daemon.Path, daemon.serve = Path, serve
+os.rename, os.unlink = renamed, unlinked
+sys.exit(ends.guarded("x", lambda: command.main(sys.argv[1:])))
+"""
+
+
+@pytest.mark.parametrize("when", ["status", "path", "serve"])
+def test_signals_leave_nothing_behind(when, place):
+    """At the start, while it runs, and again in each part of the clean-up."""
+    program = SIGNALLED.format(paths=sys.path[:2], when=when)
+    done = subprocess.run([sys.executable, "-c", program, *RUN], cwd=place,
+                          timeout=20, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 130, done.stderr
+    assert [one.name for one in place.iterdir()] == ["key"], done.stderr
+    assert done.stderr == "x: interrupted\n"
+
+
+def test_a_bind_that_fails_leaves_no_name(place):
+    """The name of the socket may be taken by a directory between two looks."""
+    (place / "run").mkdir()
+    program = f"""
+import os, sys
+sys.path[:0] = {sys.path[:2]!r}
+from admit import daemon
+def rename(*_):
+    raise OSError(21, "Is a directory")
+os.rename = rename
+try:
+    daemon.Status("run/socket")
+except daemon.TollwayError as error:
+    sys.exit(str(error))
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=place,
+                          timeout=20, capture_output=True, text=True,
+                          check=False)
+    assert "run/socket: Is a directory" in done.stderr
+    assert not list((place / "run").iterdir())

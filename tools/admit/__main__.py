@@ -14,7 +14,7 @@ from pathlib import Path as File
 
 from tollwaylib.errors import TollwayError
 
-from . import address, daemon, htb, law, wire
+from . import address, daemon, htb, law, signals, wire
 
 RUN = File(daemon.RUN)
 PORT = 5660
@@ -275,7 +275,14 @@ def run(options):
                            "too long")
     options.key = read_key(options.key_file)
     options.ends = address.ends(options.peer, options.local, options.port)
-    where = options.socket
+    signals.interrupt_once()
+    with signals.held():
+        _hold(options, options.socket)
+    return 0
+
+
+def _hold(options, where):
+    """Control the path of checked options; signals are held but in serve()."""
     if where is None:
         try:
             RUN.mkdir(mode=0o755, exist_ok=True)
@@ -287,12 +294,12 @@ def run(options):
     try:
         path = daemon.Path(options)
         try:
-            daemon.serve(path, status)
+            with signals.allowed():
+                daemon.serve(path, status)
         finally:
             path.close()
     finally:
         status.close()
-    return 0
 
 
 def main(words=None):

@@ -17,7 +17,7 @@ import time
 
 from tollwaylib.errors import TollwayError
 
-from . import htb, law, passing, wire
+from . import htb, law, passing, signals, wire
 
 RUN = "/run/tollway-admit"
 SO_TIMESTAMPNS = 35
@@ -158,7 +158,9 @@ class Path:
         if not self.options.trace:
             return None
         try:
-            return open(self.options.trace, "w", encoding="ascii")
+            # The other end of a pipe may never come.
+            with signals.allowed():
+                return open(self.options.trace, "w", encoding="ascii")
         except OSError as error:
             raise TollwayError(
                 f"{self.options.trace}: {error.strerror}") from error
@@ -487,6 +489,7 @@ class Status:
             # Only a socket that nobody listens at is in the way.
             with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
                 with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+                    other.settimeout(5)
                     other.connect(path)
                     raise TollwayError(f"another tollway-admit answers at "
                                        f"{path}: give this one another "
@@ -498,8 +501,12 @@ class Status:
             # Its name appears when it answers: who waits for it may ask at once.
             made = os.path.join(os.path.dirname(path), f".{os.getpid()}")
             self.socket.bind(made)
-            self.socket.listen(4)
-            os.rename(made, path)
+            try:
+                self.socket.listen(4)
+                os.rename(made, path)
+            except OSError:
+                os.unlink(made)
+                raise
         except OSError as error:
             # Of a name that is too long Python has no strerror.
             raise TollwayError(f"{path}: {error.strerror or error}") from error
