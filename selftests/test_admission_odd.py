@@ -187,3 +187,25 @@ except daemon.TollwayError as error:
                           check=False)
     assert "run/socket: Is a directory" in done.stderr
     assert not list((place / "run").iterdir())
+
+
+@pytest.mark.parametrize("where", ["/dev/full", "pipe"])
+def test_a_journal_that_takes_no_line_does_not_end_the_daemon(where):
+    program = f"""
+import sys
+sys.path[:0] = {sys.path[:2]!r}
+from admit import daemon
+for _ in range(3):
+    daemon.log("a line " + chr(0xdcff))
+print("alive")
+sys.stdout.flush()
+"""
+    if where == "pipe":
+        reader, writer = os.pipe()
+        os.close(reader)
+    else:
+        writer = os.open(where, os.O_WRONLY)
+    done = subprocess.run([sys.executable, "-c", program], timeout=20,
+                          stdout=subprocess.PIPE, stderr=writer, check=False)
+    os.close(writer)
+    assert done.stdout == b"alive\n"

@@ -42,7 +42,9 @@ def _ms(value):
 
 def log(text):
     """A line for the journal, which gives it the time."""
-    print(text, file=sys.stderr, flush=True)
+    # Without a reader, or on a full disk, the path is controlled all the same.
+    with contextlib.suppress(OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)
 
 
 class Guardian:
