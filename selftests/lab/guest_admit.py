@@ -327,36 +327,79 @@ def check_a_link_that_goes_down():
     assert child.poll() is None
 
 
-def check_forged_and_replayed():
-    """What was recorded, reflected or made without the key moves nothing."""
-    borders, name, _, far, _ = _one_path()
+def _recorded_to_b(borders):
+    """Samples from a1 to b of half a second, as frames that r may send to b."""
     tap = capture(borders.r, "toa1")
     time.sleep(0.5)
-    recorded = []
+    addresses = bytes.fromhex(mac(5).replace(":", "") + mac(6).replace(":", ""))
+    found = []
     while True:
         try:
             frame = tap.recv(2048)
         except BlockingIOError:
             break
-        if frame[23:24] == b"\x11" and frame[42:46] == b"TAS1":
-            recorded.append(frame)
-    to_b = [frame for frame in recorded if frame[30:34] == bytes((10, 0, 9, 1))]
-    assert len(to_b) > 20
-    before = borders.status(far)
+        if frame[23:24] == b"\x11" and frame[42:46] == b"TAS1" and \
+                frame[30:34] == bytes((10, 0, 9, 1)):
+            # No checksum of UDP, which is incomplete where it was recorded.
+            found.append(bytearray(addresses + frame[12:40] + bytes(2) +
+                                   frame[42:]))
+    tap.close()
+    assert len(found) > 20
+    return found
+
+
+def _injector(borders):
+    """A socket for frames from r to b."""
     with borders.r:
         out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
         out.bind(("tob", 0))
-        addresses = bytes.fromhex(mac(5).replace(":", "") +
-                                  mac(6).replace(":", ""))
-        for frame in to_b[:20]:
-            again = bytearray(addresses + frame[12:])
-            # No checksum of UDP, which is incomplete where it was recorded.
-            again[40:42] = bytes(2)
-            out.send(again)
-            # Its stamp.
-            again[PAYLOAD_AT + 48 + 7] ^= 1
-            out.send(again)
-        out.close()
+    return out
+
+
+def check_replays_while_borders_restart():
+    """One recorded sample, a thousand times a second, delays no start by more than
+    some samples. Either border starts again, and then both do.
+
+    With 10 samples a second nearly every answer of b is behind a replay.
+    """
+    borders, _, near_child, _, far_child = _one_path()
+    old = _recorded_to_b(borders)[0]
+    out = _injector(borders)
+    children = [near_child, far_child]
+    for again in ([0], [1], [0, 1]):
+        for index in again:
+            children[index].send_signal(signal.SIGTERM)
+            children[index].wait()
+        for index in again:
+            space, peer = ((borders.sources[0], "10.0.9.1"),
+                           (borders.b, "10.0.1.1"))[index]
+            _, children[index] = borders.admit(space, peer, port=5661, words=(
+                "--interval", "100ms"))
+        names = [f"{space}-1.10.socket" for space in ("a1", "b")]
+        while not all(Path(name).exists() for name in names):
+            time.sleep(0.01)
+        ends = time.monotonic() + 2
+        while time.monotonic() < ends:
+            out.send(old)
+            time.sleep(0.001)
+        seen = [borders.status(name) for name in names]
+        assert all(one["state"] == "controlled" and one["heard_ms_ago"] < 500
+                   for one in seen), seen
+    out.close()
+
+
+def check_forged_and_replayed():
+    """What was recorded, reflected or made without the key moves nothing."""
+    borders, name, _, far, _ = _one_path()
+    to_b = _recorded_to_b(borders)
+    before = borders.status(far)
+    out = _injector(borders)
+    for again in to_b[:20]:
+        out.send(again)
+        # Its stamp.
+        again[PAYLOAD_AT + 48 + 7] ^= 1
+        out.send(again)
+    out.close()
     time.sleep(0.5)
     after = borders.status(far)
     assert after["refused"]["replay"] - before["refused"]["replay"] == 20
