@@ -8,7 +8,7 @@ from report_bench import save
 
 import synthetic
 from tollwaylib.errors import TollwayError
-from tollwaylib.report import rendering, tables
+from tollwaylib.report import rendering, summary, tables
 from tollwaylib.report.page import write_report
 from tollwaylib.results import aggregate, analysis
 from tollwaylib.results import verdicts
@@ -152,3 +152,18 @@ def test_intervals_table(analysed):
     assert row["core1 [%]"] == "99.0" and row["drops after 2 s"] == "4"
     assert 1.3 < float(row["converged [s]"]) < 1.5
     assert tables.intervals_table(analysed["sbrm-1"]) is None
+
+
+@pytest.mark.parametrize("unit, value, measured, line", [
+    (None, 1.0, 0.961, "differs (measured 0.961, published 1)"),
+    ("ms", 12.25, 1234.56, "differs (measured 1235, published 12.25 ms)"),
+    ("%", 0.875, 0.85, "differs (measured 85.0, published 87.5 %)"),
+    (None, 1.0, None, "differs (measured -, published 1)")])
+def test_published_values_in_words(analysed, unit, value, measured, line):
+    entry = {"name": "q", "value": value, "unit": unit, "paper": "E",
+             "measured": measured, "verdict": "differs", "differences": []}
+    outcome = {**analysed["sbrm-1"], "published": [entry], "bounds": []}
+    assert summary.missed([outcome]) == [f"q: {line}"]
+    # The table has the same digits.
+    shown = tables.published_table(outcome).rows[0][3:5]
+    assert f"measured {shown[1]}, published {shown[0]}" in line

@@ -67,7 +67,8 @@ def _numbers(entry):
         _, _, measured, limit = bound_cells(entry)
         return f"measured {measured}, wanted {limit}"
     value, measured = published_cells(entry)
-    return f"measured {measured}, published {value} {entry['unit']}"
+    unit = f" {entry['unit']}" if entry["unit"] else ""
+    return f"measured {measured}, published {value}{unit}"
 
 
 def text(outcomes):

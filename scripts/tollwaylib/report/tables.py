@@ -139,8 +139,12 @@ def published_table(result):
 
 
 def published_cells(entry):
-    """The published value of an entry, and the measured one."""
-    return [(_percent if entry["unit"] == "%" else _number)(entry[key])
+    """The published value of an entry, and the measured one. Those that are no
+    percentages have four digits, as bounds and the figure have: one decimal
+    shows Jain's indices of 0.96 and 1 as the same number."""
+    if entry["unit"] == "%":
+        return [_percent(entry[key]) for key in ("value", "measured")]
+    return [_NONE if entry[key] is None else f"{entry[key]:.4g}"
             for key in ("value", "measured")]
 
 
