@@ -263,9 +263,13 @@ def run(options):
     if options.interval_ns > options.quota_ns:
         raise TollwayError("--interval must not be longer than --quota: each "
                            "quota needs a sample")
+    given = options.low_ns
+    options.low_ns = given or max(2, 2 * options.packet * 10**9 //
+                                  options.rate_Bps)
     options.high_ns = options.high_ns or options.low_ns
-    if options.low_ns and options.low_ns > options.high_ns:
-        raise TollwayError("--low must not be above --high")
+    if options.low_ns > options.high_ns:
+        raise TollwayError("--low must not be above --high" + (
+            "" if given else f"; without --low it is {options.low_ns / 1e6:g} ms"))
     # Two samples may be nearly two intervals apart.
     if options.lost_ns < max(options.quota_ns, 2 * options.interval_ns):
         raise TollwayError("--lost must not be shorter than --quota, nor than "

@@ -110,10 +110,9 @@ class Path:
         self.packet_ns = max(1, packet_ns)
         self.quota_packets = max(1.0, options.quota_ns / self.packet_ns)
         self.association = wire.Association(options.key)
-        self.law = law.Law(options.low_ns or 2 * self.packet_ns,
-                           options.high_ns or 2 * self.packet_ns,
-                           options.up, options.down, options.change,
-                           options.window_ns, beta=options.start)
+        self.law = law.Law(options.low_ns, options.high_ns, options.up,
+                           options.down, options.change, options.window_ns,
+                           beta=options.start)
         self.bucket = law.Bucket(self.quota_packets) \
             if options.gate == "bucket" else None
         self.state = "waiting"
