@@ -12,7 +12,8 @@ import pytest
 
 HERE = pathlib.Path(__file__).parent
 ADMIT = HERE.parent / "tools/tollway-admit"
-sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE.parent / "tools")]
+PATHS = [str(HERE.parent / "scripts"), str(HERE.parent / "tools")]
+sys.path[:0] = PATHS
 
 KEY = b"0123456789abcdef"
 LONG = "a" * 300
@@ -158,7 +159,7 @@ sys.exit(ends.guarded("x", lambda: command.main(sys.argv[1:])))
 @pytest.mark.parametrize("when", ["status", "path", "serve"])
 def test_signals_leave_nothing_behind(when, place):
     """At the start, while it runs, and again in each part of the clean-up."""
-    program = SIGNALLED.format(paths=sys.path[:2], when=when)
+    program = SIGNALLED.format(paths=PATHS, when=when)
     done = subprocess.run([sys.executable, "-c", program, *RUN], cwd=place,
                           timeout=20, capture_output=True, text=True,
                           check=False)
@@ -172,7 +173,7 @@ def test_a_bind_that_fails_leaves_no_name(place):
     (place / "run").mkdir()
     program = f"""
 import os, sys
-sys.path[:0] = {sys.path[:2]!r}
+sys.path[:0] = {PATHS!r}
 from admit import daemon
 def rename(*_):
     raise OSError(21, "Is a directory")
@@ -193,7 +194,7 @@ except daemon.TollwayError as error:
 def test_a_journal_that_takes_no_line_does_not_end_the_daemon(where):
     program = f"""
 import sys
-sys.path[:0] = {sys.path[:2]!r}
+sys.path[:0] = {PATHS!r}
 from admit import daemon
 for _ in range(3):
     daemon.log("a line " + chr(0xdcff))

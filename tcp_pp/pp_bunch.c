@@ -201,7 +201,8 @@ u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
  * is no queue. The least of this round trip is without that, but comes from a time when
  * less waited, if the queue grows: with it alone, flows over slots of 150 ms had up to
  * 40 packets in the queue instead of 10. So no less than the last one, less four times
- * the mean deviation.
+ * the mean deviation. In the mean a packet waits for the end of half a slot, and that
+ * is more than the least.
  *
  * Return: us.
  */
@@ -209,8 +210,12 @@ u32 pp_bunch_rtt(const struct sock *sk, const struct pp *ca)
 {
 	/* It is kept as four times of itself. */
 	u32 deviation_us = min(tcp_sk(sk)->mdev_us, ca->rtt_us);
+	u32 least_us = max(ca->low_us, ca->rtt_us - deviation_us);
+	u32 slot_us = (u32)ca->slot << PP_SLOT_SHIFT;
 
-	return min(ca->rtt_us, max(ca->low_us, ca->rtt_us - deviation_us));
+	/* The least may be U32_MAX. */
+	return least_us < ca->rtt_us ? min(ca->rtt_us, least_us + slot_us / 2) :
+				       ca->rtt_us;
 }
 
 /* Packets that waited at the least, since the mark before. */
