@@ -90,7 +90,7 @@ def check_jitter():
 
 def check_many_beside_bbr():
     """The table."""
-    beside_bbr((10, 100), (40,))
+    beside_bbr((10, 20, 100), (40,))
 
 
 if __name__ == "__main__":
