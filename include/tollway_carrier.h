@@ -340,7 +340,13 @@ static inline bool
 tollway_carrier_is_early(const struct tollway_carrier_net *carrier,
 			 const struct tcp_sock *tp)
 {
-	return tp->rack.mstamp < READ_ONCE(carrier->since) + tcp_min_rtt(tp);
+	/*
+	 * The stack keeps the first with SACK only. The second also moves when data
+	 * leaves while nothing is outstanding: all before that was acknowledged.
+	 */
+	u64 sent_us = tcp_is_sack(tp) ? tp->rack.mstamp : tp->first_tx_mstamp;
+
+	return sent_us < READ_ONCE(carrier->since) + tcp_min_rtt(tp);
 }
 
 /**

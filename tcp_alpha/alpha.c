@@ -331,7 +331,9 @@ static void alpha_watch_echo(const struct sock *sk, struct alpha *ca, u32 acked)
 {
 	if (!ca->carrier || ca->absent)
 		return;
-	if (ca->silent == ALPHA_ECHOED || alpha_carrier_is_early(sk)) {
+	/* When the hook saw the first ACK, nothing had been acknowledged yet. */
+	if (ca->silent == ALPHA_ECHOED || alpha_carrier_is_early(sk) ||
+	    tcp_sk(sk)->delivered <= acked + 1) {
 		ca->silent = 0;
 		return;
 	}

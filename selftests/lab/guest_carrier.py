@@ -159,5 +159,25 @@ def check_headers_that_are_signed():
     assert sum(number > 4000 for number in found[253]) > 25, "no price was due"
 
 
+def check_without_sack():
+    """The price comes back, and a peer that returns none is found out."""
+    path = explicit()
+    path.s.sysctl("net.ipv4.tcp_sack", 0)
+    path.s.sysctl(SYSCTL + "wtp", "200")
+    flow = path.connect("cp")
+    pump([flow], 10)
+    (rate,), price = mean_price(path, [flow], 20)
+    note(f"{rate:.1f} packets/s at price {price:.4f}: pays {rate * price:.1f} of 200")
+    assert near(rate * price, 200, 0.02)
+    assert not any(counters(path.s).values()), counters(path.s)
+    guest_base.cleanup()
+
+    path = explicit(sink="reno")
+    path.s.sysctl("net.ipv4.tcp_sack", 0)
+    flow = path.connect("cp")
+    pump([flow], 5)
+    assert counters(path.s)["price_absent"] == 1, counters(path.s)
+
+
 if __name__ == "__main__":
     guest_base.main(globals())

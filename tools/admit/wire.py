@@ -163,9 +163,12 @@ class Association:
         accepted one."""
         if session not in self._claims:
             if len(self._claims) >= CLAIMS:
-                # At random: nobody can choose which one is forgotten.
+                # At random: nobody can choose which one is forgotten. Those that
+                # have answered this start come last: few of the recorded have.
+                others = [one for one in self._claims if one != self.peer]
                 del self._claims[secrets.choice(
-                    [one for one in self._claims if one != self.peer])]
+                    [one for one in others if not self._claims[one].echo]
+                    or others)]
             self._claims[session] = _Claim()
         return self._claims[session]
 

@@ -142,7 +142,7 @@ def _write_to(out, write_file):
     try:
         # In the same file system as the target, for os.replace().
         handle, new = tempfile.mkstemp(
-            dir=None if special else target.parent, prefix=f"{target.name}.")
+            dir=None if special else target.parent, suffix=".tmp")
         os.close(handle)
         write_file(Path(new))
         if special:
