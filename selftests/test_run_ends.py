@@ -63,6 +63,15 @@ def test_who_says_bug(words, status, tmp_path, no_traces):
         assert "failed (BUG: of the kernel)" in last_line(done)
 
 
+def test_a_folder_of_the_user_stays(tmp_path, no_traces):
+    """What the lab would use for itself is not deleted, if it is not its own."""
+    (tmp_path / ".lab").mkdir()
+    (tmp_path / ".lab/mine").write_text("x")
+    done = tollway("lab", "exec", "--out", tmp_path, "--", "true")
+    assert done.returncode == 2 and "is in the way" in done.stderr
+    assert (tmp_path / ".lab/mine").read_text() == "x"
+
+
 def test_who_says_bug_in_qemu():
     from tollwaylib.places.qemu import Qemu
 

@@ -38,7 +38,9 @@ A session that is not accepted may be the start of the peer or a replay; only th
 answer tells. So a border answers all such sessions in turn, with the accepted one
 among them, and keeps sequence number and nonce of each apart. A replay delays the
 answer to a true start by one sample for each session that is replayed, and does
-nothing else. Each new sequence number is worth a few answers.
+nothing else, up to 31 sessions. More of them, at many times the rate of samples, make
+it forget sessions that are true, and delay a start for longer. Each new sequence number
+is worth a few answers.
 """
 
 import hashlib

@@ -100,8 +100,13 @@ class Lab:
         """
         out_dir = Path(out_dir).absolute()
         own = out_dir / OWN
-        # What a killed run has left.
-        shutil.rmtree(own, ignore_errors=True)
+        # What a killed run has left, and nothing of the user.
+        if (own / "run.json").is_file() or \
+                (own.is_dir() and not os.listdir(own)):
+            shutil.rmtree(own)
+        elif os.path.lexists(own):
+            raise TollwayError(f"{own} is in the way: it is not of tollway, "
+                               "move it, or choose another --out")
         own.mkdir(parents=True)
         (own / "run.json").write_text(json.dumps({
             "argv": list(map(str, argv)), "cwd": OUT,
