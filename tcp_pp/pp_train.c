@@ -257,7 +257,9 @@ bool pp_train_bunch_believe(struct pp_train *train)
  * just grown as much: that happens once, and a burst counts once, however long it is.
  * In a FIFO that 32 flows share two trains may come so close, too. An ACK for more
  * than two trains is a burst, too, and so are two ACKs at the same time: no
- * bottleneck does that. To be called before pp_train_ack() takes the ACK.
+ * bottleneck does that. Nor does a queue that serves a flow in order deliver a segment
+ * before one that was sent earlier: there each packet takes a time of its own. To be
+ * called before pp_train_ack() takes the ACK.
  *
  * Return: true if that is believed from now on.
  */
@@ -265,7 +267,7 @@ bool pp_train_bunch(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
 		    u32 wanted)
 {
 	s32 apart_us = stamp_us - train->stamp_us;
-	bool sure = acked > 2 * wanted || now_ns == train->last_ns;
+	bool sure = acked > 2 * wanted || now_ns == train->last_ns || apart_us < 0;
 	bool close;
 
 	if (!train->open || (!apart_us && !sure))

@@ -83,7 +83,7 @@ def check_losses():
 
 def check_jitter():
     """Each packet takes 5 ms more or less: the time of one packet is no queue."""
-    for rate_mbit in (20, 40):
+    for rate_mbit in (10, 20, 40):
         goodput, queue = one("delay 10ms 5ms", "pp", rate_mbit, 40, seconds=5)
         assert goodput >= 0.97 and queue <= 12, (rate_mbit, goodput, queue)
 
