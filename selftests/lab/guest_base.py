@@ -9,6 +9,7 @@ by note().
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import math
 import os
@@ -27,6 +28,7 @@ from declared import MODULES
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
+SIOCGIFFLAGS, IFF_RUNNING = 0x8913, 0x40
 CHECK_LIMIT_S = 20000
 # Orphans (FIN-WAIT with a dead peer) live on for many timeouts, s between looks.
 REST_S = 100
@@ -156,6 +158,16 @@ class Namespace:
         path = "/proc/sys/" + name.replace(".", "/")
         with self:
             return sysctl(path, value)
+
+    def is_up(self, device):
+        """Does the kernel send what leaves by the device? After "link set up" that can
+        last for up to a second; until then it drops all packets, such as SYNs. Starts
+        no program, so that random numbers stay the same.
+        """
+        with self, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            found = fcntl.ioctl(probe, SIOCGIFFLAGS,
+                                struct.pack("16sh14x", device.encode(), 0))
+        return bool(struct.unpack_from("h", found, 16)[0] & IFF_RUNNING)
 
     def delete(self):
         """Remove it, with all that is inside."""

@@ -145,6 +145,9 @@ class Path:
             self.r2.batch("tc", [f"qdisc add dev left root netem "
                                  f"delay {rtt_ms}ms limit 1000000"])
         self.sink(sink)
+        for left, right in zip(self.spaces, self.spaces[1:]):
+            while not (left.is_up("right") and right.is_up("left")):
+                time.sleep(0.01)
 
     def sink(self, cc, port=PORT):
         """Start a receiver."""
