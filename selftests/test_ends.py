@@ -111,9 +111,10 @@ def folder():
     path = Path(tempfile.mkdtemp(prefix="tollway-ends-", dir="/var/tmp"))
     path.chmod(0o777)
     yield path
-    # Only root removes what it may not read.
-    if (path / "closed").is_dir():
-        (path / "closed").chmod(0o755)
+    # Only root may read, and empty, a directory whatever its mode.
+    for below in path.iterdir():
+        if below.is_dir() and not below.is_symlink():
+            below.chmod(0o755)
     shutil.rmtree(path)
 
 
