@@ -21,6 +21,7 @@ PORT = 5660
 _TIMES_NS = {"us": 10**3, "ms": 10**6, "s": 10**9}
 _RATES_BPS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 LONGEST_STATE = 1 << 20
+NO_TEXT = "a file of words is not text"
 # IFNAMSIZ of the kernel, without its zero.
 LONGEST_DEVICE = 15
 
@@ -88,6 +89,11 @@ def network(text):
 
 def _words_of_line(line):
     """The words in one line of a file of words: one, or none if it is empty."""
+    try:
+        # Python 3.12 and later read bytes that are no text as surrogates.
+        line.encode()
+    except UnicodeEncodeError as error:
+        raise TollwayError(NO_TEXT) from error
     if "\0" in line:
         raise TollwayError("a file of words has a zero byte")
     return [line] if line else []
@@ -313,7 +319,8 @@ def main(words=None):
     except RecursionError as error:
         raise TollwayError("a file of words names itself") from error
     except UnicodeDecodeError as error:
-        raise TollwayError("a file of words is not text") from error
+        # Earlier ones do not read them.
+        raise TollwayError(NO_TEXT) from error
     if options.command == "key":
         return make_key(options.file)
     if options.command == "status":
