@@ -43,8 +43,10 @@ def gone(pid):
     """Has a process ended within some seconds?"""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
-        path = Path(f"/proc/{pid}/stat")
-        if not path.exists() or ") Z " in path.read_text():
+        try:
+            if ") Z " in Path(f"/proc/{pid}/stat").read_text():
+                return True
+        except (FileNotFoundError, ProcessLookupError):
             return True
         time.sleep(0.05)
     return False

@@ -7,6 +7,7 @@ they send, which is the same on every machine, and times only roughly. Before
 a signal, or anything else that comes from outside, we wait for what it needs.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -87,11 +88,11 @@ def wait_for_timer(process):
     """Return when the program has made its timer, that is, is about to run."""
     def has_timer():
         links = []
-        for link in Path(f"/proc/{process.pid}/fd").iterdir():
-            try:
-                links.append(os.readlink(link))
-            except FileNotFoundError:
-                pass
+        # Files may be closed meanwhile, or the process may end.
+        with contextlib.suppress(OSError):
+            for link in Path(f"/proc/{process.pid}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    links.append(os.readlink(link))
         return "anon_inode:[timerfd]" in links
 
     wait_until(has_timer, process, "the program does not begin")
@@ -107,9 +108,12 @@ def tcp_sockets(pid, port):
     """State and unread bytes (a listener's: connections not yet accepted) of
     the TCP sockets with this local port in the process's namespace."""
     for table in (Path(f"/proc/{pid}/net/{name}") for name in ("tcp", "tcp6")):
-        if not table.exists():
+        try:
+            lines = table.read_text().splitlines()[1:]
+        except OSError:
+            # The kernel has no IPv6, or the process has ended.
             continue
-        for line in table.read_text().splitlines()[1:]:
+        for line in lines:
             words = line.split()
             if words[1].endswith(f":{port:04X}"):
                 yield words[3], int(words[4].split(":")[1], 16)

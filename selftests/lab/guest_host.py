@@ -53,12 +53,14 @@ def namespaces():
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
+        # It may end meanwhile, also between two of these.
         try:
             space = os.readlink(entry / "ns/net")
+            name = (entry / "comm").read_text(errors="replace").strip()
         except OSError:
             continue
         if space not in (own, ""):
-            found[(entry / "comm").read_text().strip(), entry.name] = space
+            found[name, entry.name] = space
     return found
 
 
