@@ -199,7 +199,7 @@ static inline u32 compat_tso_autosize(const struct sock *sk, u32 mss, u32 least)
 #else
 #define COMPAT_TSO_SEGS_OP		min_tso_segs
 #define COMPAT_TSO_SEGS_ARGS		struct sock *sk
-#define COMPAT_TSO_SEGS(sk, least)	(least)
+#define COMPAT_TSO_SEGS(sk, least)	((void)(sk), (least))
 #endif
 
 /* proc handlers take a const table since 6.11. */
