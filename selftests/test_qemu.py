@@ -89,6 +89,8 @@ def test_smoke_with_lockdep(with_lockdep, check):
     verify(with_lockdep, check)
     if check == "kernel_log":
         assert "lockdep is on" in with_lockdep[check]["notes"]
+    if check == "signed_connections":
+        assert "this kernel has no TCP_MD5SIG" not in with_lockdep[check]["notes"]
 
 
 def installed(kernel, out_dir):
