@@ -257,9 +257,10 @@ bool pp_train_bunch_believe(struct pp_train *train)
  * just grown as much: that happens once, and a burst counts once, however long it is.
  * In a FIFO that 32 flows share two trains may come so close, too. An ACK for more
  * than two trains is a burst, too, and so are two ACKs at the same time: no
- * bottleneck does that. Nor does a queue that serves a flow in order deliver a segment
- * before one that was sent earlier: there each packet takes a time of its own. To be
- * called before pp_train_ack() takes the ACK.
+ * bottleneck does that. So is an ACK for a segment that was sent before the one of the
+ * ACK before it: a queue serves a flow in order, so packets have other delays of their
+ * own somewhere on the path, and the time between two ACKs is not that of service. To
+ * be called before pp_train_ack() takes the ACK.
  *
  * Return: true if that is believed from now on.
  */
