@@ -532,6 +532,11 @@ def check_admission(note):
 
 def check_removal(note):
     """What is in use is not removed; with the last user it is, cleanly."""
+    # A socket of a check before this one whose last packets find no other host any
+    # more tries again for 100 s, or twice as long where its first timeout was twice
+    # as long.
+    for module in CONTROLS:
+        assert wait_for(lambda name=module: users(name) == 0, LIMIT_S), module
     with two_hosts():
         run("tc qdisc add dev left root handle 1: sbrm", space="a")
         note(refused("rmmod sch_sbrm"))
@@ -543,9 +548,8 @@ def check_removal(note):
                 wait_for(lambda name=module: users(name))
                 note(refused(f"rmmod {module}"))
                 report()
-            # A socket whose last packets find no other host any more tries again
-            # for 100 s.
-            assert wait_for(lambda name=module: users(name) == 0)
+            # While there is another host.
+            assert wait_for(lambda name=module: users(name) == 0), module
     for module in MODULES:
         # Namespaces go in the background, and sockets after their last packet.
         for _ in range(100):

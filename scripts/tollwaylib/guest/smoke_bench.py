@@ -119,9 +119,9 @@ def traffic(cc, seconds=SECONDS, flows=1, port=5201, core=None):
             process.wait()
 
 
-def wait_for(condition):
+def wait_for(condition, seconds=20):
     """Call until it returns something true; that, or the last it returned."""
-    for _ in range(200):
+    for _ in range(10 * seconds):
         found = condition()
         if found:
             break
