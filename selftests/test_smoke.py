@@ -68,7 +68,7 @@ def test_what_is_never_seen_is_a_failure(monkeypatch):
 def test_a_kernel_that_does_not_sign(monkeypatch):
     for name in ("TCP_MD5SIG", "TCP_AO_ADD_KEY"):
         # No socket option of any kernel.
-        monkeypatch.setattr(smoke, name, 0x7fff)
+        monkeypatch.setattr(smoke_bench, name, 0x7fff)
     notes = []
     smoke.check_signed_connections(notes.append)
     assert notes == ["this kernel has no TCP_MD5SIG", "this kernel has no TCP-AO"]

@@ -20,7 +20,6 @@ import random
 import re
 import shlex
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
@@ -30,9 +29,9 @@ import traceback
 from pathlib import Path
 
 from .daemons import TOOLS
-from .smoke_bench import (LIMIT_S, SECONDS, Inside, execute, qdiscs,
-                          received_bps, refused, run, traffic, two_hosts,
-                          users, wait_for)
+from .smoke_bench import (LIMIT_S, SECONDS, Inside, execute, is_known, qdiscs,
+                          received_bps, refused, run, sign, sign_ao, traffic,
+                          two_hosts, users, wait_for)
 
 ADMIT = TOOLS / "tollway-admit"
 
@@ -177,16 +176,8 @@ def check_iperf3_through_fq_rr(note):
     assert shown["flows_max"] >= 1, shown
 
 
-TCP_MD5SIG, TCP_CONGESTION, MPTCP, TCP_AO_ADD_KEY = 14, 13, 262, 38
+TCP_CONGESTION, MPTCP = 13, 262
 SIGNED_BYTES = 1 << 20
-
-
-def sign(connection, peer):
-    """Let TCP sign what it sends to an address, and take nothing else."""
-    key = b"tollway"
-    connection.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, struct.pack(
-        "=HH4s120xBBHi80s", socket.AF_INET, 0, socket.inet_aton(peer), 0, 0,
-        len(key), 0, key))
 
 
 def carried(near, far):
@@ -199,15 +190,6 @@ def carried(near, far):
     while left:
         left -= len(far.recv(left))
     sender.join()
-
-
-def sign_ao(connection, peer):
-    """The same by the TCP Authentication Option, before there is a connection."""
-    key, address = b"tollway", struct.pack(
-        "=HH4s120x", socket.AF_INET, 0, socket.inet_aton(peer))
-    connection.setsockopt(socket.IPPROTO_TCP, TCP_AO_ADD_KEY, struct.pack(
-        "=128s64siIH6B80s", address, b"hmac(sha1)", 0, 0, 0, 32, 100, 100, 12, 0,
-        len(key), key))
 
 
 # Name, function, and whether connections are signed from the start: the first key
@@ -278,17 +260,6 @@ def signed_connection(note, cc, how, begin):
             assert after[signed] == int(begin)
         assert after[invalid] == (0 if begin else before[invalid])
         assert not unsigned if begin else unsigned
-
-
-def is_known(how):
-    """Does the kernel know the socket option of a function that signs?"""
-    with socket.socket() as probe:
-        try:
-            how(probe, "10.0.0.2")
-        except OSError as error:
-            assert error.errno == errno.ENOPROTOOPT, error
-            return False
-    return True
 
 
 def check_signed_connections(note):

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Namespaces, commands and traffic for the checks of the smoke set."""
+"""Namespaces, commands, traffic and signatures for the checks of the smoke set."""
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import re
 import shlex
+import socket
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -16,6 +19,7 @@ CLONE_NEWNET = 0x40000000
 LIMIT_S = 300
 SECONDS = 4
 FLOW_MBIT = 10
+TCP_MD5SIG, TCP_AO_ADD_KEY = 14, 38
 
 
 class Inside:
@@ -140,3 +144,31 @@ def received_bps(report):
     """Goodput of a report of iperf3; AssertionError if it has none."""
     assert "error" not in report, report["error"]
     return report["end"]["sum_received"]["bits_per_second"]
+
+
+def sign(connection, peer):
+    """Let TCP sign what it sends to an address, and take nothing else."""
+    key = b"tollway"
+    connection.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, struct.pack(
+        "=HH4s120xBBHi80s", socket.AF_INET, 0, socket.inet_aton(peer), 0, 0,
+        len(key), 0, key))
+
+
+def sign_ao(connection, peer):
+    """The same by the TCP Authentication Option, before there is a connection."""
+    key, address = b"tollway", struct.pack(
+        "=HH4s120x", socket.AF_INET, 0, socket.inet_aton(peer))
+    connection.setsockopt(socket.IPPROTO_TCP, TCP_AO_ADD_KEY, struct.pack(
+        "=128s64siIH6B80s", address, b"hmac(sha1)", 0, 0, 0, 32, 100, 100, 12, 0,
+        len(key), key))
+
+
+def is_known(how):
+    """Does the kernel know the socket option of a function that signs?"""
+    with socket.socket() as probe:
+        try:
+            how(probe, "10.0.0.2")
+        except OSError as error:
+            assert error.errno == errno.ENOPROTOOPT, error
+            return False
+    return True
