@@ -10,7 +10,7 @@ import time
 import guest_base
 from guest_base import near, note, run, start
 from pp_bench import (DELAYED, FAIR, FULL_BPS, REFUSED, SHARED, START, SYSCTL,
-                      TAKEN, counters, fair_path, goodputs, limit, look,
+                      TAKEN, after_burst, counters, fair_path, goodputs, limit, look,
                       pp_info, set_rate, trace)
 from pp_steady import (check_bucket, check_discrete, check_poles, check_rise,
                        check_setpoint, check_two_dozen)
@@ -331,58 +331,22 @@ def check_pairs_of_repairs():
 
 def check_rise_in_recovery():
     """Hundreds lost in one burst: the link is full again after few RTTs."""
-    path = fair_path(20, rtt_ms=200)
-    flow = path.connect("pp")
-    pump([flow], 3)
-    path.ahead("loss 60% limit 10000")
-    pump([flow], 0.5)
-    path.ahead("limit 10000")
-    # Until nothing is on the way but a pair of repairs now and then.
-    limit(flow, 15000)
-    look(path, flow, 1)
-    begun = info(flow)
-    limit(flow)
-    seen = [(0, begun.delivered)] + [
-        (when, tcp.delivered) for when, *_, tcp in look(path, flow, 2)]
-    # Of a fifth of a second.
-    full = [when for (since, was), (when, now) in zip(seen, seen[40:])
-            if (now - was) * 8 * PACKET >= 0.98 * 10**7 * (when - since)]
-    note(f"{begun.lost} lost, {begun.total_retrans} sent again; full after "
-         f"{full[0] / 0.2 if full else None} round trips")
+    _, begun, _, full = after_burst(60, 0.5, 1)
     assert begun.ca_state == RECOVERY and begun.lost > begun.retrans + 50
     assert begun.lost - begun.retrans + begun.total_retrans > 200
-    assert full and full[0] <= 5 * 0.2
+    assert full is not None and full <= 5
 
 
 def check_rise_after_bursts():
-    """The same after a shorter burst and a longer one.
-
-    A burst of four round trips and more looks like a policer: a window controls for a
-    while, and what arrives is then what the application lets go, and no share."""
-    for loss, lasts_s, limited_s, windows, most in ((85, 0.3, 1, 0, 5), (60, 0.8, 2, 1, 10)):
-        path = fair_path(20, rtt_ms=200)
-        flow = path.connect("pp")
-        pump([flow], 3)
-        path.ahead(f"loss {loss}% limit 10000")
-        pump([flow], lasts_s)
-        path.ahead("limit 10000")
-        # Until nothing is on the way but a pair of repairs now and then.
-        limit(flow, 15000)
-        look(path, flow, limited_s)
-        begun, state = info(flow), pp_info(flow).state
-        limit(flow)
-        seen = [(0, begun.delivered)] + [
-            (when, tcp.delivered) for when, *_, tcp in look(path, flow, 3)]
-        # Of a fifth of a second.
-        full = [when for (since, before), (when, now) in zip(seen, seen[40:])
-                if (now - before) * 8 * PACKET >= 0.98 * 10**7 * (when - since)]
-        note(f"{begun.lost} lost, {begun.total_retrans} sent again; full after "
-             f"{full[0] / 0.2 if full else None} round trips")
+    """The same after a shorter burst and a longer one. One of four round trips and more
+    looks like a policer: a window controls for a while, and what arrives is then what
+    the application lets go, and no share."""
+    for burst, windows, most in (((85, 0.3, 1), 0, 5), ((60, 0.8, 2), 1, 10)):
+        path, begun, state, full = after_burst(*burst)
         assert counters(path.s)["window"] == windows and not state & SHARED
         assert begun.ca_state == RECOVERY and begun.lost > begun.retrans + 20
         assert begun.lost - begun.retrans + begun.total_retrans > 180
-        assert full and full[0] <= most * 0.2
-        flow.close()
+        assert full is not None and full <= most
         guest_base.cleanup()
 
 

@@ -123,3 +123,28 @@ def limit(flow, rate=None):
     """No more than so many bytes/s, or as many as the law lets it."""
     flow.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE,
                     struct.pack("=Q", rate or 2**64 - 1))
+
+
+def after_burst(loss, lasts_s, limited_s):
+    """A burst of losses, percent for s, then s with an application that sends little:
+    (path, TCP_INFO, state of pp, round trips from the end of that until 98 % of the
+    link are used again or None)."""
+    path = fair_path(20, rtt_ms=200)
+    flow = path.connect("pp")
+    pump([flow], 3)
+    path.ahead(f"loss {loss}% limit 10000")
+    pump([flow], lasts_s)
+    path.ahead("limit 10000")
+    # Until nothing is on the way but a pair of repairs now and then.
+    limit(flow, 15000)
+    look(path, flow, limited_s)
+    begun, state = info(flow), pp_info(flow).state
+    limit(flow)
+    seen = [(0, begun.delivered)] + [
+        (when, tcp.delivered) for when, *_, tcp in look(path, flow, 2)]
+    # Of a fifth of a second.
+    full = [when / 0.2 for (since, was), (when, now) in zip(seen, seen[40:])
+            if (now - was) * 8 * PACKET >= 0.98 * 10**7 * (when - since)]
+    note(f"{begun.lost} lost, {begun.total_retrans} sent again; full after "
+         f"{full[0] if full else None} round trips")
+    return path, begun, state, full[0] if full else None
