@@ -519,7 +519,7 @@ def check_removal(note):
                 wait_for(lambda name=module: users(name))
                 note(refused(f"rmmod {module}"))
                 report()
-            # While there is another host.
+            # The other host still answers, so the last packets arrive at once.
             assert wait_for(lambda name=module: users(name) == 0), module
     for module in MODULES:
         # Namespaces go in the background, and sockets after their last packet.
