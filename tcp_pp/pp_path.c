@@ -467,6 +467,31 @@ static bool pp_path_is_less(const struct sock *sk, const struct pp *ca,
 	       !pp_is_stopped(sk, ca) && !pp_path_is_cut_off(ca);
 }
 
+/* The round-trip time behind so many packets, with what it may be wrong by. */
+static u64 pp_path_most_us(const struct pp *ca, u32 queue)
+{
+	return div_u64(pp_law_rtt_ns(queue, ca->delay_us, ca->estimate.service),
+		       NSEC_PER_USEC) + ca->delay_us / PP_TOLERANCE;
+}
+
+/*
+ * Nothing waited a round trip ago, and round-trip times are not unexpected. Where few
+ * packets fit into R, PP_UNEXPECTED are more than a whole R, and would hide a way that
+ * is twice as long. So times that only these packets explain prove nothing when less
+ * arrives than s_hat promises.
+ */
+static enum pp_verdict pp_path_verdict_near(const struct sock *sk,
+					    const struct pp *ca,
+					    u64 busy_us, u32 took_us)
+{
+	if (pp_path_is_less(sk, ca, busy_us, took_us))
+		return PP_VERDICT_LESS;
+	if (busy_us < took_us - took_us / PP_TOLERANCE &&
+	    ca->low_us > pp_path_most_us(ca, PP_QUEUE_LOW))
+		return PP_VERDICT_NONE;
+	return PP_VERDICT_OWN;
+}
+
 static enum pp_verdict pp_path_verdict(const struct sock *sk,
 				       const struct pp *ca)
 {
@@ -474,7 +499,7 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 	u32 took_us = (u32)tp->tcp_mstamp - ca->round_us;
 	u32 arrived = tp->delivered - ca->round_start;
 	u64 service = ca->estimate.service;
-	u64 busy_us, most_us;
+	u64 busy_us;
 
 	/* Segments are below 2^24, service times below 2^42. */
 	busy_us = div_u64(mul_u64_u32_shr(service, arrived, PP_SERVICE_SHIFT),
@@ -484,11 +509,8 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 
 	/* What was low a round trip ago shows in the times of this one. */
 	if (ca->was_empty && ca->low_us != U32_MAX) {
-		most_us = div_u64(pp_law_rtt_ns(PP_UNEXPECTED, ca->delay_us,
-						service), NSEC_PER_USEC);
-		if (ca->low_us <= most_us + ca->delay_us / PP_TOLERANCE)
-			return pp_path_is_less(sk, ca, busy_us, took_us) ?
-			       PP_VERDICT_LESS : PP_VERDICT_OWN;
+		if (ca->low_us <= pp_path_most_us(ca, PP_UNEXPECTED))
+			return pp_path_verdict_near(sk, ca, busy_us, took_us);
 		return pp_path_verdict_longer(sk, ca,
 					      min_t(u64, busy_us, U32_MAX),
 					      took_us);
