@@ -98,6 +98,7 @@ struct pp_gains {
  * @gro_seen: trains that looked like that, less those that did not, see
  *	PP_GRO_BELIEVED; without @extra: round trips in a row that fell short, see
  *	PP_SHORT_ROUNDS
+ * @part: with @extra: a part of a train was the next to leave, see pp_pace_parts()
  * @missed: segments acknowledged since the caller used a sample; saturates
  * @caution: with @bunched: by so many powers of two probes are weaker
  * @lows: with @bunched: round trips in a row in which next to nothing waited
@@ -117,7 +118,8 @@ struct pp_train {
 	u16	segs:9,
 		extra:1,
 		gro:1,
-		gro_seen:5;
+		gro_seen:4,
+		part:1;
 	union {
 		u8	missed;
 		struct {

@@ -173,24 +173,34 @@ static bool pp_pace_is_more(const struct sock *sk, u32 train)
 	return tp->lost_out > tp->retrans_out + train || tcp_send_head(sk);
 }
 
-/* Is what comes next ours to pace, and may it leave? */
-static bool pp_pace_is_due(const struct sock *sk, const struct pp *ca,
-			   u32 train)
+/*
+ * Does a part of a train leave alone? Where two leave at once it would be in the
+ * middle of them. Since Linux 6.10 the stack fills it from the next skb, which is a
+ * part by that, and so on: the second one in a row is a whole train.
+ */
+static bool pp_pace_parts(const struct sock *sk, struct pp *ca)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	const struct sk_buff *head;
+	const struct sk_buff *head = tcp_send_head(sk);
+	bool was = ca->train.part;
+
+	ca->train.part = ca->train.extra && head && !tcp_skb_is_last(sk, head) &&
+			 head->len < READ_ONCE(ca->net->train) * tp->mss_cache;
+	return ca->train.part && !was;
+}
+
+/* Is what comes next ours to pace, and may it leave? */
+static bool pp_pace_is_due(const struct sock *sk, struct pp *ca, u32 train)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
 
 	if (!pp_pace_is_special(tp, ca))
-		return false;
-	/* A part of a train leaves alone, or it would be in the middle of two. */
-	head = tcp_send_head(sk);
-	if (ca->train.extra && head && !tcp_skb_is_last(sk, head) &&
-	    head->len < READ_ONCE(ca->net->train) * tp->mss_cache)
 		return false;
 	/* After a timeout the window lets less leave than a train. */
 	return ca->estimate.service && pp_pace_is_ours(sk) &&
 	       tp->tcp_wstamp_ns <= tp->tcp_clock_cache &&
-	       tcp_snd_cwnd(tp) >= tcp_packets_in_flight(tp) + train;
+	       tcp_snd_cwnd(tp) >= tcp_packets_in_flight(tp) + train &&
+	       !pp_pace_parts(sk, ca);
 }
 
 static void pp_pace_turn(struct sock *sk, struct pp *ca, u32 train)

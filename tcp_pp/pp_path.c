@@ -633,6 +633,7 @@ static void pp_path_try(const struct sock *sk, struct pp *ca)
 	ca->train.extra = extra;
 	ca->train.gro = 0;
 	ca->train.gro_seen = 0;
+	ca->train.part = 0;
 	pp_train_break(&ca->train);
 }
 
