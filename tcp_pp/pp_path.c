@@ -18,7 +18,7 @@
  *			  or more are over a quarter of what arrives
  *			  8 round trips: nothing waits, less arrives,
  *			  and more could be sent
- *			  1 round trip: nothing waits, it is much
+ *			  2 round trips: nothing waits, they are much
  *			  longer than R, and less than half arrives
  *	grown longer	  4 round trips: nothing waits, and all take  a larger R
  *			  much longer than R
@@ -56,10 +56,11 @@
 
 /*
  * Does the queue still look like one of our own? A round trip that does not
- * counts as 16, and as 8 if less arrives though nothing waits. One that says
- * nothing takes one back, and one that does look like it takes all back. At 64
- * (four round trips in a row, or eight) the path is taken for one of another
- * kind.
+ * counts as 16, and as 8 if less arrives though nothing waits. It counts as 32 if less
+ * than half does, and it is much longer than R. The round trip in which a way becomes
+ * longer is like that, but not the next one, too. One that says nothing takes one back,
+ * and one that does look like it takes all back. At 64 (four round trips in a row, or
+ * eight, or two) the path is taken for one of another kind.
  *
  * A share that has changed shows in the samples of the next round trip or two,
  * and must not look like another path: with less than four, it may. With more,
@@ -68,6 +69,7 @@
  */
 #define PP_MISFIT_STEP		16
 #define PP_MISFIT_LESS		8
+#define PP_MISFIT_FALSE		32
 #define PP_MISFIT_LIMIT		64
 
 /*
@@ -77,6 +79,17 @@
  * it.
  */
 #define PP_LOSSES		8
+
+/*
+ * A queue that was shared, and is not taken for that any more: for so many round trips
+ * a single one that does not fit is enough, if more than this part of what arrives is
+ * lost. In a FIFO of flows like this one each of them watches the path now and then,
+ * and sends at the rate of the link until it is found out: half of all losses there are
+ * from that. With a larger part they stay; with a smaller one, losses by chance would
+ * make a window of each change of a path.
+ */
+#define PP_RELAPSE_ROUNDS	16
+#define PP_RELAPSE_LOSSES	16
 
 /*
  * Part of a time, or of what should arrive, by which it may be wrong. One pair
@@ -532,11 +545,27 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 							    PP_VERDICT_NONE;
 }
 
+/* The queue was taken for a shared one until just now, and much is lost? */
+static bool pp_path_is_relapse(const struct sock *sk, const struct pp *ca)
+{
+	u32 arrived = tcp_sk(sk)->delivered - ca->round_start;
+
+	return ca->history.since < PP_RELAPSE_ROUNDS &&
+	       ca->losses > arrived / PP_RELAPSE_LOSSES;
+}
+
 /* A round trip that does not fit a queue of our own. */
 static void pp_path_misfit(struct sock *sk, struct pp *ca,
 			   enum pp_verdict verdict)
 {
-	ca->misfits += verdict == PP_VERDICT_LESS ? PP_MISFIT_LESS : PP_MISFIT_STEP;
+	if (verdict == PP_VERDICT_FALSE)
+		ca->misfits += PP_MISFIT_FALSE;
+	else if (verdict == PP_VERDICT_LESS)
+		ca->misfits += PP_MISFIT_LESS;
+	else
+		ca->misfits += PP_MISFIT_STEP;
+	if (pp_path_is_relapse(sk, ca))
+		ca->misfits = PP_MISFIT_LIMIT;
 	if (ca->misfits < PP_MISFIT_LIMIT)
 		return;
 	/* The receiver may be the reason: enough trains tell, but not of losses. */
@@ -549,7 +578,8 @@ static void pp_path_misfit(struct sock *sk, struct pp *ca,
 	ca->misfits = 0;
 	/* A longer way loses nothing: nothing to watch for. */
 	if (verdict != PP_VERDICT_LONGER || !pp_delay_raise(sk, ca))
-		pp_share_begin(sk, ca, verdict != PP_VERDICT_LOSSY);
+		pp_share_begin(sk, ca, verdict != PP_VERDICT_LOSSY &&
+				       verdict != PP_VERDICT_FALSE);
 }
 
 /* A round trip in a queue that is taken for our own. */
@@ -563,8 +593,6 @@ static void pp_path_own(struct sock *sk, struct pp *ca)
 	} else if (verdict <= PP_VERDICT_OWN) {
 		if (ca->misfits)
 			ca->misfits--;
-	} else if (verdict == PP_VERDICT_FALSE) {
-		pp_share_begin(sk, ca, false);
 	} else {
 		pp_path_misfit(sk, ca, verdict);
 	}

@@ -19,9 +19,9 @@ from pathlib import Path
 import guest_base
 import tcp_bench
 from guest_base import mac, note, run, start
-from pp_bench import fair_path
+from pp_bench import fair_path, pp_info
 from rtnl import options
-from tcp_bench import TCP_CONGESTION, info, settle
+from tcp_bench import TCP_CONGESTION, info, pump, settle
 
 RATE_BPS = 3 * 10**6
 RTT_MS = 40
@@ -330,6 +330,26 @@ def check_pp_longer():
     """The way grows after the queue seemed to be shared, and R was raised lately."""
     through("pp", [Mtu(576), Netem("delay 20ms reorder 50% 25%"),
                    Netem("corrupt 10%"), Delay(400, 40)], 10)
+
+
+def check_pp_longer_short():
+    """The way grows where few packets fit into it: the link is used again."""
+    for rate_mbit, ms, later_ms in ((3, 10, 25), (3, 20, 40), (10, 40, 160)):
+        path = fair_path(2, rate_bps=rate_mbit * 10**6, rtt_ms=ms)
+        flow = path.connect("pp")
+        pump([flow], 3)
+        path.r2.run(f"tc qdisc change dev left root netem delay {later_ms}ms "
+                    "limit 1000000")
+        pump([flow], 4)
+        before, began = info(flow).bytes_acked, time.monotonic()
+        pump([flow], 8)
+        used = (info(flow).bytes_acked - before) * 8 / \
+            (time.monotonic() - began) / (rate_mbit * 10**6 * 1448 /
+                                          tcp_bench.PACKET)
+        note(f"{rate_mbit} Mb/s, {ms} to {later_ms} ms: {used:.3f} of the link "
+             f"after 4 s, {pp_info(flow)}")
+        assert used >= 0.95
+        guest_base.cleanup()
 
 
 def many():

@@ -109,23 +109,26 @@ def check_delayed_acks():
 
 def check_fifo():
     """Flows in one FIFO: seen as such, none starved, no collapse."""
-    path = fair_path(10, aqm="pfifo limit 100")
-    flows = [path.connect("pp") for _ in range(4)]
-    pump(flows, 15)
-    was = path.stats()
-    rates = goodputs(flows, 0, 20)
-    for flow, rate in zip(flows, rates):
-        pp, tcp = pp_info(flow), info(flow)
-        note(f"{rate / 1e6:.3f} Mb/s 1/s {pp.bw / 1e6:.3f} n_hat "
-             f"{pp.queue:.2f} R {pp.delay_us} state {pp.state} "
-             f"retrans {tcp.total_retrans} of {tcp.data_segs_out}")
-    note(f"{counters(path.s)}, queue {path.stats().qlen}, "
-         f"{path.stats().drops} dropped of {path.stats().packets}")
-    assert sum(rates) > 0.95 * FULL_BPS
-    assert min(rates) > 0.4 * FULL_BPS / 4
-    assert counters(path.s)["shared_queue"] >= 2
-    stats = path.stats()
-    assert stats.drops - was.drops < 0.01 * (stats.packets - was.packets)
+    lost = []
+    for apart_s in (0, 0.01, 0.03, 0.1, 0.3, 1):
+        path = fair_path(10, aqm="pfifo limit 100")
+        flows = []
+        for _ in range(4):
+            flows.append(path.connect("pp"))
+            pump(flows, apart_s)
+        pump(flows, 15)
+        was = path.stats()
+        rates = goodputs(flows, 0, 20)
+        now = path.stats()
+        lost.append((now.drops - was.drops) / (now.packets - was.packets))
+        note(f"begun {apart_s} s apart: {[round(one / 1e6, 3) for one in rates]} "
+             f"Mb/s, {counters(path.s)}, {100 * lost[-1]:.2f} % lost")
+        assert sum(rates) > 0.95 * FULL_BPS
+        assert min(rates) > 0.4 * FULL_BPS / 4
+        assert counters(path.s)["shared_queue"] >= 2
+        guest_base.cleanup()
+    # Of one start it is chance: 0.1 to 5 %.
+    assert sum(lost) < 0.01 * len(lost)
 
 
 def check_fifo_with_cubic():
