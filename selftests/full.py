@@ -116,6 +116,10 @@ def jobs_of(words):
     """The jobs that the words of the command line ask for."""
     tests = [word for word in words if os.path.exists(word.partition("::")[0])]
     more = tuple(word for word in words if word not in tests)
+    for word in more:
+        # As an option each file would fail for it, and lose its last result.
+        if word.partition("::")[0].endswith(".py"):
+            raise TollwayError(f"{word}: there is no such file of tests")
     found = []
     for test in tests or [str(HERE)]:
         path = Path(test)

@@ -300,6 +300,17 @@ def test_the_whole_has_all_files():
     assert job.words == ("-k", "y") and job.test.endswith("ends.py::test_x")
 
 
+@pytest.mark.parametrize("word", ["test_nosuch.py", "test_nosuch.py::test_x"])
+def test_a_file_that_is_not_there_loses_nothing(word, run):
+    """It is no option of pytest, for which all the others would fail."""
+    run(["test_good.py"])
+    kept = sorted((one.name, one.read_text()) for one in full.RECORDS.iterdir())
+    with pytest.raises(TollwayError, match="no such file of tests"):
+        run(["test_good.py"], word)
+    assert kept == sorted((one.name, one.read_text())
+                          for one in full.RECORDS.iterdir())
+
+
 @pytest.mark.parametrize("words, there", [((), False), (("RESUME=1",), True)])
 def test_make_hands_resume_on(words, there, monkeypatch):
     # make has it in the environment of what it runs.
