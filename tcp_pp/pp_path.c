@@ -558,6 +558,8 @@ static bool pp_path_is_relapse(const struct sock *sk, const struct pp *ca)
 static void pp_path_misfit(struct sock *sk, struct pp *ca,
 			   enum pp_verdict verdict)
 {
+	bool watch = verdict != PP_VERDICT_LOSSY && verdict != PP_VERDICT_FALSE;
+
 	if (verdict == PP_VERDICT_FALSE)
 		ca->misfits += PP_MISFIT_FALSE;
 	else if (verdict == PP_VERDICT_LESS)
@@ -578,8 +580,7 @@ static void pp_path_misfit(struct sock *sk, struct pp *ca,
 	ca->misfits = 0;
 	/* A longer way loses nothing: nothing to watch for. */
 	if (verdict != PP_VERDICT_LONGER || !pp_delay_raise(sk, ca))
-		pp_share_begin(sk, ca, verdict != PP_VERDICT_LOSSY &&
-				       verdict != PP_VERDICT_FALSE);
+		pp_share_begin(sk, ca, watch);
 }
 
 /* A round trip in a queue that is taken for our own. */

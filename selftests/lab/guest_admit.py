@@ -125,13 +125,17 @@ class Borders:
 
     def until(self, name, state, seconds=10):
         """Wait for a state of a daemon; its status."""
+        said = ""
         for _ in range(10 * seconds):
+            # One of an earlier check may have left its socket, as it was killed.
             if Path(name).exists():
-                seen = self.status(name)
-                if seen["state"] == state:
-                    return seen
+                said = run([ADMIT, "status", "--socket", name], check=False)
+                if said.startswith("{"):
+                    seen = json.loads(said)
+                    if seen["state"] == state:
+                        return seen
             time.sleep(0.1)
-        raise AssertionError(f"{name} is not {state}: " +
+        raise AssertionError(f"{name} is not {state}: {said}" +
                              Path(f"{name}.log").read_text())
 
     def offer(self, load, seconds):
