@@ -174,9 +174,10 @@ static bool pp_pace_is_more(const struct sock *sk, u32 train)
 }
 
 /*
- * Does a part of a train leave alone? Where two leave at once it would be in the
- * middle of them. Since Linux 6.10 the stack fills it from the next skb, which is a
- * part by that, and so on: the second one in a row is a whole train.
+ * Must the head of the queue leave alone, as it is only a part of a train? Where two
+ * trains leave at once it would be in the middle of them. Since Linux 6.10 the stack
+ * fills the head from the next skb. That one is then a part, and is filled in turn. So
+ * if the head was a part the last time as well, it will leave as a whole train.
  */
 static bool pp_pace_parts(const struct sock *sk, struct pp *ca)
 {

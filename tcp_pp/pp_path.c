@@ -57,10 +57,10 @@
 /*
  * Does the queue still look like one of our own? A round trip that does not
  * counts as 16, and as 8 if less arrives though nothing waits. It counts as 32 if less
- * than half does, and it is much longer than R. The round trip in which a way becomes
- * longer is like that, but not the next one, too. One that says nothing takes one back,
- * and one that does look like it takes all back. At 64 (four round trips in a row, or
- * eight, or two) the path is taken for one of another kind.
+ * than half does, and it is much longer than R: a single round trip looks like that when
+ * the way becomes longer in it, two in a row do not. One that says nothing takes one
+ * back, and one that does look like a queue of our own takes all back. At 64 (four round
+ * trips in a row, or eight, or two) the path is taken for one of another kind.
  *
  * A share that has changed shows in the samples of the next round trip or two,
  * and must not look like another path: with less than four, it may. With more,
@@ -81,12 +81,13 @@
 #define PP_LOSSES		8
 
 /*
- * A queue that was shared, and is not taken for that any more: for so many round trips
- * a single one that does not fit is enough, if more than this part of what arrives is
- * lost. In a FIFO of flows like this one each of them watches the path now and then,
- * and sends at the rate of the link until it is found out: half of all losses there are
- * from that. With a larger part they stay; with a smaller one, losses by chance would
- * make a window of each change of a path.
+ * A relapse: for so many round trips after a queue was last taken for a shared one, a
+ * single round trip that does not fit is enough, if more than this part of what arrives
+ * is lost. In a FIFO of flows of pp each of them watches the path now and then, and then
+ * sends at the rate of the link until it sees that the queue is shared. Half of all
+ * losses there came from that. If the part were larger, they would stay. If it were
+ * smaller, a path with random losses would be taken for a shared queue whenever it
+ * changes.
  */
 #define PP_RELAPSE_ROUNDS	16
 #define PP_RELAPSE_LOSSES	16
