@@ -131,18 +131,18 @@ def check_largest_queue():
         cleanup()
 
 
-def controlled_flows(flows, **settings):
-    """A link, and flows that start out of step, with gains of the paper's
-    proportions. p, by which all raise their gains after a cycle that was just
-    below the goal: with 3100 in all, the next one had 379 packets."""
+def controlled_flows(flows, gap_s=0.37, part=1, **settings):
+    """A link, and flows that start out of step, with a part of the paper's gains.
+    p, by which all raise their gains after a cycle that was just below the goal:
+    with 3100 in all, the next one had 379 packets."""
     link = Link(61, 9300, **{"gip": 1550 // flows, "gdp": "0.7", "bandwidth": 0,
                           **settings})
     made = []
     for number in range(flows):
         link.s.sysctl("net.ipv4.tcp_alpha.gain",
-                      (9300, 15700, 18900)[number % 3])
+                      int((9300, 15700, 18900)[number % 3] * part))
         made.append(link.flow())
-        link.cycles(made, 0.37)
+        link.cycles(made, gap_s)
     return link, made
 
 
@@ -158,9 +158,9 @@ def controlled(flows, seconds, **settings):
     return found
 
 
-def comes_to_goal(found, since=3):
-    """Within 20 % from a cycle on."""
-    last = sizes(found)[since - 1:]
+def comes_to_goal(found):
+    """Within 20 % from the third cycle on."""
+    last = sizes(found)[2:]
     assert len(last) >= 5 and all(near(packets, GOAL, 0.2) for packets in last)
 
 
@@ -184,8 +184,14 @@ def check_goal_of_3():
 
 
 def check_goal_of_8():
-    """The same with eight, a cycle later: the gains of so many start higher."""
-    comes_to_goal(controlled(8, 9), since=4)
+    """The same with eight, for several starts. A flow has some cycles of its own before
+    the next one starts, as in the paper; all have the gains of the paper's three in all.
+    By (8), a step up from a gain that is just below the goal leads to 348 packets where
+    q is 0.7. Flows that are not in step add some 20 to that, and 360 are allowed; with
+    the default, 0.8, it is 329."""
+    for gap_s in (1, 1.03, 1.06, 1.09):
+        comes_to_goal(controlled(8, 9, gap_s=gap_s, part=3 / 8, gdp="0.8"))
+        cleanup()
 
 
 def check_equal_shares():
