@@ -14,7 +14,7 @@ import select
 import socket
 import struct
 
-from guest_base import Namespace, mac, quiet
+from guest_base import Namespace, mac, quiet, wait_for_links
 from rtnl import DITHER, ECN, GAMMA_ONE, SPLIT_GSO, Rtnl
 
 ETH_P_IP, ETH_P_IPV6, ETH_P_ALL, ETH_P_EXPERIMENT = 0x800, 0x86DD, 3, 0x88B5
@@ -122,6 +122,7 @@ class Bench:
             f"link set vb address {mac(2)}", "addr add 10.0.0.2/24 dev vb",
             "link set vb up",
             f"neigh add 10.0.0.1 lladdr {mac(1)} dev vb nud permanent"])
+        wait_for_links((self.a, "va"), (self.b, "vb"))
         with self.a:
             self.rtnl = Rtnl()
             self.out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from guest_base import (Namespace, amount, cleanup, mac, main, near, note,
-                        quiet, run, start)
+                        quiet, run, start, wait_for_links)
 
 TOOLS = Path("/run/tollway/src/tools")
 ADMIT = str(TOOLS / "tollway-admit")
@@ -59,6 +59,7 @@ class Borders:
                 f"link set to{space.name} up",
                 f"neigh add {net}.1 lladdr {first} dev to{space.name} "
                 "nud permanent"])
+            wait_for_links((space, device), (self.r, f"to{space.name}"))
         self.r.sysctl("net.ipv4.ip_forward", 1)
         self.r.batch("tc", [
             "qdisc add dev tob root handle 1: htb default 1",

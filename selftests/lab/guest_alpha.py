@@ -41,10 +41,6 @@ class Link(Path):
                     "bandwidth": bandwidth, **settings}
         for name, value in settings.items():
             self.s.sysctl(f"net.ipv4.tcp_alpha.{name}", value)
-        # The kernel makes new links ready in a worker, which has its turn here: in
-        # virtual time no time slice ends. A SYN that is lost before is sent again
-        # without ECN (seen on 6.12).
-        time.sleep(0.1)
 
     def flow(self):
         """A connection of alpha."""

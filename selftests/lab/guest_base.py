@@ -175,6 +175,13 @@ class Namespace:
         run(f"ip netns del {self.name}", check=False)
 
 
+def wait_for_links(*ends):
+    """Wait until both ends of each link are up, see is_up(): (namespace, device)."""
+    for space, device in ends:
+        while not space.is_up(device):
+            time.sleep(0.01)
+
+
 def sysctl(path, value=None):
     """Read a file below /proc/sys, or write it in one call."""
     if value is None:

@@ -11,7 +11,7 @@ import time
 
 import guest_base
 from guest_any_rate import PACKET, PORT, SETTLED_S, Link, expect
-from guest_base import Namespace, mac, note, quiet, reset_later, start
+from guest_base import Namespace, mac, note, quiet, reset_later, start, wait_for_links
 from rtnl import DELAY, Rtnl
 from tcp_bench import TCP_CONGESTION, TRAFFIC, pump
 
@@ -203,6 +203,7 @@ def check_mq():
         f"link set vb address {mac(2)}", "addr add 10.0.0.2/24 dev vb",
         "link set vb up",
         f"neigh add 10.0.0.1 lladdr {mac(1)} dev vb nud permanent"])
+    wait_for_links((a, "va"), (b, "vb"))
     a.batch("tc", ["qdisc replace dev va root handle 1: mq"] + [
         f"qdisc replace dev va parent 1:{number} handle {number:x}0: sbrm"
         for number in range(1, 5)])

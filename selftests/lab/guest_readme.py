@@ -13,7 +13,8 @@ from pathlib import Path
 
 import guest_autoload
 import guest_base
-from guest_base import Namespace, near, note, quiet, run, start, sysctl
+from guest_base import (
+    Namespace, near, note, quiet, run, start, sysctl, wait_for_links)
 from tcp_bench import PORT, TRAFFIC, pump
 
 README = Path("/run/tollway/src/README.md")
@@ -83,6 +84,8 @@ def network():
                                  (receiver, RECEIVER, "198.51.100.254")):
         space.batch("ip", [f"addr add {address}/24 dev eth0",
                            "link set eth0 up", f"route add default via {gate}"])
+        wait_for_links((space, "eth0"))
+    wait_for_links((router, "eth0"), (router, "eth1"))
     router.sysctl("net.ipv4.ip_forward", 1)
     return spaces
 

@@ -15,7 +15,8 @@ import sys
 import time
 from collections import namedtuple
 
-from guest_base import SETTINGS, Namespace, mac, note, quiet, reset_later, run, start
+from guest_base import (
+    SETTINGS, Namespace, mac, note, quiet, reset_later, run, start, wait_for_links)
 from rtnl import TC_H_ROOT, Rtnl, options
 
 TRAFFIC = "/run/tollway/build/tools/tollway-traffic"
@@ -146,8 +147,7 @@ class Path:
                                  f"delay {rtt_ms}ms limit 1000000"])
         self.sink(sink)
         for left, right in zip(self.spaces, self.spaces[1:]):
-            while not (left.is_up("right") and right.is_up("left")):
-                time.sleep(0.01)
+            wait_for_links((left, "right"), (right, "left"))
 
     def sink(self, cc, port=PORT):
         """Start a receiver."""
