@@ -240,7 +240,7 @@ def test_files_with_similar_names_stay(site, tmp_path, monkeypatch):
 
 
 def test_what_cannot_be_written_is_reported(site, tmp_path):
-    for out in (tmp_path / "none" / "t.csv", tmp_path):
+    for out in (tmp_path / "none" / "t.csv", tmp_path, tmp_path / ("long" * 100)):
         with pytest.raises(TollwayError, match=f"cannot write {out}: "):
             tidy.write(site[0], "csv", out)
 

@@ -135,11 +135,11 @@ def write(directory, form, out=None):
 
 def _write_to(out, write_file):
     """Have out written by write_file(path), which writes a regular file."""
-    special = out.exists() and not out.is_file()
-    # Not of a special file: /dev/stdout leads to a name that cannot be opened.
-    target = out if special else Path(os.path.realpath(out))
     new = None
     try:
+        special = out.exists() and not out.is_file()
+        # Not of a special file: /dev/stdout leads to a name that cannot be opened.
+        target = out if special else Path(os.path.realpath(out))
         # In the same file system as the target, for os.replace().
         handle, new = tempfile.mkstemp(
             dir=None if special else target.parent, suffix=".tmp")
