@@ -276,7 +276,7 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 		}
 	}
 	if (unlikely(rs->losses > 0))
-		pp_loss(ca, rs->losses);
+		pp_loss(tcp_sk(sk), ca, rs->losses);
 	if (!rs->acked_sacked)
 		return;
 	if (unlikely(READ_ONCE(ca->net->law) != ca->law))

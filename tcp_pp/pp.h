@@ -66,7 +66,7 @@
  * @long_queues: with bursts of ACKs: round trips in a row with far too long a queue
  * @hold: round trips until @delay_us may be raised again
  * @epoch_rate: 1 / s_hat when the round trip began
- * @losses: segments lost in this round trip; saturates
+ * @losses: segments lost in this round trip, or PP_LOSSES_FULL, or PP_LOSSES_MUCH
  * @rounds: round trips since the setpoint was raised
  * @turn: a train, or two, may leave that the stack does not pace
  * @tries: setpoints that were too much, see pp_setpoint()
@@ -292,6 +292,19 @@ static inline void pp_train_use(struct sock *sk, u32 train)
 /* ppx.c */
 extern struct tcp_congestion_ops ppx_ops;
 
+/*
+ * The counter of losses has eight bits. It is full, and by then they were no more than
+ * a quarter of what had arrived; or more than that.
+ */
+#define PP_LOSSES_FULL		(U8_MAX - 1)
+#define PP_LOSSES_MUCH		U8_MAX
+
+/* Has this round trip lost more than a limit, at most a quarter of what arrived? */
+static inline bool pp_has_lost(const struct pp *ca, u32 limit)
+{
+	return ca->losses > limit || ca->losses == PP_LOSSES_MUCH;
+}
+
 /* PP94 Table 2: the setpoint when it is probed. */
 #define PP_SETPOINT_INITIAL	(5 * PP_PACKET)
 
@@ -300,7 +313,7 @@ void pp_setpoint(struct pp *ca);
 void pp_setpoint_cut(struct pp *ca);
 void pp_setpoint_lost(struct pp *ca);
 void pp_setpoint_kept(struct pp *ca);
-void pp_loss(struct pp *ca, u32 losses);
+void pp_loss(const struct tcp_sock *tp, struct pp *ca, u32 losses);
 void pp_grope(struct sock *sk, const struct pp *ca);
 void pp_await(struct sock *sk, const struct pp *ca);
 

@@ -506,6 +506,17 @@ static enum pp_verdict pp_path_verdict_near(const struct sock *sk,
 	return PP_VERDICT_OWN;
 }
 
+/*
+ * Does the application, or the user's limit, let go less than was lost? Then the losses
+ * are those of the past. A policer goes on to take its part of what is sent.
+ */
+static bool pp_path_has_repairs_only(const struct sock *sk, const struct pp *ca)
+{
+	return tcp_packets_in_flight(tcp_sk(sk)) <= ca->losses &&
+	       (!pp_has_segment(sk) ||
+		sk->sk_pacing_rate >= READ_ONCE(sk->sk_max_pacing_rate));
+}
+
 static enum pp_verdict pp_path_verdict(const struct sock *sk,
 				       const struct pp *ca)
 {
@@ -518,7 +529,8 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 	/* Segments are below 2^24, service times below 2^42. */
 	busy_us = div_u64(mul_u64_u32_shr(service, arrived, PP_SERVICE_SHIFT),
 			  NSEC_PER_USEC);
-	if (ca->empty && ca->losses >= PP_LOSSES && ca->losses > arrived / 4)
+	if (ca->empty && ca->losses >= PP_LOSSES &&
+	    pp_has_lost(ca, arrived / 4) && !pp_path_has_repairs_only(sk, ca))
 		return PP_VERDICT_LOSSY;
 
 	/* What was low a round trip ago shows in the times of this one. */
@@ -552,7 +564,7 @@ static bool pp_path_is_relapse(const struct sock *sk, const struct pp *ca)
 	u32 arrived = tcp_sk(sk)->delivered - ca->round_start;
 
 	return ca->history.since < PP_RELAPSE_ROUNDS &&
-	       ca->losses > arrived / PP_RELAPSE_LOSSES;
+	       pp_has_lost(ca, arrived / PP_RELAPSE_LOSSES);
 }
 
 /* A round trip that does not fit a queue of our own. */

@@ -99,19 +99,38 @@ void pp_setpoint_cut(struct pp *ca)
 	ca->raised = 0;
 }
 
+/*
+ * The counter is full before a path that holds thousands has lost a quarter. Then the
+ * part that is lost until now is the measure for the whole round trip.
+ */
+static void pp_loss_count(const struct tcp_sock *tp, struct pp *ca, u32 losses)
+{
+	u32 arrived = tp->delivered - ca->round_start;
+
+	if (ca->losses >= PP_LOSSES_FULL)
+		return;
+	losses += ca->losses;
+	if (losses < PP_LOSSES_FULL)
+		ca->losses = losses;
+	else
+		ca->losses = losses > arrived / 4 ? PP_LOSSES_MUCH :
+						    PP_LOSSES_FULL;
+}
+
 /**
  * pp_loss() - packets are lost
+ * @tp: socket
  * @ca: connection
  * @losses: how many
  *
  * PP94 probes by losses: each counts, once in a round trip. A setpoint that is
  * given is not the cause of each, see pp_setpoint_lost().
  */
-void pp_loss(struct pp *ca, u32 losses)
+void pp_loss(const struct tcp_sock *tp, struct pp *ca, u32 losses)
 {
 	bool first = !ca->losses;
 
-	ca->losses = min_t(u32, ca->losses + losses, U8_MAX);
+	pp_loss_count(tp, ca, losses);
 	if (first && !READ_ONCE(ca->net->setpoint))
 		pp_setpoint_cut(ca);
 }
@@ -133,7 +152,7 @@ void pp_setpoint_lost(struct pp *ca)
 
 	if (READ_ONCE(ca->net->setpoint) &&
 	    ((ca->lossy && !pp_is_bunched(ca)) ||
-	     ca->losses > arrived / PP_SETPOINT_LOSSES)) {
+	     pp_has_lost(ca, arrived / PP_SETPOINT_LOSSES))) {
 		/*
 		 * The one that raised its setpoint is not always the one that loses:
 		 * where losses go on, who did not raise it may do so later.

@@ -136,6 +136,31 @@ def check_held():
             assert min(pps + others) > 0.5, (late, number)
 
 
+def check_policer():
+    """A box that drops what is beyond a rate looks like an idle queue to pairs. Alone
+    they would lose more than half, for good. It holds 20 packets."""
+    for rate_mbit, policed_mbit, rtt_ms, burst in (
+            (10, 3, 40, "15k"), (100, 5, 40, "15k"), (1000, 200, 100, "100k")):
+        path = fair_path(20, rate_bps=rate_mbit * 10**6, rtt_ms=rtt_ms)
+        for space, name in ((path.s, "wmem"), (path.d, "rmem")):
+            space.sysctl("net.ipv4.tcp_" + name, "4096 4000000 100000000")
+        path.r2.run(f"tc qdisc replace dev right root tbf rate {policed_mbit}mbit "
+                    f"burst {burst} limit {20 * PACKET}")
+        flow = path.connect("pp")
+        pump([flow], 30)
+        before = info(flow)
+        pump([flow], 10)
+        after = info(flow)
+        lost = (after.total_retrans - before.total_retrans) / \
+            (after.data_segs_out - before.data_segs_out)
+        used = (after.delivered - before.delivered) * 8 * PACKET / 10 / \
+            (policed_mbit * 10**6)
+        note(f"{rate_mbit} Mb/s, policed to {policed_mbit}: {used:.3f} used, "
+             f"{lost:.3f} lost, {counters(path.s)}")
+        assert lost < 0.1 and used > 0.5
+        guest_base.cleanup()
+
+
 def check_many_beside():
     """Slower and faster links, more of pp, and both orders."""
     cells = [(1, ["cubic"]), (1, ["cubic"] * 4), (4, ["cubic"]), (2, []), (5, []),
