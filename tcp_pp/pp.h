@@ -22,7 +22,8 @@
  *	watched_rounds	watched,
  *	long_queues	bunched
  *	turn_bytes	in a turn, that is not in watched and window
- *	window		before in watched, fits and rounds in window
+ *	window		before in watched, fits and rounds in window,
+ *			waited in both
  *	slot, unmarked	bunched; of train: caution and lows
  *	train.missed	all but bunched, the same byte as these
  *	history		all but bunched
@@ -75,7 +76,8 @@
  *	@epoch_queue
  * @train: ACKs of the open train
  * @epoch_queue: n_hat when the round trip began, Q8
- * @stop_us: low word of the time at which it last stopped to let a queue drain
+ * @stop_us: low word of the time at which it last stopped, to let a queue drain or
+ *	to look at R
  * @delay_us: propagation delay R, us; 0 before the first sample
  * @rtt_us: round-trip time of the last ACK that had one, us
  * @queue: n_hat, Q8
@@ -91,6 +93,7 @@
  * @window.fits: what speaks for a queue of our own
  * @window.before: while @watched: the window until then, or 0
  * @window.rounds: round trips since it began, or since the path was watched
+ * @window.waited: in one of them, or before, packets waited
  * @rising: the adaptive rise holds the rate down
  * @draining: the rate is that of a queue which drains
  * @after_idle: the next packet is the first after an idle time, so that no other
@@ -112,6 +115,7 @@
  * @history: otherwise
  * @history.relapses: times that the queue was found to be shared again too soon
  * @history.since: round trips since it was shared; saturates
+ * @history.looks: looks at R since it last fell by much; saturates, see PP_LOOKS
  */
 struct pp {
 	const struct pp_net	*net;
@@ -153,7 +157,8 @@ struct pp {
 				u16 fits;
 				u16 before;
 			};
-			u16	rounds;
+			u16	rounds:15,
+				waited:1;
 		} window;
 	};
 	u16			rising:1,
@@ -173,7 +178,8 @@ struct pp {
 	union {
 		u16		slot;
 		struct {
-			u8	relapses;
+			u8	relapses:4,
+				looks:4;
 			u8	since;
 		} history;
 	};
@@ -329,6 +335,7 @@ void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train);
 /* pp_bunch.c */
 u64 pp_most_arrived(const struct pp *ca);
 bool pp_delay_raise(const struct sock *sk, struct pp *ca);
+void pp_delay_look(struct sock *sk, struct pp *ca);
 void pp_bunch_begin(const struct sock *sk, struct pp *ca);
 void pp_bunch_watch(struct pp *ca, u64 gap);
 u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
@@ -339,7 +346,7 @@ void pp_bunch_round(const struct sock *sk, struct pp *ca);
 
 /* pp_share.c */
 void pp_share_begin(struct sock *sk, struct pp *ca, bool watch);
-void pp_share_forget(struct pp *ca);
+void pp_share_forget(struct sock *sk, struct pp *ca);
 void pp_share_round(struct sock *sk, struct pp *ca);
 void pp_share_control(struct sock *sk, const struct pp *ca,
 		      const struct rate_sample *rs);

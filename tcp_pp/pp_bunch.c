@@ -78,6 +78,29 @@ bool pp_delay_raise(const struct sock *sk, struct pp *ca)
 }
 
 /**
+ * pp_delay_look() - let all that waits leave, to see R
+ * @sk: socket
+ * @ca: connection
+ *
+ * R is a minimum, and in a queue of our own what waits is kept at the setpoint. But an R
+ * that was measured with the packets of others has room for as many of ours: they stay,
+ * and R as well. So nothing is sent for as long as the last round trip took, or, where
+ * the queue has grown since, up to twice that until all that is outstanding has arrived.
+ *
+ * Not with the discrete law, which does not know when it stopped.
+ */
+void pp_delay_look(struct sock *sk, struct pp *ca)
+{
+	u64 served_us = div_u64(pp_law_rtt_ns(pp_outstanding(sk), 0,
+					      ca->estimate.service),
+				NSEC_PER_USEC);
+
+	if (!pp_is_discrete(ca))
+		pp_pace_stop(sk, ca, clamp_t(u64, served_us, ca->rtt_us,
+					     2 * ca->rtt_us));
+}
+
+/**
  * pp_bunch_begin() - ACKs have begun to come in bursts
  * @sk: socket
  * @ca: connection

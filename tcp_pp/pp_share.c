@@ -29,6 +29,11 @@
  * counts as four. If the queue is found to be shared again within 255 round trips, the
  * next time must be twice as long, up to 32 times; after as many without it, half. By
  * the same measure, four times as rarely, the path is watched again.
+ *
+ * R may have been measured while others had filled the queue. So when the window ends,
+ * and packets have waited meanwhile, the connection looks at R: it sends nothing for a
+ * round trip. Behind a policer nothing waits, and a pause would only fill its bucket. It
+ * looks once more after 64 round trips: the others may have left since.
  */
 
 #include "pp.h"
@@ -53,6 +58,12 @@
 #define PP_SHARE_FITS		16
 #define PP_SHARE_QUIET		4
 #define PP_SHARE_RELAPSES	5
+/*
+ * Packets have waited if a round trip took longer than R by this part. With a smaller
+ * part, the pairs and the jitter of a path look like that. With a larger one, R is not
+ * looked at where it is nearly that of a full queue.
+ */
+#define PP_SHARE_WAITED		8
 /*
  * Tenths of the window that are left after a loss. The increase that goes with it is
  * 3 (1 - 0.7) / (1 + 0.7) = 9/17 of a segment.
@@ -115,6 +126,7 @@ void pp_share_begin(struct sock *sk, struct pp *ca, bool watch)
 	ca->watched_rounds = 0;
 	ca->rtt_fell = 0;
 	ca->window.before = 0;
+	ca->window.waited = watch;
 	pp_count(sock_net(sk), PP_COUNT_SHARED);
 	if (!watch || ca->hold)
 		pp_share_window(sk, ca);
@@ -122,15 +134,18 @@ void pp_share_begin(struct sock *sk, struct pp *ca, bool watch)
 
 /**
  * pp_share_forget() - a round trip in which the queue is not shared
+ * @sk: socket
  * @ca: connection
  */
-void pp_share_forget(struct pp *ca)
+void pp_share_forget(struct sock *sk, struct pp *ca)
 {
 	if (ca->history.since == U8_MAX)
 		return;
-	/* What R was raised to was right. */
-	if (++ca->history.since == PP_SHARE_AGAIN)
+	/* What R was raised to was right, or can be looked at. */
+	if (++ca->history.since == PP_SHARE_AGAIN) {
 		ca->hold = 0;
+		pp_delay_look(sk, ca);
+	}
 	if (ca->history.since == U8_MAX && ca->history.relapses) {
 		ca->history.relapses--;
 		ca->history.since = PP_SHARE_AGAIN;
@@ -185,12 +200,15 @@ static void pp_share_watch(struct sock *sk, struct pp *ca)
 void pp_share_round(struct sock *sk, struct pp *ca)
 {
 	u8 relapses = ca->history.relapses;
+	bool waited;
 
 	if (ca->watched) {
 		pp_share_watch(sk, ca);
 		return;
 	}
 
+	if (ca->rtt_us > ca->delay_us + ca->delay_us / PP_SHARE_WAITED)
+		ca->window.waited = 1;
 	if (pp_share_is_quiet(ca))
 		ca->window.fits += PP_SHARE_QUIET;
 	else if (ca->pairs_faster)
@@ -198,7 +216,10 @@ void pp_share_round(struct sock *sk, struct pp *ca)
 	else if (ca->paired)
 		ca->window.fits++;
 	if (ca->window.fits >= PP_SHARE_FITS << relapses) {
+		waited = ca->window.waited;
 		pp_share_end(ca);
+		if (waited)
+			pp_delay_look(sk, ca);
 	} else if (++ca->window.rounds >= PP_SHARE_AGAIN << relapses &&
 		   !ca->hold && ca->low_us != U32_MAX) {
 		pp_share_look(sk, ca);

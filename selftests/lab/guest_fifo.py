@@ -6,6 +6,7 @@ there: pp must find that out, and then share as others do.
 """
 
 import math
+import socket
 import statistics
 import time
 
@@ -134,6 +135,53 @@ def check_held():
             pps, others, _, _ = together(1, ["cubic"], late=late,
                                          after_s=START_S * number, **words)
             assert min(pps + others) > 0.5, (late, number)
+
+
+def flood(path, flows, seconds):
+    """More datagrams than 10 Mb/s takes, beside these flows."""
+    with path.s, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            for _ in range(15):
+                other.sendto(bytes(PACKET - 42), ("10.0.2.2", 9))
+            pump(flows, 0.01)
+
+
+def check_left():
+    """R was measured while others filled a FIFO of 10 Mb/s, and these leave then. R
+    becomes what it is, and what waits becomes the setpoint. Datagrams leave while pp
+    takes the queue for its own; cubic leaves while a window controls."""
+    for limit, others in ((100, []), (300, ["cubic"]), (1000, ["cubic"]),
+                          (1000, ["cubic", "cubic"])):
+        path = fair_path(10, aqm=f"pfifo limit {limit}")
+        for space, name in ((path.s, "wmem"), (path.d, "rmem")):
+            space.sysctl("net.ipv4.tcp_" + name, "4096 16000000 16000000")
+        cubic = [path.connect(name) for name in others]
+        if others:
+            pump(cubic, 10)
+            flow = path.connect("pp")
+            pump(cubic + [flow], 10)
+            for one in cubic:
+                one.close()
+        else:
+            flood(path, [], 1)
+            flow = path.connect("pp")
+            flood(path, [flow], 1)
+        was = pp_info(flow).delay_us
+        pump([flow], 40)
+        queues = []
+        for _ in range(200):
+            pump([flow], 0.05)
+            queues.append(path.stats().qlen)
+        now = pp_info(flow)
+        queue = sum(queues) / len(queues)
+        note(f"{limit} packets, {' '.join(others) or 'datagrams'}: R was {was / 1000} "
+             f"ms, is {now.delay_us / 1000} ms, queue {queue:.1f}, state {now.state}, "
+             f"{counters(path.s)}")
+        assert was > 1.4 * RTT_MS * 1000
+        assert now.delay_us < 1.05 * RTT_MS * 1000
+        assert queue < 12
+        guest_base.cleanup()
 
 
 def check_policer():
