@@ -107,7 +107,9 @@
  * sends at the rate of the link until it sees that the queue is shared. Half of all
  * losses there came from that. If the part were larger, they would stay. If it were
  * smaller, a path with random losses would be taken for a shared queue whenever it
- * changes.
+ * changes. Behind a policer, where a rise ends in losses of more than what arrives, and
+ * the round trips between two rises lose nothing, one is enough for the 255 round trips
+ * that @since can tell. If it were not, half of all that is sent could be lost for good.
  */
 #define PP_RELAPSE_ROUNDS	16
 #define PP_RELAPSE_LOSSES	16
@@ -205,13 +207,20 @@ static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
  * first: a fifth of that is 60. Where ACKs are delayed a share that has become
  * smaller is seen only when packets wait, a round trip later. Until then no
  * more than twice what arrived is sent: a rise may still double the rate in a
- * round trip.
+ * round trip. No more than four times what arrived is sent after a window: the queue may
+ * be a policer, where pairs tell the link before it, and most of the rest would be lost.
  *
  * Return: rate, packets/s in Q16.
  */
 u64 pp_path_bound(const struct pp *ca)
 {
-	return pp_most_arrived(ca) * (ca->delayed && ca->settled ? 2 : 64);
+	u32 times = 64;
+
+	if (ca->delayed && ca->settled)
+		times = 2;
+	else if (!pp_is_bunched(ca) && ca->history.since < PP_RELAPSE_ROUNDS)
+		times = 4;
+	return pp_most_arrived(ca) * times;
 }
 
 /*
@@ -581,13 +590,18 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 							    PP_VERDICT_NONE;
 }
 
-/* The queue was taken for a shared one until just now, and much is lost? */
-static bool pp_path_is_relapse(const struct sock *sk, const struct pp *ca)
+/*
+ * The queue was taken for a shared one until just now, and much is lost? Or not long ago,
+ * and a quarter is lost though nothing waits?
+ */
+static bool pp_path_is_relapse(const struct sock *sk, const struct pp *ca,
+			       enum pp_verdict verdict)
 {
 	u32 arrived = tcp_sk(sk)->delivered - ca->round_start;
 
-	return ca->history.since < PP_RELAPSE_ROUNDS &&
-	       pp_has_lost(ca, arrived / PP_RELAPSE_LOSSES);
+	return (ca->history.since < PP_RELAPSE_ROUNDS &&
+		pp_has_lost(ca, arrived / PP_RELAPSE_LOSSES)) ||
+	       (ca->history.since < U8_MAX && verdict == PP_VERDICT_LOSSY);
 }
 
 /* A round trip that does not fit a queue of our own. */
@@ -602,7 +616,7 @@ static void pp_path_misfit(struct sock *sk, struct pp *ca,
 		ca->misfits += PP_MISFIT_LESS;
 	else
 		ca->misfits += PP_MISFIT_STEP;
-	if (pp_path_is_relapse(sk, ca))
+	if (pp_path_is_relapse(sk, ca, verdict))
 		ca->misfits = PP_MISFIT_LIMIT;
 	if (ca->misfits < PP_MISFIT_LIMIT)
 		return;
