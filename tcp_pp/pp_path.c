@@ -500,12 +500,14 @@ static enum pp_verdict pp_path_verdict_longer(const struct sock *sk,
  * in a round trip and with a low pole never fills the path. In a FIFO that others fill
  * it cannot, where R was measured with their packets in it. A setpoint that is hardly
  * more than nothing does not tell: below CoDel many flows have that, and find shares
- * that change all the time.
+ * that change all the time. Nor does a rise after a window of two packets, which takes
+ * more than eight round trips, if nothing is lost in it.
  */
 static bool pp_path_is_less(const struct sock *sk, const struct pp *ca,
 			    u64 busy_us, u32 took_us)
 {
 	return !pp_is_discrete(ca) && ca->empty && ca->was_empty &&
+	       (ca->losses || ca->history.since >= PP_RELAPSE_ROUNDS) &&
 	       busy_us < took_us - took_us / PP_TOLERANCE &&
 	       ca->setpoint > PP_QUEUE_LOW + PP_PACKET && pp_has_segment(sk) &&
 	       tcp_sk(sk)->chrono_type == TCP_CHRONO_BUSY &&
