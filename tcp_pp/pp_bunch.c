@@ -85,7 +85,8 @@ bool pp_delay_raise(const struct sock *sk, struct pp *ca)
  * R is a minimum, and in a queue of our own what waits is kept at the setpoint. But an R
  * that was measured with the packets of others has room for as many of ours: they stay,
  * and R as well. So nothing is sent for as long as the last round trip took, or, where
- * the queue has grown since, up to twice that until all that is outstanding has arrived.
+ * the queue has grown since, until all that is outstanding has arrived, but at most for
+ * twice that.
  *
  * Not with the discrete law, which does not know when it stopped.
  */

@@ -22,7 +22,7 @@
  *			  longer than R, and less than half arrives
  *	grown longer	  4 round trips: nothing waits, and all take  a larger R
  *			  much longer than R
- *	full of ours	  16 round trips: a 64th or more is lost      a look at R
+ *	full of ours	  16 round trips: more than a 64th is lost    a look at R
  *
  * Delayed ACKs: a pair has one ACK. While packets of ours wait, the bottleneck is never
  * idle, and the ACKs of successive pairs are as far apart as it takes to serve a pair.
@@ -82,11 +82,11 @@
 
 /*
  * A queue that may be full of ours: a round trip in which more than this part of what
- * arrives is lost counts as 4, so that R is looked at after 16 of them in a row, if it
- * stays after 32 the next time, and after 64 from then on. A look costs a round trip. If
- * they came more often, more would be lost by that on a path with random losses (about
- * 1 % now, where 8 % of the packets are lost). If less often, or with a larger part, one
- * flow would starve the others of a FIFO for longer.
+ * arrives is lost counts as 4, so that R is looked at after 16 of them (others take one
+ * back), if it stays after 32 the next time, and after 64 from then on. A look costs a
+ * round trip. If they came more often, a path with random losses would be used less (by
+ * 1 to 2 % now, where 8 % of the packets are lost). If less often, or with a larger part,
+ * one flow would starve the others of a FIFO for longer.
  */
 #define PP_FULL_LOSSES		64
 #define PP_MISFIT_FULL		4

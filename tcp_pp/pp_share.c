@@ -32,8 +32,9 @@
  *
  * R may have been measured while others had filled the queue. So when the window ends,
  * and packets have waited meanwhile, the connection looks at R: it sends nothing for a
- * round trip. Behind a policer nothing waits, and a pause would only fill its bucket. It
- * looks once more after 64 round trips: the others may have left since.
+ * round trip. Behind a policer nothing waits, and a pause would only fill its bucket. The
+ * connection looks once more after 64 round trips, whatever it was that had ended: the
+ * others may have left since.
  */
 
 #include "pp.h"
