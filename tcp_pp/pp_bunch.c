@@ -92,13 +92,13 @@ bool pp_delay_raise(const struct sock *sk, struct pp *ca)
  */
 void pp_delay_look(struct sock *sk, struct pp *ca)
 {
-	u64 served_us = div_u64(pp_law_rtt_ns(pp_outstanding(sk), 0,
-					      ca->estimate.service),
-				NSEC_PER_USEC);
+	u64 served_us;
 
-	if (!pp_is_discrete(ca))
-		pp_pace_stop(sk, ca, clamp_t(u64, served_us, ca->rtt_us,
-					     2 * ca->rtt_us));
+	if (pp_is_discrete(ca))
+		return;
+	served_us = div_u64(pp_law_rtt_ns(pp_outstanding(sk), 0,
+					  ca->estimate.service), NSEC_PER_USEC);
+	pp_pace_stop(sk, ca, clamp_t(u64, served_us, ca->rtt_us, 2 * ca->rtt_us));
 }
 
 /**

@@ -108,8 +108,9 @@
  * losses there came from that. If the part were larger, they would stay. If it were
  * smaller, a path with random losses would be taken for a shared queue whenever it
  * changes. Behind a policer, where a rise ends in losses of more than what arrives, and
- * the round trips between two rises lose nothing, one is enough for the 255 round trips
- * that @since can tell. If it were not, half of all that is sent could be lost for good.
+ * the round trips between two rises lose nothing, one that loses a quarter is enough for
+ * as long as the window is remembered: 255 round trips, and until no relapse counts any
+ * more. If it were not, half of all that is sent could be lost for good.
  */
 #define PP_RELAPSE_ROUNDS	16
 #define PP_RELAPSE_LOSSES	16

@@ -149,8 +149,7 @@ def flood(path, flows, seconds):
 
 def check_left():
     """R was measured while others filled a FIFO of 10 Mb/s, and these leave then. R
-    becomes what it is, and what waits becomes the setpoint. Datagrams leave while pp
-    takes the queue for its own; cubic leaves while a window controls."""
+    becomes what it is, and what waits becomes the setpoint."""
     for limit, others in ((100, []), (300, ["cubic"]), (1000, ["cubic"]),
                           (1000, ["cubic", "cubic"])):
         path = fair_path(10, aqm=f"pfifo limit {limit}")
