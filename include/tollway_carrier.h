@@ -350,6 +350,23 @@ tollway_carrier_is_early(const struct tollway_carrier_net *carrier,
 }
 
 /**
+ * tollway_carrier_is_first() - is this the first ACK for data?
+ * @tp: socket, which got an ACK
+ * @acked: segments that it delivers
+ *
+ * The hook looks at an ACK before TCP does. When it saw this one, nothing had been
+ * acknowledged yet, so tollway_carrier_is_early() was true, and an echo was not kept.
+ *
+ * Return: true for that ACK.
+ */
+static inline bool
+tollway_carrier_is_first(const struct tcp_sock *tp, u32 acked)
+{
+	/* The SYN is one more. */
+	return tp->delivered <= acked + 1;
+}
+
+/**
  * tollway_carrier_net_init() - prepare a namespace
  * @carrier: of the namespace
  * @net: namespace

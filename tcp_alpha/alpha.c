@@ -331,9 +331,8 @@ static void alpha_watch_echo(const struct sock *sk, struct alpha *ca, u32 acked)
 {
 	if (!ca->carrier || ca->absent)
 		return;
-	/* When the hook saw the first ACK, nothing had been acknowledged yet. */
 	if (ca->silent == ALPHA_ECHOED || alpha_carrier_is_early(sk) ||
-	    tcp_sk(sk)->delivered <= acked + 1) {
+	    tollway_carrier_is_first(tcp_sk(sk), acked)) {
 		ca->silent = 0;
 		return;
 	}

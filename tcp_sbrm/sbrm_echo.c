@@ -165,8 +165,8 @@ static void sbrm_field_watch(const struct sock *sk, struct sbrm *ca, u32 acked)
 		ca->echo = SBRM_ECHO_CARRIER;
 		return;
 	}
-	/* When the hook saw the first ACK, nothing had been acknowledged yet. */
-	if (sbrm_carrier_is_early(sk) || tcp_sk(sk)->delivered <= acked + 1) {
+	if (sbrm_carrier_is_early(sk) ||
+	    tollway_carrier_is_first(tcp_sk(sk), acked)) {
 		ca->silent = 0;
 		return;
 	}
