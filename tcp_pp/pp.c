@@ -47,7 +47,8 @@
  * - after a timeout or an idle time the mean rate is forgotten and the rate
  *   rises again; PP94 keeps it;
  * - while next to nothing waits, a pair that seems to come from a full token
- *   bucket is not believed, see pp_path_credible();
+ *   bucket is not believed, see pp_path_credible(); after a pause s_hat becomes
+ *   smaller slowly, see pp_path_hold();
  * - n_hat takes the mean of S over a train: at the second ACK of a pair, when
  *   PP94 reads it, it is at its least;
  * - single packets leave at once, or when Nagle lets them, and are no samples:
@@ -248,10 +249,13 @@ static u32 pp_queue(const struct sock *sk, struct pp *ca)
 
 static void pp_sample(struct pp *ca, u64 sample)
 {
-	if (unlikely(pp_is_bunched(ca)))
+	if (unlikely(pp_is_bunched(ca))) {
 		pp_bunch_sample(ca, sample);
-	else
-		pp_estimate_sample(&ca->estimate, &ca->net->gains, sample);
+		return;
+	}
+	pp_estimate_sample(&ca->estimate, &ca->net->gains, sample);
+	if (unlikely(ca->wary && !ca->shared))
+		pp_path_hold(ca);
 }
 
 static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
@@ -324,6 +328,15 @@ static u32 pp_undo_cwnd(struct sock *sk)
 	return tcp_snd_cwnd(tcp_sk(sk));
 }
 
+/* Nothing was sent for a time: a token bucket may have filled, see pp_path_hold(). */
+static void pp_be_wary(struct pp *ca)
+{
+	if (!ca->estimate.service)
+		return;
+	ca->epoch_rate = pp_invert(ca->estimate.service);
+	ca->wary = PP_WARY;
+}
+
 /**
  * pp_restart() - begin anew, with what is known
  * @sk: socket
@@ -344,7 +357,9 @@ static void pp_restart(struct sock *sk, struct pp *ca, u32 rounds)
 	ca->flight_last >>= min(rounds, 2U);
 	ca->settled = 0;
 	ca->queue = 0;
-	ca->epoch_rate = 0;
+	pp_be_wary(ca);
+	if (!pp_is_bunched(ca))
+		ca->history.peeks = 0;
 	if (pp_is_discrete(ca))
 		ca->epoch_queue = 0;
 	if (ca->estimate.service && !pp_is_window(ca))
@@ -368,6 +383,8 @@ static void pp_before_send(struct sock *sk, struct pp *ca)
 		pp_share_idle(sk, idle_us);
 	else if (ca->delay_us && idle_us > ca->delay_us)
 		pp_restart(sk, ca, idle_us / ca->delay_us);
+	if (!pp_is_looking(ca))
+		pp_be_wary(ca);
 }
 
 /* Before init() only SYNs are sent, of one segment. */
@@ -413,6 +430,7 @@ static void pp_set_state(struct sock *sk, u8 new_state)
 		ca->tries = 0;
 		ca->raised = 0;
 	}
+	pp_delay_forget(ca);
 	pp_restart(sk, ca, 63);
 }
 

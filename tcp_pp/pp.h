@@ -66,7 +66,8 @@
  * @watched_rounds: while @watched: round trips since that began
  * @long_queues: with bursts of ACKs: round trips in a row with far too long a queue
  * @hold: round trips until @delay_us may be raised again
- * @epoch_rate: 1 / s_hat when the round trip began
+ * @epoch_rate: 1 / s_hat when the round trip began, or when something was sent after a
+ *	pause in it
  * @losses: segments lost in this round trip, or PP_LOSSES_FULL, or PP_LOSSES_MUCH
  * @rounds: round trips since the setpoint was raised
  * @turn: a train, or two, may leave that the stack does not pace
@@ -79,7 +80,11 @@
  * @stop_us: low word of the time at which it last stopped, to let a queue drain or
  *	to look at R
  * @delay_us: propagation delay R, us; 0 before the first sample
+ * @wary: round trips in which s_hat becomes smaller slowly, as a pause has filled any
+ *	token bucket; above PP_WARY in one that begins with a stop to see R
  * @rtt_us: round-trip time of the last ACK that had one, us
+ * @full: round trips that look as if the queue is full of ours, weighted, see
+ *	PP_FULL_STEP; at PP_FULL_LIMIT R is looked at
  * @queue: n_hat, Q8
  * @setpoint: B, Q8
  * @lossy: until so much has arrived without a loss, PP_LOSSY_SHIFT, each loss counts
@@ -115,7 +120,9 @@
  * @history: otherwise
  * @history.relapses: times that the queue was found to be shared again too soon
  * @history.since: round trips since it was shared; saturates
- * @history.looks: looks at R since it last fell by much; saturates, see PP_LOOKS
+ * @history.looks: looks at R for losses, since R changed by much or a timeout; saturates,
+ *	see PP_LOOKS
+ * @history.peeks: since then, and since an idle time, a time for a peek at R has passed
  */
 struct pp {
 	const struct pp_net	*net;
@@ -140,8 +147,10 @@ struct pp {
 		u32		epoch_queue;
 		u32		stop_us;
 	};
-	u32			delay_us;
-	u32			rtt_us;
+	u32			delay_us:25,
+				wary:7;
+	u32			rtt_us:25,
+				full:7;
 	u32			queue;
 	u32			setpoint:24,
 				lossy:8;
@@ -179,7 +188,8 @@ struct pp {
 		u16		slot;
 		struct {
 			u8	relapses:4,
-				looks:4;
+				looks:3,
+				peeks:1;
 			u8	since;
 		} history;
 	};
@@ -250,6 +260,28 @@ static inline bool pp_has_segment(const struct sock *sk)
 	return tp->write_seq - tp->snd_nxt >= tp->mss_cache;
 }
 
+/*
+ * Does the path hold as much as the window of the sysctl lets out? Then less
+ * arrives than the bottleneck would serve because less is sent.
+ */
+static inline bool pp_holds_window(const struct pp *ca)
+{
+	u32 window = min(READ_ONCE(ca->net->window), PP_PACKETS_MAX);
+
+	return unlikely(window) && window << PP_PACKET_SHIFT <=
+	       pp_law_pipe(ca->delay_us, ca->estimate.service) + PP_QUEUE_LOW;
+}
+
+/*
+ * Is there more to send that may be sent, or was there until the send buffer was
+ * full?
+ */
+static inline bool pp_has_more(const struct sock *sk, const struct pp *ca)
+{
+	return (pp_has_segment(sk) || !sk_stream_is_writeable(sk)) &&
+	       !pp_holds_window(ca);
+}
+
 /* Packets not known to have left or to be lost, Q8. */
 static inline u32 pp_outstanding(const struct sock *sk)
 {
@@ -283,6 +315,27 @@ static inline bool pp_is_stopped(const struct sock *sk, const struct pp *ca)
 {
 	return !pp_is_discrete(ca) &&
 	       (u32)tcp_sk(sk)->tcp_mstamp - ca->stop_us <= ca->rtt_us;
+}
+
+/*
+ * Part of a time, or of what should arrive, by which it may be wrong. One pair
+ * more or less is an eighth of a round trip of 16 packets. With a smaller part,
+ * the pairs and the jitter of such a path look like another path. With a larger
+ * one, a path that has grown longer by less is not noticed: n_hat is too large
+ * by up to that part of what the path holds.
+ */
+#define PP_TOLERANCE		8
+
+/* Where `full` is so much, R is looked at. */
+#define PP_FULL_LIMIT		64
+
+/* Round trips after a pause in which s_hat becomes smaller slowly, see pp_path_hold(). */
+#define PP_WARY			8
+
+/* Did it stop to see R? Until the first packet after that has arrived. */
+static inline bool pp_is_looking(const struct pp *ca)
+{
+	return ca->wary > PP_WARY;
 }
 
 /*
@@ -328,14 +381,19 @@ bool pp_pace_is_ours(const struct sock *sk);
 void pp_pace(struct sock *sk, u64 rate);
 void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe);
 void pp_pace_cut_off(struct sock *sk, const struct pp *ca);
-void pp_pace_stop(struct sock *sk, struct pp *ca, u32 wait_us);
+bool pp_pace_stop(struct sock *sk, struct pp *ca, u32 wait_us);
 u32 pp_pace_settle(struct sock *sk, struct pp *ca);
 void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train);
 
+/* pp_delay.c */
+void pp_delay_forget(struct pp *ca);
+void pp_delay_set(struct pp *ca, u32 delay_us);
+bool pp_delay_raise(const struct sock *sk, struct pp *ca);
+bool pp_delay_look(struct sock *sk, struct pp *ca);
+void pp_delay_peek(struct sock *sk, struct pp *ca);
+
 /* pp_bunch.c */
 u64 pp_most_arrived(const struct pp *ca);
-bool pp_delay_raise(const struct sock *sk, struct pp *ca);
-void pp_delay_look(struct sock *sk, struct pp *ca);
 void pp_bunch_begin(const struct sock *sk, struct pp *ca);
 void pp_bunch_watch(struct pp *ca, u64 gap);
 u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
@@ -346,7 +404,7 @@ void pp_bunch_round(const struct sock *sk, struct pp *ca);
 
 /* pp_share.c */
 void pp_share_begin(struct sock *sk, struct pp *ca, bool watch);
-void pp_share_forget(struct sock *sk, struct pp *ca);
+void pp_share_forget(struct pp *ca);
 void pp_share_round(struct sock *sk, struct pp *ca);
 void pp_share_control(struct sock *sk, const struct pp *ca,
 		      const struct rate_sample *rs);
@@ -356,6 +414,7 @@ void pp_share_idle(struct sock *sk, u32 idle_us);
 
 /* pp_path.c */
 u64 pp_path_bound(const struct pp *ca);
+void pp_path_hold(struct pp *ca);
 u64 pp_path_ack(struct sock *sk, struct pp *ca, const struct rate_sample *rs);
 void pp_path_round(struct sock *sk, struct pp *ca);
 

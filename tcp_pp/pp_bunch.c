@@ -61,47 +61,6 @@ u64 pp_most_arrived(const struct pp *ca)
 }
 
 /**
- * pp_delay_raise() - take the least round-trip time of late for R
- * @sk: socket
- * @ca: connection
- *
- * Return: true, or false if that was done not long ago, or there is none.
- */
-bool pp_delay_raise(const struct sock *sk, struct pp *ca)
-{
-	if (ca->hold || ca->low_us == U32_MAX)
-		return false;
-	ca->delay_us = ca->low_us;
-	ca->hold = U8_MAX;
-	pp_count(sock_net(sk), PP_COUNT_LONGER);
-	return true;
-}
-
-/**
- * pp_delay_look() - let all that waits leave, to see R
- * @sk: socket
- * @ca: connection
- *
- * R is a minimum, and in a queue of our own what waits is kept at the setpoint. But an R
- * that was measured with the packets of others has room for as many of ours: they stay,
- * and R as well. So nothing is sent for as long as the last round trip took, or, where
- * the queue has grown since, until all that is outstanding has arrived, but at most for
- * twice that.
- *
- * Not with the discrete law, which does not know when it stopped.
- */
-void pp_delay_look(struct sock *sk, struct pp *ca)
-{
-	u64 served_us;
-
-	if (pp_is_discrete(ca))
-		return;
-	served_us = div_u64(pp_law_rtt_ns(pp_outstanding(sk), 0,
-					  ca->estimate.service), NSEC_PER_USEC);
-	pp_pace_stop(sk, ca, clamp_t(u64, served_us, ca->rtt_us, 2 * ca->rtt_us));
-}
-
-/**
  * pp_bunch_begin() - ACKs have begun to come in bursts
  * @sk: socket
  * @ca: connection
@@ -232,14 +191,14 @@ u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
  */
 u32 pp_bunch_rtt(const struct sock *sk, const struct pp *ca)
 {
+	u32 rtt_us = ca->rtt_us;
 	/* It is kept as four times of itself. */
-	u32 deviation_us = min(tcp_sk(sk)->mdev_us, ca->rtt_us);
-	u32 least_us = max(ca->low_us, ca->rtt_us - deviation_us);
+	u32 deviation_us = min(tcp_sk(sk)->mdev_us, rtt_us);
+	u32 least_us = max(ca->low_us, rtt_us - deviation_us);
 	u32 slot_us = (u32)ca->slot << PP_SLOT_SHIFT;
 
 	/* The least may be U32_MAX. */
-	return least_us < ca->rtt_us ? min(ca->rtt_us, least_us + slot_us / 2) :
-				       ca->rtt_us;
+	return least_us < rtt_us ? min(rtt_us, least_us + slot_us / 2) : rtt_us;
 }
 
 /* Packets that waited at the least, since the mark before. */

@@ -58,12 +58,13 @@ bool pp_pace_is_ours(const struct sock *sk)
  */
 static void pp_pace_hasten(struct sock *sk, u32 bytes)
 {
+	const struct pp *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 gap_ns = pp_pace_time(sk, bytes);
 	u64 end_ns = tp->tcp_clock_cache + gap_ns;
 
 	if (tp->tcp_wstamp_ns <= end_ns + gap_ns || !pp_pace_is_ours(sk) ||
-	    pp_is_stopped(sk, inet_csk_ca(sk)))
+	    pp_is_stopped(sk, ca) || pp_is_looking(ca))
 		return;
 	tp->tcp_wstamp_ns = end_ns;
 	/* A timer that waits holds the socket, and still does after this. */
@@ -152,17 +153,20 @@ void pp_pace_cut_off(struct sock *sk, const struct pp *ca)
  * @wait_us: how long
  *
  * Not in a turn, whose gap is still to be charged.
+ *
+ * Return: false if a gap ends later, or a queue of the host paces: then it does not stop.
  */
-void pp_pace_stop(struct sock *sk, struct pp *ca, u32 wait_us)
+bool pp_pace_stop(struct sock *sk, struct pp *ca, u32 wait_us)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 end_ns = tp->tcp_clock_cache + (u64)wait_us * NSEC_PER_USEC;
 
 	if (end_ns <= tp->tcp_wstamp_ns || !pp_pace_is_ours(sk))
-		return;
+		return false;
 	ca->stop_us = (u32)tp->tcp_mstamp;
 	/* A timer that waits for less will find that it is too early. */
 	tp->tcp_wstamp_ns = end_ns;
+	return true;
 }
 
 /* Will something be left to send after a train? */

@@ -23,6 +23,7 @@
  *	grown longer	  4 round trips: nothing waits, and all take  a larger R
  *			  much longer than R
  *	full of ours	  16 round trips: more than a 64th is lost    a look at R
+ *			  R falls at a peek, each 8 s		      the same
  *
  * Delayed ACKs: a pair has one ACK. While packets of ours wait, the bottleneck is never
  * idle, and the ACKs of successive pairs are as far apart as it takes to serve a pair.
@@ -50,7 +51,8 @@
  * there is room for. As much arrives as s_hat promises, and seldom more than a tenth is
  * lost: one of four flows of pp may have nine tenths of a FIFO in this way. So the
  * connection sends nothing for a round trip, which shows what R is. Where losses are
- * random, R stays, and is looked at half as often from then on.
+ * random, R stays, and is looked at half as often from then on. In a long FIFO nothing is
+ * lost: there a shorter pause, a peek, shows that R is too large.
  */
 
 #include "pp.h"
@@ -82,14 +84,15 @@
 
 /*
  * A queue that may be full of ours: a round trip in which more than this part of what
- * arrives is lost counts as 4, so that R is looked at after 16 of them (others take one
- * back), if it stays after 32 the next time, and after 64 from then on. A look costs a
+ * arrives is lost counts as 4, so that R is looked at after 16 of them; if R stays, as 2,
+ * and then as 1. A round trip that says nothing takes one back, and one without losses in
+ * which little waits takes all back. A look costs a
  * round trip. If they came more often, a path with random losses would be used less (by
  * 1 to 2 % now, where 8 % of the packets are lost). If less often, or with a larger part,
  * one flow would starve the others of a FIFO for longer.
  */
 #define PP_FULL_LOSSES		64
-#define PP_MISFIT_FULL		4
+#define PP_FULL_STEP		4
 #define PP_LOOKS		2
 
 /*
@@ -116,15 +119,6 @@
 #define PP_RELAPSE_LOSSES	16
 
 /*
- * Part of a time, or of what should arrive, by which it may be wrong. One pair
- * more or less is an eighth of a round trip of 16 packets. With a smaller part,
- * the pairs and the jitter of such a path look like another path. With a larger
- * one, a path that has grown longer by less is not noticed: n_hat is too large
- * by up to that part of what the path holds.
- */
-#define PP_TOLERANCE		8
-
-/*
  * Round trips in a row that deliver less than s_hat promises, by a 16th (what
  * PP_GRO_LEAST believes) and a packet, until two trains are sent at once to see why. A
  * share that has grown does that for two or three. With fewer, such a change makes
@@ -141,28 +135,6 @@
  * round trip does not notice one.
  */
 #define PP_UNEXPECTED		(8 * PP_PACKET)
-
-/*
- * Does the path hold as much as the window of the sysctl lets out? Then less
- * arrives than the bottleneck would serve because less is sent.
- */
-static bool pp_path_is_cut_off(const struct pp *ca)
-{
-	u32 window = min(READ_ONCE(ca->net->window), PP_PACKETS_MAX);
-
-	return unlikely(window) && window << PP_PACKET_SHIFT <=
-	       pp_law_pipe(ca->delay_us, ca->estimate.service) + PP_QUEUE_LOW;
-}
-
-/*
- * Is there more to send that may be sent, or was there until the send buffer was
- * full?
- */
-static bool pp_path_has_more(const struct sock *sk, const struct pp *ca)
-{
-	return (pp_has_segment(sk) || !sk_stream_is_writeable(sk)) &&
-	       !pp_path_is_cut_off(ca);
-}
 
 /* What arrives, as a service time; 0 if the ACK does not tell. */
 static u64 pp_path_arrivals(const struct rate_sample *rs)
@@ -224,6 +196,26 @@ u64 pp_path_bound(const struct pp *ca)
 	return pp_most_arrived(ca) * times;
 }
 
+/**
+ * pp_path_hold() - 1 / s_hat does not grow by more than an eighth in a round trip
+ * @ca: connection that is wary, with an s_hat
+ *
+ * A token bucket fills while nothing is sent, and lets pairs pass at the rate of the link
+ * before it until it is empty. That takes longest if as much is sent as before. So after a
+ * pause 1 / s_hat grows slowly for PP_WARY round trips, and the tokens of up to four R are
+ * gone before it is far off. If it grew by more, or for fewer round trips, several R of
+ * packets came to wait. If by less, or for more, a share that has grown in the pause is
+ * used later. It is s_hat that is held, and not each sample: with only the fast ones cut,
+ * the mean of samples that differ would be too large.
+ */
+void pp_path_hold(struct pp *ca)
+{
+	u64 most = ca->epoch_rate + ca->epoch_rate / PP_TOLERANCE;
+
+	if (most)
+		ca->estimate.service = max(ca->estimate.service, pp_invert(most));
+}
+
 /*
  * A token bucket that is full lets a pair pass as one: its ACKs tell the link
  * before it. Where nothing waits, a sample of less than a 32nd of the estimate is
@@ -245,7 +237,8 @@ static u64 pp_path_credible(const struct pp *ca, u64 sample)
 /*
  * The round-trip time of an ACK. The first packet after an idle time finds
  * nothing of ours on the path: its time is R, and what it waits for its queue's
- * turn, which is up to a service time.
+ * turn, which is up to a service time. Not after a stop to see R: there the queue may be
+ * that of others, who have filled what this connection has left.
  */
 static void pp_path_delay(const struct sock *sk, struct pp *ca,
 			  const struct rate_sample *rs)
@@ -261,17 +254,14 @@ static void pp_path_delay(const struct sock *sk, struct pp *ca,
 	rtt_us = clamp_t(long, rs->rtt_us, 1, PP_RTT_MAX_US);
 	ca->rtt_us = rtt_us;
 	if (unlikely(!ca->delay_us || rtt_us < ca->delay_us)) {
-		if (rtt_us < ca->delay_us - ca->delay_us / PP_TOLERANCE &&
-		    !pp_is_bunched(ca))
-			ca->history.looks = 0;
-		ca->delay_us = rtt_us;
-	} else if (unlikely(after_idle && !ca->shared &&
+		pp_delay_set(ca, rtt_us);
+	} else if (unlikely(after_idle && !ca->shared && !pp_is_looking(ca) &&
 			    rs->acked_sacked == 1)) {
 		/* 2^9 ns are about half a us: two service times. */
 		turn_us = ca->estimate.service >> (PP_SERVICE_SHIFT + 9);
 		if (rtt_us > ca->delay_us + ca->delay_us / PP_TOLERANCE +
 			     turn_us) {
-			ca->delay_us = rtt_us;
+			pp_delay_set(ca, rtt_us);
 			pp_count(sock_net(sk), PP_COUNT_LONGER);
 		}
 	}
@@ -279,7 +269,7 @@ static void pp_path_delay(const struct sock *sk, struct pp *ca,
 	if (likely(!ca->watched))
 		ca->low_us = min(ca->low_us, rtt_us);
 	else if (rtt_us < ca->low_us -
-		 (ca->low_us - min(ca->delay_us, ca->low_us)) / PP_TOLERANCE)
+		 (ca->low_us - min_t(u32, ca->delay_us, ca->low_us)) / PP_TOLERANCE)
 		ca->rtt_fell = 1;
 }
 
@@ -339,7 +329,7 @@ static void pp_path_gro(const struct sock *sk, struct pp *ca, u32 acked)
 		return;
 	ca->estimate.service = clamp_t(u64, service, PP_SERVICE_MIN,
 				       PP_SERVICE_MAX);
-	ca->epoch_rate = 0;
+	ca->epoch_rate = pp_invert(ca->estimate.service);
 	/* In a FIFO others may keep in step with this flow: then it is not all. */
 	ca->misfits /= 2;
 	pp_count(sock_net(sk), PP_COUNT_GRO);
@@ -393,7 +383,7 @@ static bool pp_path_is_false(const struct sock *sk, const struct pp *ca,
 	return ca->estimate.service < arrivals / 4 &&
 	       pp_law_wait(ca->rtt_us, ca->delay_us, arrivals) >
 		       PP_UNEXPECTED &&
-	       pp_path_has_more(sk, ca);
+	       pp_has_more(sk, ca);
 }
 
 /*
@@ -490,7 +480,7 @@ static enum pp_verdict pp_path_verdict_longer(const struct sock *sk,
 	if (busy_us >= took_us - took_us / PP_TOLERANCE)
 		return PP_VERDICT_LONGER;
 	if (busy_us < took_us / 2 &&
-	    pp_path_has_more(sk, ca))
+	    pp_has_more(sk, ca))
 		return PP_VERDICT_FALSE;
 	return PP_VERDICT_NONE;
 }
@@ -513,7 +503,7 @@ static bool pp_path_is_less(const struct sock *sk, const struct pp *ca,
 	       ca->setpoint > PP_QUEUE_LOW + PP_PACKET && pp_has_segment(sk) &&
 	       tcp_sk(sk)->chrono_type == TCP_CHRONO_BUSY &&
 	       sk->sk_pacing_rate < READ_ONCE(sk->sk_max_pacing_rate) &&
-	       !pp_is_stopped(sk, ca) && !pp_path_is_cut_off(ca);
+	       !pp_is_stopped(sk, ca) && !pp_holds_window(ca);
 }
 
 /* The round-trip time behind so many packets, with what it may be wrong by. */
@@ -642,35 +632,60 @@ static bool pp_path_is_full(const struct sock *sk, const struct pp *ca)
 	u32 arrived = tcp_sk(sk)->delivered - ca->round_start;
 
 	return pp_has_lost(ca, arrived / PP_FULL_LOSSES) &&
-	       pp_path_has_more(sk, ca);
+	       pp_has_more(sk, ca);
 }
 
-/* A round trip in which it may be. */
-static void pp_path_full(struct sock *sk, struct pp *ca)
+/* A round trip in which it may be, or not. */
+static void pp_path_full(const struct sock *sk, struct pp *ca)
 {
-	ca->misfits += PP_MISFIT_FULL >> ca->history.looks;
-	if (ca->misfits < PP_MISFIT_LIMIT)
+	if (ca->full >= PP_FULL_LIMIT)
 		return;
-	ca->misfits = 0;
-	if (ca->history.looks < PP_LOOKS)
-		ca->history.looks++;
-	pp_delay_look(sk, ca);
+	if (!pp_path_is_full(sk, ca)) {
+		if (ca->full)
+			ca->full--;
+		return;
+	}
+	ca->full += PP_FULL_STEP >> ca->history.looks;
 }
 
-/* A round trip in a queue that is taken for our own. */
-static void pp_path_own(struct sock *sk, struct pp *ca)
+/* What a round trip says of a queue that is taken for our own. */
+static void pp_path_judge(struct sock *sk, struct pp *ca)
 {
 	enum pp_verdict verdict = pp_path_verdict(sk, ca);
 
 	/* n_hat leaves out what is lost. With losses "little waits" is no proof. */
-	if (verdict == PP_VERDICT_OWN && !ca->losses)
+	if (verdict == PP_VERDICT_OWN && !ca->losses) {
 		ca->misfits = 0;
-	else if (verdict > PP_VERDICT_OWN)
+		ca->full = 0;
+		return;
+	}
+	if (verdict > PP_VERDICT_OWN) {
 		pp_path_misfit(sk, ca, verdict);
-	else if (pp_path_is_full(sk, ca))
-		pp_path_full(sk, ca);
-	else if (ca->misfits)
+		return;
+	}
+	if (ca->misfits)
 		ca->misfits--;
+	pp_path_full(sk, ca);
+}
+
+/*
+ * A round trip in a queue that is taken for our own. A stop makes less arrive, so one that
+ * began with it tells R, and nothing else.
+ */
+static void pp_path_own(struct sock *sk, struct pp *ca, bool looked)
+{
+	if (!looked)
+		pp_path_judge(sk, ca);
+	if (ca->shared)
+		return;
+	if (ca->full < PP_FULL_LIMIT) {
+		if (!looked)
+			pp_delay_peek(sk, ca);
+	} else if (pp_delay_look(sk, ca)) {
+		ca->full = 0;
+		if (ca->history.looks < PP_LOOKS)
+			ca->history.looks++;
+	}
 }
 
 /*
@@ -747,17 +762,21 @@ static void pp_path_try(const struct sock *sk, struct pp *ca)
  */
 void pp_path_round(struct sock *sk, struct pp *ca)
 {
+	bool looked = pp_is_looking(ca);
+
+	if (ca->wary)
+		ca->wary--;
 	if (ca->hold)
 		ca->hold--;
 	if (!pp_is_bunched(ca) && !ca->shared)
-		pp_share_forget(sk, ca);
+		pp_share_forget(ca);
 
 	if (pp_is_bunched(ca))
 		pp_bunch_round(sk, ca);
 	else if (ca->shared)
 		pp_share_round(sk, ca);
 	else if (ca->estimate.service)
-		pp_path_own(sk, ca);
+		pp_path_own(sk, ca, looked);
 
 	/* While the connection is watched, the one before is the measure. */
 	if (!ca->watched)
@@ -774,8 +793,8 @@ void pp_path_round(struct sock *sk, struct pp *ca)
 	}
 	if (pp_train_bunch_round(&ca->train)) {
 		ca->misfits = 0;
-		ca->history.relapses = 0;
-		ca->history.looks = 0;
+		ca->full = 0;
+		memset(&ca->history, 0, sizeof(ca->history));
 		ca->history.since = U8_MAX;
 	}
 }

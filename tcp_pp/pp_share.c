@@ -32,9 +32,7 @@
  *
  * R may have been measured while others had filled the queue. So when the window ends,
  * and packets have waited meanwhile, the connection looks at R: it sends nothing for a
- * round trip. Behind a policer nothing waits, and a pause would only fill its bucket. The
- * connection looks once more after 64 round trips, whatever it was that had ended: the
- * others may have left since.
+ * round trip. Behind a policer nothing waits, and a pause would only fill its bucket.
  */
 
 #include "pp.h"
@@ -135,18 +133,15 @@ void pp_share_begin(struct sock *sk, struct pp *ca, bool watch)
 
 /**
  * pp_share_forget() - a round trip in which the queue is not shared
- * @sk: socket
  * @ca: connection
  */
-void pp_share_forget(struct sock *sk, struct pp *ca)
+void pp_share_forget(struct pp *ca)
 {
 	if (ca->history.since == U8_MAX)
 		return;
-	/* What R was raised to was right, or can be looked at. */
-	if (++ca->history.since == PP_SHARE_AGAIN) {
+	/* What R was raised to was right. */
+	if (++ca->history.since == PP_SHARE_AGAIN)
 		ca->hold = 0;
-		pp_delay_look(sk, ca);
-	}
 	if (ca->history.since == U8_MAX && ca->history.relapses) {
 		ca->history.relapses--;
 		ca->history.since = PP_SHARE_AGAIN;
@@ -159,6 +154,7 @@ static void pp_share_end(struct pp *ca)
 	ca->shared = 0;
 	ca->watched = 0;
 	ca->misfits = 0;
+	ca->full = 0;
 	ca->history.since = 0;
 	ca->mean_rate = pp_invert(ca->estimate.service);
 }

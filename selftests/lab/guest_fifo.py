@@ -13,8 +13,8 @@ import time
 import guest_base
 from guest_base import note
 from guest_slots import bunch
-from pp_bench import SHARED, counters, fair_path, pp_info
-from tcp_bench import PACKET, info, pump
+from pp_bench import FULL_BPS, SHARED, counters, fair_path, pp_info
+from tcp_bench import PACKET, info, pump, settle
 
 RTT_MS = 40
 # Three packets of 10 Mb/s.
@@ -167,19 +167,21 @@ def check_left():
             flow = path.connect("pp")
             flood(path, [flow], 1)
         was = pp_info(flow).delay_us
-        pump([flow], 40)
-        queues = []
+        # Where R is a second, it is looked at within 34 s.
+        pump([flow], 50)
+        queues, before, since = [], info(flow).bytes_acked, time.monotonic()
         for _ in range(200):
             pump([flow], 0.05)
             queues.append(path.stats().qlen)
+        used = (info(flow).bytes_acked - before) * 8 / (time.monotonic() - since) / FULL_BPS
         now = pp_info(flow)
         queue = sum(queues) / len(queues)
         note(f"{limit} packets, {' '.join(others) or 'datagrams'}: R was {was / 1000} "
-             f"ms, is {now.delay_us / 1000} ms, queue {queue:.1f}, state {now.state}, "
-             f"{counters(path.s)}")
+             f"ms, is {now.delay_us / 1000} ms, {used:.4f} used, queue {queue:.1f}, "
+             f"state {now.state}, {counters(path.s)}")
         assert was > 1.4 * RTT_MS * 1000
         assert now.delay_us < 1.05 * RTT_MS * 1000
-        assert queue < 12
+        assert queue < 12 and used > 0.99
         guest_base.cleanup()
 
 
@@ -205,6 +207,37 @@ def check_policer():
         note(f"{rate_mbit} Mb/s, policed to {policed_mbit}: {used:.3f} used, "
              f"{lost:.3f} lost, {counters(path.s)}")
         assert lost < 0.1 and used > 0.5
+        guest_base.cleanup()
+
+
+def check_shaper():
+    """A token bucket that has filled in a pause lets pairs pass at the rate of the link.
+    That is nobody's share: what waits stays short, and nothing is lost."""
+    for pause_s in (None, 0, 0.1, 2):
+        path = fair_path(10, rate_bps=200 * 10**6)
+        for space, name in ((path.s, "wmem"), (path.d, "rmem")):
+            space.sysctl("net.ipv4.tcp_" + name, "4096 4000000 100000000")
+        path.r2.run("tc qdisc replace dev right root tbf rate 10mbit burst 30k limit "
+                    f"{1000 * PACKET}")
+        flow = path.connect("pp")
+        pump([flow], 5)
+        before, rtts = info(flow), []
+        for _ in range(10):
+            for _ in range(200):
+                pump([flow], 0.01)
+                rtts.append(info(flow).rtt / 1000)
+            if pause_s is not None:
+                settle(flow)
+                time.sleep(pause_s)
+        after = info(flow)
+        sent = after.data_segs_out - before.data_segs_out
+        note(f"pauses of {pause_s} s: round trips of {sum(rtts) / len(rtts):.1f} ms, at "
+             f"most {max(rtts):.1f}; {after.total_retrans} of {sent} sent again, "
+             f"{counters(path.s)}")
+        # The setpoint takes 12 ms.
+        assert max(rtts) < RTT_MS + 40
+        assert after.total_retrans == before.total_retrans
+        assert sent * PACKET * 8 > 0.98 * 10**7 * 20
         guest_base.cleanup()
 
 

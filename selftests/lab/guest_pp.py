@@ -175,10 +175,10 @@ def check_longer_path():
     note(f"after {followed[0]:.2f} s; {counters(path.s)}")
     assert followed[0] < 4
     rate, = goodputs([flow], 1, 5)
-    queue = [one for _, one, *_ in look(path, flow, 2)]
-    note(f"{rate / FULL_BPS:.4f} of the link, queue {min(queue)} to "
-         f"{max(queue)}")
-    assert rate > 0.99 * FULL_BPS and 8 <= min(queue) and max(queue) <= 12
+    # It may be empty for a moment, when the connection looks at R.
+    queue = sorted(one for _, one, *_ in look(path, flow, 2))[80:]
+    note(f"{rate / FULL_BPS:.4f} of the link, queue {queue[0]} to {queue[-1]}")
+    assert rate > 0.99 * FULL_BPS and 8 <= queue[0] and queue[-1] <= 12
     path.r2.run("tc qdisc change dev left root netem delay 20ms limit 1000000")
     rate, = goodputs([flow], 2, 5)
     # What waited when the way became shorter is taken for a part of it.
@@ -186,6 +186,12 @@ def check_longer_path():
     queue = [one for _, one, *_ in look(path, flow, 1)]
     note(f"queue {min(queue)} to {max(queue)} after the way became shorter")
     assert rate > 0.99 * FULL_BPS and max(queue) <= 24
+    # Until the connection looks at R.
+    pump([flow], 18)
+    queue = [one for _, one, *_ in look(path, flow, 1)]
+    note(f"{pp_info(flow)}, queue {min(queue)} to {max(queue)} later")
+    assert near(pp_info(flow).delay_us, 20000, 0.02)
+    assert sum(queue) <= 12 * len(queue)
 
 
 def check_longer_path_while_idle():
@@ -423,6 +429,10 @@ def check_gap():
     flow = path.connect("pp")
     look(path, flow, 60, 0.5)
     pair = info(flow)
+    # Not while the queue fills again after a look at R.
+    while 2 * PACKET < 0.4 * pair.pacing_rate:
+        pump([flow], 0.5)
+        pair = info(flow)
     while info(flow).data_segs_out == pair.data_segs_out:
         pump([flow], 0.005)
     gap_s = 2 * PACKET / pair.pacing_rate
@@ -432,7 +442,6 @@ def check_gap():
     sent = [when for when, *_, tcp in seen
             if tcp.data_segs_out > pair.data_segs_out + 2]
     note(f"a pair each {gap_s:.3f} s, the next after {sent[0]:.3f}")
-    assert gap_s > 0.4
     assert sent[0] < 0.75 * gap_s
 
 

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The propagation delay R
+ *
+ * It is the least round-trip time, and raised where a path has become longer (pp_path.c).
+ * If it was measured while others had filled a FIFO, it is too large, and stays so: the
+ * connection itself then keeps the FIFO full. To see that, it sends nothing for a time:
+ * for a round trip where something speaks for it (a look), and for a quarter of R now and
+ * then (a peek).
+ */
+
+#include <linux/bitops.h>
+
+#include "pp.h"
+
+/*
+ * Without losses nothing shows an R that is too large. So each 8 s (2^23 us), or each 16
+ * to 32 round trips (2^4) if these take longer, the connection sends nothing until its
+ * queue should be empty, and for a quarter of R more. If R is right, the link is idle for
+ * that quarter, 1.6 % of the time at most. If R was too large by more than an eighth, it
+ * is looked at. The first of these times passes, as R was measured not long ago. If the
+ * part were smaller, an R that is too large would not show among what a time may be
+ * wrong by (PP_TOLERANCE). If it were larger, or came more often, the link would be used
+ * less. If it came less often, a flow would keep the queue that others have left for
+ * longer.
+ */
+#define PP_PEEK_SHIFT		23
+#define PP_PEEK_ROUNDS		4
+#define PP_PEEK_PART		4
+
+/* As much in a round trip of another length, Q8. */
+static u32 pp_delay_scale(u32 flight, u32 before_us, u32 delay_us)
+{
+	return min_t(u64, div_u64((u64)flight * delay_us, before_us), U32_MAX);
+}
+
+/**
+ * pp_delay_forget() - R is new, or the path may be another one: R was not looked at
+ * @ca: connection
+ */
+void pp_delay_forget(struct pp *ca)
+{
+	ca->full = 0;
+	/* With bursts of ACKs the byte is part of another. */
+	if (pp_is_bunched(ca))
+		return;
+	ca->history.looks = 0;
+	ca->history.peeks = 0;
+}
+
+/**
+ * pp_delay_set() - another R
+ * @ca: connection
+ * @delay_us: us
+ *
+ * If it differs by much, what was seen of the path was seen with a wrong one.
+ */
+void pp_delay_set(struct pp *ca, u32 delay_us)
+{
+	u32 before_us = ca->delay_us;
+
+	ca->delay_us = delay_us;
+	if (!before_us || (delay_us >= before_us - before_us / PP_TOLERANCE &&
+			   delay_us <= before_us + before_us / PP_TOLERANCE))
+		return;
+	ca->flight = pp_delay_scale(ca->flight, before_us, delay_us);
+	ca->flight_last = pp_delay_scale(ca->flight_last, before_us, delay_us);
+	pp_delay_forget(ca);
+	/* It may be less still: look again. */
+	if (delay_us < before_us && pp_is_looking(ca))
+		ca->full = PP_FULL_LIMIT;
+}
+
+/**
+ * pp_delay_raise() - take the least round-trip time of late for R
+ * @sk: socket
+ * @ca: connection
+ *
+ * Return: true, or false if that was done not long ago, or there is none.
+ */
+bool pp_delay_raise(const struct sock *sk, struct pp *ca)
+{
+	if (ca->hold || ca->low_us == U32_MAX)
+		return false;
+	pp_delay_set(ca, ca->low_us);
+	ca->hold = U8_MAX;
+	pp_count(sock_net(sk), PP_COUNT_LONGER);
+	return true;
+}
+
+/*
+ * Send nothing for a time to see R, at most for two round trips; after a stall the last
+ * ACK may have taken far longer than others. Not with the discrete law, which does not
+ * know when it stopped, and not where the application or the user's limit holds the rate
+ * down: such a flow does not keep a queue full by itself.
+ */
+static bool pp_delay_stop(struct sock *sk, struct pp *ca, u64 wait_us)
+{
+	/* srtt_us is in 2^-3 us. */
+	u32 rtt_us = min_t(u32, ca->rtt_us, max(tcp_sk(sk)->srtt_us >> 3, 1U));
+
+	if (pp_is_discrete(ca) || !pp_has_more(sk, ca) ||
+	    sk->sk_pacing_rate >= READ_ONCE(sk->sk_max_pacing_rate))
+		return false;
+	if (!pp_pace_stop(sk, ca, min_t(u64, wait_us, 2 * rtt_us)))
+		return false;
+	ca->wary = PP_WARY + 1;
+	return true;
+}
+
+/**
+ * pp_delay_look() - let all that waits leave, to see R
+ * @sk: socket
+ * @ca: connection; ACKs do not come in bursts
+ *
+ * R is a minimum, and in a queue of our own what waits is kept at the setpoint. But an R
+ * that was measured with the packets of others has room for as many of ours: they stay,
+ * and R as well. So nothing is sent for as long as the last round trip took, or, where
+ * the queue has grown since, until all that is outstanding has arrived.
+ *
+ * Return: false if it cannot stop now.
+ */
+bool pp_delay_look(struct sock *sk, struct pp *ca)
+{
+	u64 served_us = div_u64(pp_law_rtt_ns(pp_outstanding(sk), 0,
+					      ca->estimate.service), NSEC_PER_USEC);
+
+	return pp_delay_stop(sk, ca, max_t(u64, served_us, ca->rtt_us));
+}
+
+/**
+ * pp_delay_peek() - each 2^23 us or more: let what seems to wait leave, and a part of R more
+ * @sk: socket
+ * @ca: connection; a round trip is over, and ACKs do not come in bursts
+ *
+ * It is time when the bits of the clock above that differ from those at the begin of the
+ * round trip. Each connection has a clock of its own: if all of a host stopped at once,
+ * each would find an idle link and take it for its share.
+ */
+void pp_delay_peek(struct sock *sk, struct pp *ca)
+{
+	u32 now_us = (u32)tcp_sk(sk)->tcp_mstamp + sk->sk_hash;
+	u32 began_us = ca->round_us + sk->sk_hash;
+	u32 shift = max_t(u32, PP_PEEK_SHIFT, fls(ca->rtt_us) + PP_PEEK_ROUNDS);
+
+	if (likely(!((now_us ^ began_us) >> shift)))
+		return;
+	if (ca->history.peeks && !ca->wary)
+		pp_delay_stop(sk, ca, div_u64(pp_law_rtt_ns(ca->queue,
+							    ca->delay_us / PP_PEEK_PART,
+							    ca->estimate.service),
+					      NSEC_PER_USEC));
+	/* The round trip may have contained the pause that it is wary of. */
+	ca->history.peeks = !ca->wary;
+}
