@@ -86,10 +86,10 @@
  * A queue that may be full of ours: a round trip in which more than this part of what
  * arrives is lost counts as 4, so that R is looked at after 16 of them; if R stays, as 2,
  * and then as 1. A round trip that says nothing takes one back, and one without losses in
- * which little waits takes all back. A look costs a
- * round trip. If they came more often, a path with random losses would be used less (by
- * 1 to 2 % now, where 8 % of the packets are lost). If less often, or with a larger part,
- * one flow would starve the others of a FIFO for longer.
+ * which little waits takes all back. A look costs a round trip. If they came more often, a
+ * path with random losses would be used less (by 1 to 2 % now, where 8 % of the packets
+ * are lost). If less often, or with a larger part, one flow would starve the others of a
+ * FIFO for longer.
  */
 #define PP_FULL_LOSSES		64
 #define PP_FULL_STEP		4
