@@ -379,10 +379,12 @@ static void pp_before_send(struct sock *sk, struct pp *ca)
 	ca->after_idle = 1;
 	idle_us = min_t(u64, tp->tcp_mstamp - tp->delivered_mstamp,
 			60 * USEC_PER_SEC);
-	if (pp_is_window(ca))
+	if (pp_is_window(ca)) {
 		pp_share_idle(sk, idle_us);
-	else if (ca->delay_us && idle_us > ca->delay_us)
+	} else if (ca->delay_us && idle_us > ca->delay_us) {
 		pp_restart(sk, ca, idle_us / ca->delay_us);
+		return;
+	}
 	if (!pp_is_looking(ca))
 		pp_be_wary(ca);
 }

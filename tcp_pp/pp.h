@@ -122,7 +122,8 @@
  * @history.since: round trips since it was shared; saturates
  * @history.looks: looks at R for losses, since R changed by much or a timeout; saturates,
  *	see PP_LOOKS
- * @history.peeks: since then, and since an idle time, a time for a peek at R has passed
+ * @history.peeks: a time for a peek at R has passed since R changed by much, an idle time
+ *	or a timeout
  */
 struct pp {
 	const struct pp_net	*net;

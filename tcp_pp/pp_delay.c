@@ -142,14 +142,15 @@ void pp_delay_peek(struct sock *sk, struct pp *ca)
 	u32 now_us = (u32)tcp_sk(sk)->tcp_mstamp + sk->sk_hash;
 	u32 began_us = ca->round_us + sk->sk_hash;
 	u32 shift = max_t(u32, PP_PEEK_SHIFT, fls(ca->rtt_us) + PP_PEEK_ROUNDS);
+	/* Then the round trip may have contained the pause that it is wary of. */
+	bool wary = ca->wary;
 
 	if (likely(!((now_us ^ began_us) >> shift)))
 		return;
-	if (ca->history.peeks && !ca->wary)
+	if (ca->history.peeks && !wary)
 		pp_delay_stop(sk, ca, div_u64(pp_law_rtt_ns(ca->queue,
 							    ca->delay_us / PP_PEEK_PART,
 							    ca->estimate.service),
 					      NSEC_PER_USEC));
-	/* The round trip may have contained the pause that it is wary of. */
-	ca->history.peeks = !ca->wary;
+	ca->history.peeks = !wary;
 }

@@ -13,7 +13,7 @@ import time
 import guest_base
 from guest_base import note
 from guest_slots import bunch
-from pp_bench import FULL_BPS, SHARED, counters, fair_path, pp_info
+from pp_bench import FULL_BPS, SHARED, counters, fair_path, look, pp_info
 from tcp_bench import PACKET, info, pump, settle
 
 RTT_MS = 40
@@ -183,6 +183,22 @@ def check_left():
         assert now.delay_us < 1.05 * RTT_MS * 1000
         assert queue < 12 and used > 0.99
         guest_base.cleanup()
+
+
+def check_peeks():
+    """A busy flow lets its queue become empty each 2^23 us to look at R, and not before R
+    is that old."""
+    path = fair_path(10)
+    flow = path.connect("pp")
+    empty = [when for when, queue, *_ in look(path, flow, 45, 0.01)
+             if when > 2 and not queue]
+    peeks = [when for was, when in zip([0] + empty, empty) if when - was > 1]
+    note(f"the queue was empty after {[round(one, 2) for one in peeks]} s")
+    period_s = 2**23 / 10**6
+    assert period_s < peeks[0] < 2 * period_s + 0.1
+    assert len(peeks) >= 4
+    assert all(abs(after - before - period_s) < 0.1
+               for before, after in zip(peeks, peeks[1:]))
 
 
 def check_policer():
