@@ -202,8 +202,8 @@ u64 pp_path_bound(const struct pp *ca)
  *
  * A token bucket fills while nothing is sent, and lets pairs pass at the rate of the link
  * before it until it is empty. That takes longest if as much is sent as before. So after a
- * pause 1 / s_hat grows slowly for PP_WARY round trips, and the tokens of up to four R are
- * gone before it is far off. If it grew by more, or for fewer round trips, several R of
+ * pause 1 / s_hat grows slowly for PP_WARY round trips, and the tokens of two R are gone
+ * before it is far off. If it grew by more, or for fewer round trips, several R of
  * packets came to wait. If by less, or for more, a share that has grown in the pause is
  * used later. It is s_hat that is held, and not each sample: with only the fast ones cut,
  * the mean of samples that differ would be too large.
