@@ -132,7 +132,8 @@ static void link_queue(struct link *link, int ms, u32 backlog, int step)
 
 /*
  * A price that is far too low rises at once while the delay is above three targets
- * and does not fall, but no further than to a quarter of the first one.
+ * and does not fall, but no further than to a quarter of the first one. Below a 32nd
+ * of that it rises eight times as fast.
  */
 static void delay_rise_test(struct kunit *test)
 {
@@ -144,22 +145,36 @@ static void delay_rise_test(struct kunit *test)
 	first = delay_log_first(&link.state);
 
 	/* Four targets: a third of 12 per second, and 3 / 40. */
-	link.state.log_price = first - 8 * (s64)FIXP_ONE;
-	link_queue(&link, 200, 18000, 0);
-	u = link.state.log_price;
+	link.state.log_price = first - 2 * (s64)FIXP_ONE;
 	link_queue(&link, 100, 18000, 0);
-	u = link.state.log_price - u;
+	link.state.log_price = first - 2 * (s64)FIXP_ONE;
+	link_queue(&link, 100, 18000, 0);
+	u = link.state.log_price - first + 2 * (s64)FIXP_ONE;
 	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 4075 / 10000, 200),
 			      "by %lld", u);
 
-	/* Nine, which is more than twice three, and 8 / 40: 12.2 per second. */
+	/* Eight times that third. */
 	link.state.log_price = first - 8 * (s64)FIXP_ONE;
-	link_queue(&link, 200, 40500, 0);
-	u = link.state.log_price;
-	link_queue(&link, 100, 40500, 0);
-	u = link.state.log_price - u;
-	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 122 / 100, 200),
+	link_queue(&link, 100, 18000, 0);
+	u = link.state.log_price - first + 8 * (s64)FIXP_ONE;
+	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 32075 / 10000, 200),
 			      "by %lld", u);
+
+	/* Nine, which is more than twice three, and 8 / 40: 12.2 per second. */
+	link.state.log_price = first - 2 * (s64)FIXP_ONE;
+	link_queue(&link, 20, 40500, 0);
+	link.state.log_price = first - 2 * (s64)FIXP_ONE;
+	link_queue(&link, 20, 40500, 0);
+	u = link.state.log_price - first + 2 * (s64)FIXP_ONE;
+	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 244 / 1000, 200),
+			      "by %lld", u);
+
+	/* At once to a 32nd, as 96 per second are 2.9 in 30 ms, and on by 12. */
+	link.state.log_price = first - 6 * (s64)FIXP_ONE;
+	link_queue(&link, 60, 40500, 0);
+	u = link.state.log_price - first;
+	KUNIT_EXPECT_GT(test, u, -DELAY_RISE_FAST_LOG);
+	KUNIT_EXPECT_LT(test, u, -DELAY_RISE_FAST_LOG + (s64)FIXP_ONE / 2);
 
 	/* Up to there; a takes it on. */
 	link_queue(&link, 1000, 40500, 0);

@@ -30,6 +30,8 @@ LATE_MAX = 32
 # A delay that is late by so many targets, and does not fall by a fifth of a second
 # in a second, raises the price by so much in a second, up to a part of the first.
 RISE_LATE, RISE_PER_S, RISE_PART = 3, 12.0, 1 / 4
+# By so many times as much, up to a smaller part.
+FAST, FAST_PART = 8, 1 / 32
 FALLS_PER_S = 0.2
 # No more of a rest counts.
 REST_MAX_S = 1.0
@@ -119,8 +121,9 @@ class DelayQueues:
         late = np.minimum(delay_s / self.target_s, LATE_MAX)
         u += A_PER_S * since_s * (late - 1)
         rise = self._rise(late, delay_s) * since_s
-        u = np.where(rise > 0, np.maximum(u, np.minimum(
-            u + rise, self.first + math.log(RISE_PART))), u)
+        u = np.where(rise > 0, np.maximum.reduce([
+            u, np.minimum(u + rise, self.first + math.log(RISE_PART)),
+            np.minimum(u + FAST * rise, self.first + math.log(FAST_PART))]), u)
         self.log_price = np.clip(u, LOG_MIN, LOG_MAX)
         self.slow_s = self.slow_s + np.minimum(since_s / SLOW_S, 1) * (
             delay_s - self.slow_s)
