@@ -6,7 +6,7 @@
  * - a price is a probability of marks, which cost nothing. Of losses a
  *   loss-based sender needs to see far fewer: their square root is its price.
  *   So a packet that is not ECN-capable is dropped with the coupled probability
- *   (price / k)^2, see sbrm_coupled();
+ *   (price / k)^2, see sbrm_coupled(), but not with more than %SBRM_COUPLED_MAX;
  * - a loss of some packets costs a timeout and tells no sender to slow down:
  *   SYNs, TCP segments without data, and small packets, which are mostly
  *   questions, answers and voice. They are exempt: the price drops none of

@@ -40,6 +40,17 @@ enum sbrm_class {
  */
 #define SBRM_MEAN_SHIFT		8
 
+/*
+ * What is not an overload loses at most this part of its packets, Q32. A
+ * loss-based flow that loses 3/8 lives from timeouts: some packets per second,
+ * less than a flow of ours beside it. Above a price of k it would lose all: a
+ * connection without ECN beside many others got nothing for as long as they
+ * stayed, even if it had lost no more than its SYN (Linux sends that again without
+ * ECN). With a quarter, as in dualpi2 (RFC 9332), CUBIC had two to six times as
+ * much as flows of ours at 2 and 10 Mbit/s; with a half it had a tenth of them.
+ */
+#define SBRM_COUPLED_MAX	(FIXP_ONE / 8 * 3)
+
 /**
  * struct sbrm_classic - coupling, and the watch for overload
  * @coupling: k, Q20, as in &struct sbrm_params

@@ -450,17 +450,18 @@ static bool sbrm_hit(struct sbrm_sched_data *q, struct sk_buff *skb, u64 price)
 /*
  * Charge the coupled probability, to a packet that cannot carry a mark or, with
  * l4s-ect, one with ECT(0). Its draws are independent: they are rare, and what
- * the flow gets to see is a loss, not a price.
+ * the flow gets to see is a loss, not a price. Drops are at most @most of all.
  *
  * Return: true if the packet has paid and may leave.
  */
 static bool sbrm_charge_coupled(struct sbrm_sched_data *q, struct sk_buff *skb,
-				bool may_drop)
+				bool may_drop, u64 most)
 {
 	u64 prob = sbrm_classic_prob(&q->classic);
+	u32 random = tollway_random_u32(&q->random);
 	u32 segments;
 
-	if (tollway_random_u32(&q->random) >= prob)
+	if (random >= prob)
 		return true;
 
 	segments = sbrm_segments(skb);
@@ -470,6 +471,8 @@ static bool sbrm_charge_coupled(struct sbrm_sched_data *q, struct sk_buff *skb,
 			   q->stats.coupled_marks + segments);
 		return true;
 	}
+	if (random >= most)
+		return true;
 	if (sbrm_classic_class(&q->classic, skb) == SBRM_EXEMPT) {
 		WRITE_ONCE(q->stats.spared, q->stats.spared + segments);
 		return true;
@@ -493,7 +496,7 @@ static bool sbrm_charge_overload(struct sbrm_sched_data *q,
 
 	if (sbrm_classic_prob(&q->classic) > sbrm_probability_now(q, price) &&
 	    sbrm_classic_class(&q->classic, skb) == SBRM_PAYING)
-		return sbrm_charge_coupled(q, skb, may_drop);
+		return sbrm_charge_coupled(q, skb, may_drop, FIXP_ONE);
 	if (!sbrm_hit(q, skb, price) || !may_drop)
 		return true;
 
@@ -525,7 +528,8 @@ static bool sbrm_charge(struct sbrm_sched_data *q, struct sk_buff *skb,
 			return sbrm_charge_overload(q, skb, price, may_drop);
 		if (ecn == INET_ECN_NOT_ECT ||
 		    (ecn == INET_ECN_ECT_0 && flags & SBRM_F_L4S_ECT))
-			return sbrm_charge_coupled(q, skb, may_drop);
+			return sbrm_charge_coupled(q, skb, may_drop,
+						   SBRM_COUPLED_MAX);
 	}
 
 	if (!sbrm_hit(q, skb, price))

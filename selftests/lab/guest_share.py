@@ -241,8 +241,9 @@ def as_derived(found):
 
 
 def from_k_on(found):
-    """Beside BBR sbrm has w / k packets/s at least: from a price of k on nothing
-    passes that is neither ECN-capable nor exempt. The price varies: half."""
+    """Beside BBR sbrm has w / k packets/s at least: BBR sends a quarter more to
+    probe, and so yields to a loss of a fifth, at a price of 0.45 k. The price
+    varies: half."""
     k = SHIPPED_K if found["shipped"] else 2
     equal = found["rate_mbit"] * 1e6 / 8 / PACKET / \
         (len(found["wtps"]) + 2)
@@ -405,6 +406,30 @@ def check_flood():
              f"{x.price / 2**32:.2f}, {x}")
         guest_base.cleanup()
     assert rates[""] >= 0.9 * rates["price-drop"]
+
+
+def check_beside_many():
+    """Flows without ECN beside many of sbrm, at prices above k: each of them goes
+    on, with a tenth of an equal share in the mean, and flows of sbrm have nine
+    tenths. BBR alone may have more than that, as it does not respond to losses."""
+    for rate_mbit, ours, cc in ((10, 36, "cubic"), (10, 36, "bbr"),
+                                (2, 8, "reno")):
+        mix = Mix(rate_mbit * 10**6, 20, wtps=None, shipped=True)
+        paying = [mix.pays(start=f"{0.02 * one:.2f}") for one in range(ours)]
+        others = [mix.add(cc=cc, start=f"{0.03 + 0.05 * one:.2f}")
+                  for one in range(2)]
+        mix.go(40)
+        shares = mix.shares(paying + others, 15)
+        x = mix.path.stats().x
+        note(f"{rate_mbit} Mb/s: {min(shares[:ours]):.2f} to "
+             f"{max(shares[:ours]):.2f} of an equal share, {cc} "
+             f"{shares[ours]:.2f} {shares[ours + 1]:.2f}, price "
+             f"{x.price / 2**32:.2f}, {x.coupled_drops} dropped")
+        assert x.price > SHIPPED_K * 2**32
+        assert min(shares[ours:]) > 0 and sum(shares[ours:]) >= 0.2
+        assert min(shares[:ours]) >= 0.9
+        assert cc == "bbr" or max(shares[ours:]) <= 1
+        guest_base.cleanup()
 
 
 # --- long forms ------------------------------------------------------------
