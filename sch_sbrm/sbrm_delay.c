@@ -103,6 +103,18 @@
 #define DELAY_LATE_MAX		(32U << DELAY_LATE_SHIFT)
 
 /*
+ * Above a price of 1 sources are slower. Each has w / p packets per second, and
+ * needs ten of them to see an answer (see relative_answer_us() of tcp_sbrm): k is
+ * 3 w 10 p / w marks then, and windows move by w / k = 25 / (30 p), 0.8 / p per
+ * second. So b is divided by p, and a, which is a gain of a / d0 of the second
+ * order, by p^2, from what it is with a d0 of this many ns. Otherwise the price
+ * is ahead of the windows by a factor of ten and more, and swings: with 100 flows
+ * at 10 Mb/s and 20 ms (p = 2.5) there were 56 % of the link and 74 ms of delay in
+ * turns, instead of 99 % and 10 ms.
+ */
+#define DELAY_SLOW_TARGET_NS	(3 * NSEC_PER_MSEC)
+
+/*
  * While the delay is above so many targets and does not fall, u rises by up to
  * 12 per second, but not beyond a quarter of the first price: where more is
  * due, windows have time to follow a. The size of 12: windows grow by 2.5 per
@@ -498,6 +510,14 @@ static u32 delay_rise(const struct sbrm_state *state, u32 late, u64 delay)
 	return share * DELAY_RISE;
 }
 
+/* A step of ln p, over a price of at least 1. */
+static s64 delay_slowed(s64 step, u64 price)
+{
+	s64 size = fixp_mul_div(abs(step), FIXP_ONE, price);
+
+	return step < 0 ? -size : size;
+}
+
 /**
  * delay_next() - ln p at the next update
  * @coef: options
@@ -515,19 +535,29 @@ static s64 delay_next(const struct sbrm_coef *coef,
 						       state->size));
 	s64 fall = delay_fall(state) * DELAY_SECOND_Q20 >> 20;
 	s64 u = state->log_price, step, first;
+	u64 price = u > 0 ? delay_exp(u) : FIXP_ONE;
 	u32 late, rise;
-
-	if (fall < 0)
-		u = max(u, min(u - fall, delay_log_first(state)));
-	else
-		u -= fall;
 
 	/* Below 2^56 over at least 10^3; below 2^22 times 2^32. */
 	late = min_t(u64, div64_u64(delay << DELAY_LATE_SHIFT, target),
 		     DELAY_LATE_MAX);
 	step = ((s64)late - (1 << DELAY_LATE_SHIFT)) * (s64)since >>
 	       DELAY_LATE_SHIFT;
-	u += div_s64(step, DELAY_A_INVERSE) * DELAY_SECOND_Q20 >> 20;
+	step = div_s64(step, DELAY_A_INVERSE) * DELAY_SECOND_Q20 >> 20;
+	if (unlikely(price > FIXP_ONE)) {
+		if (fall > 0)
+			fall = delay_slowed(fall, price);
+		/* The target of a slow link is longer: it takes less off. */
+		price = fixp_mul_div(fixp_mul_div(price, price, FIXP_ONE),
+				     DELAY_SLOW_TARGET_NS, target);
+		step = delay_slowed(step, max_t(u64, price, FIXP_ONE));
+	}
+
+	if (fall < 0)
+		u = max(u, min(u - fall, delay_log_first(state)));
+	else
+		u -= fall;
+	u += step;
 
 	rise = delay_rise(state, late, delay);
 	if (unlikely(rise)) {

@@ -95,18 +95,18 @@ static void delay_price_test(struct kunit *test)
 	int n;
 
 	link_start(&link, 3000000);
-	/* 12 Mb/s: 1 ms for a packet; three of them are the target. */
-	for (n = 0; n < 1000; n++)
-		link_serve(&link, NSEC_PER_MSEC, 1500, 4500);
+	/* 120 Mb/s: 0.1 ms for a packet; thirty of them are the target. */
+	for (n = 0; n < 10000; n++)
+		link_serve(&link, NSEC_PER_MSEC / 10, 1500, 45000);
 	price = link.state.price;
-	for (n = 0; n < 4000; n++)
-		link_serve(&link, NSEC_PER_MSEC, 1500, 4500);
+	for (n = 0; n < 40000; n++)
+		link_serve(&link, NSEC_PER_MSEC / 10, 1500, 45000);
 	KUNIT_EXPECT_TRUE_MSG(test, is_near(link.state.price, price, 1000),
 			      "%llu became %llu", price, link.state.price);
 
 	/* 4 s at 21 times the target: 20 / 40 per second, and 3 * 60 ms. */
-	for (n = 0; n < 4000; n++)
-		link_serve(&link, NSEC_PER_MSEC, 1500, 94500);
+	for (n = 0; n < 40000; n++)
+		link_serve(&link, NSEC_PER_MSEC / 10, 1500, 945000);
 	/* e^2.18 = 8.85 */
 	KUNIT_EXPECT_GT(test, link.state.price, price * 87 / 10);
 	KUNIT_EXPECT_LT(test, link.state.price, price * 90 / 10);
@@ -117,8 +117,8 @@ static void delay_price_test(struct kunit *test)
 	 * as 1.3 ln 0.48 is -0.94, and by 0.19, as there is no delay any more.
 	 */
 	price = link.state.price;
-	for (n = 0; n < 500; n++)
-		link_pass(&link, 2 * NSEC_PER_MSEC, 1500);
+	for (n = 0; n < 5000; n++)
+		link_pass(&link, NSEC_PER_MSEC / 5, 1500);
 	KUNIT_EXPECT_LT(test, link.state.price, price / 11);
 	KUNIT_EXPECT_GT(test, link.state.price, price / 16);
 }
@@ -128,6 +128,44 @@ static void link_queue(struct link *link, int ms, u32 backlog, int step)
 {
 	for (; ms; ms--, backlog += step)
 		link_serve(link, NSEC_PER_MSEC, 1500, backlog);
+}
+
+/* At a price of e: b is divided by e, and a by e^2 over a target of 3 ms. */
+static void delay_slow_test(struct kunit *test)
+{
+	struct link link;
+	s64 u, low;
+	int n;
+
+	link_start(&link, 3000000);
+	link_queue(&link, 1000, 4500, 0);
+	/* 21 targets, for 0.1 s. */
+	link.state.log_price = FIXP_ONE;
+	link_queue(&link, 100, 94500, 0);
+	u = link.state.log_price - (s64)FIXP_ONE;
+	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 677 / 100000, 50),
+			      "by %lld", u);
+
+	/* Half of the time nothing: e times as much at a price of 1 / e. */
+	link.state.log_price = FIXP_ONE;
+	for (n = 0; n < 50; n++)
+		link_pass(&link, 2 * NSEC_PER_MSEC, 1500);
+	u = (s64)FIXP_ONE - link.state.log_price;
+	link.state.log_price = -(s64)FIXP_ONE;
+	for (n = 0; n < 50; n++)
+		link_pass(&link, 2 * NSEC_PER_MSEC, 1500);
+	low = -(s64)FIXP_ONE - link.state.log_price;
+	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, low * 368 / 1000, 15),
+			      "by %lld instead of %lld", u, low);
+
+	/* Of a target of 12 ms, four times as much of a is left; p rises by that. */
+	link_start(&link, 12000000);
+	link_queue(&link, 1000, 18000, 0);
+	link.state.log_price = FIXP_ONE;
+	link_queue(&link, 100, 378000, 0);
+	u = link.state.log_price - (s64)FIXP_ONE;
+	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 2637 / 100000, 50),
+			      "by %lld", u);
 }
 
 /*
@@ -411,6 +449,7 @@ static void delay_fresh_test(struct kunit *test)
 static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(delay_rate_test),
 	KUNIT_CASE(delay_price_test),
+	KUNIT_CASE(delay_slow_test),
 	KUNIT_CASE(delay_rise_test),
 	KUNIT_CASE(delay_rest_test),
 	KUNIT_CASE(delay_faster_test),

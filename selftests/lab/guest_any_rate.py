@@ -197,6 +197,25 @@ def check_round_trips():
     expect([measure(100, 20, 36), measure(100, 100, 4), measure(10, 5, 1)])
 
 
+def check_above_one():
+    """A price above 1, where sources have a packet in a third of a second: it
+    does not swing, nor does what it leads to."""
+    mbit, flows, seconds, from_s = 10, 100, 45, 30
+    link = Link(mbit * 10**6, 20, flows, seconds, limit=10240)
+    for number in range(flows):
+        link.add(start=f"{0.1 * number / flows:.4f}")
+    link.go()
+    parts = [link.utilisation(at, at + 2) for at in range(from_s, seconds - 2, 2)]
+    cell = link.cell(from_s, seconds)
+    price = link.path.stats().x.price / 2**32
+    note(f"{flows} flows at {mbit} Mb/s: {min(parts):.3f} to {max(parts):.3f} of "
+         f"the link in 2 s, delay {cell.mean_ms:.1f} ms, p99 {cell.p99_ms:.1f}, "
+         f"price {price:.2f}, worst share {cell.worst:.3f} off")
+    assert price > 1 and min(parts) >= 0.95, parts
+    assert cell.mean_ms <= 20 and cell.worst <= 0.25 and not cell.late_drops
+    guest_base.cleanup()
+
+
 def settled(link, event_s, flows, rate_bps):
     """(s until each flow is within 15 % of its share, until the link is full to
     90 %) after an event; judged over 0.3 s."""

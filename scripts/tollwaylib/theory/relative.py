@@ -33,6 +33,8 @@ RISE_LATE, RISE_PER_S, RISE_PART = 3, 12.0, 1 / 4
 # By so many times as much, up to a smaller part.
 FAST, FAST_PART = 8, 1 / 32
 FALLS_PER_S = 0.2
+# What a is divided by the square of a price above 1 from.
+SLOW_TARGET_S = 0.003
 # No more of a rest counts.
 REST_MAX_S = 1.0
 # Averages of the delay, of the share of idle time and of marks, s.
@@ -116,10 +118,13 @@ class DelayQueues:
             self.asked * served / since_s - self.marks)
         fall = B_PER_S * idle_s * (self.marks - MARKS_PER_S) / (
             self.marks + MARKS_PER_S)
+        # Above 1 sources are slower.
+        price = np.exp(np.maximum(self.log_price, 0.0))
         u = np.where(fall < 0, np.maximum(self.log_price, np.minimum(
-            self.log_price - fall, self.first)), self.log_price - fall)
+            self.log_price - fall, self.first)), self.log_price - fall / price)
         late = np.minimum(delay_s / self.target_s, LATE_MAX)
-        u += A_PER_S * since_s * (late - 1)
+        u += A_PER_S * since_s * (late - 1) / np.maximum(
+            price**2 * SLOW_TARGET_S / self.target_s, 1.0)
         rise = self._rise(late, delay_s) * since_s
         u = np.where(rise > 0, np.maximum.reduce([
             u, np.minimum(u + rise, self.first + math.log(RISE_PART)),
