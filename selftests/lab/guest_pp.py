@@ -127,9 +127,9 @@ def check_fifo():
         assert min(rates) > 0.4 * FULL_BPS / 4
         assert counters(path.s)["shared_queue"] >= 2
         guest_base.cleanup()
-    assert lost[0] < 0.01
-    # Any one of the others is chance: 0.1 to 5 %.
-    assert sum(lost) < 0.01 * len(lost)
+    # One of them is chance: it loses up to 2 % if a flow's window ends, of which
+    # the mean of thirteen seeds has 0.3 to 0.6 %.
+    assert max(lost) < 0.03 and sum(lost) < 0.0075 * len(lost), lost
 
 
 def check_fifo_with_cubic():
