@@ -261,28 +261,6 @@ static inline bool pp_has_segment(const struct sock *sk)
 	return tp->write_seq - tp->snd_nxt >= tp->mss_cache;
 }
 
-/*
- * Does the path hold as much as the window of the sysctl lets out? Then less
- * arrives than the bottleneck would serve because less is sent.
- */
-static inline bool pp_holds_window(const struct pp *ca)
-{
-	u32 window = min(READ_ONCE(ca->net->window), PP_PACKETS_MAX);
-
-	return unlikely(window) && window << PP_PACKET_SHIFT <=
-	       pp_law_pipe(ca->delay_us, ca->estimate.service) + PP_QUEUE_LOW;
-}
-
-/*
- * Is there more to send that may be sent, or was there until the send buffer was
- * full?
- */
-static inline bool pp_has_more(const struct sock *sk, const struct pp *ca)
-{
-	return (pp_has_segment(sk) || !sk_stream_is_writeable(sk)) &&
-	       !pp_holds_window(ca);
-}
-
 /* Packets not known to have left or to be lost, Q8. */
 static inline u32 pp_outstanding(const struct sock *sk)
 {
@@ -385,6 +363,8 @@ void pp_pace_cut_off(struct sock *sk, const struct pp *ca);
 bool pp_pace_stop(struct sock *sk, struct pp *ca, u32 wait_us);
 u32 pp_pace_settle(struct sock *sk, struct pp *ca);
 void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train);
+bool pp_pace_holds_window(const struct pp *ca);
+bool pp_pace_has_more(const struct sock *sk, const struct pp *ca);
 
 /* pp_delay.c */
 void pp_delay_forget(struct pp *ca);

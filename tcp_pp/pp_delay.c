@@ -99,7 +99,7 @@ static bool pp_delay_stop(struct sock *sk, struct pp *ca, u64 wait_us)
 	/* srtt_us is in 2^-3 us. */
 	u32 rtt_us = min_t(u32, ca->rtt_us, max(tcp_sk(sk)->srtt_us >> 3, 1U));
 
-	if (pp_is_discrete(ca) || !pp_has_more(sk, ca) ||
+	if (pp_is_discrete(ca) || !pp_pace_has_more(sk, ca) ||
 	    sk->sk_pacing_rate >= READ_ONCE(sk->sk_max_pacing_rate))
 		return false;
 	if (!pp_pace_stop(sk, ca, min_t(u64, wait_us, 2 * rtt_us)))

@@ -274,3 +274,31 @@ void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train)
 	if (pp_pace_is_due(sk, ca, train))
 		pp_pace_turn(sk, ca, train);
 }
+
+/**
+ * pp_pace_holds_window() - does the path hold what the sysctl window lets out?
+ * @ca: connection
+ *
+ * Return: true if so: then less arrives than the bottleneck would serve because
+ * less is sent.
+ */
+bool pp_pace_holds_window(const struct pp *ca)
+{
+	u32 window = min(READ_ONCE(ca->net->window), PP_PACKETS_MAX);
+
+	return unlikely(window) && window << PP_PACKET_SHIFT <=
+	       pp_law_pipe(ca->delay_us, ca->estimate.service) + PP_QUEUE_LOW;
+}
+
+/**
+ * pp_pace_has_more() - is there more to send that may be sent?
+ * @sk: socket
+ * @ca: its private area
+ *
+ * Return: true if so, or if there was until the send buffer was full.
+ */
+bool pp_pace_has_more(const struct sock *sk, const struct pp *ca)
+{
+	return (pp_has_segment(sk) || !sk_stream_is_writeable(sk)) &&
+	       !pp_pace_holds_window(ca);
+}

@@ -383,7 +383,7 @@ static bool pp_path_is_false(const struct sock *sk, const struct pp *ca,
 	return ca->estimate.service < arrivals / 4 &&
 	       pp_law_wait(ca->rtt_us, ca->delay_us, arrivals) >
 		       PP_UNEXPECTED &&
-	       pp_has_more(sk, ca);
+	       pp_pace_has_more(sk, ca);
 }
 
 /*
@@ -480,7 +480,7 @@ static enum pp_verdict pp_path_verdict_longer(const struct sock *sk,
 	if (busy_us >= took_us - took_us / PP_TOLERANCE)
 		return PP_VERDICT_LONGER;
 	if (busy_us < took_us / 2 &&
-	    pp_has_more(sk, ca))
+	    pp_pace_has_more(sk, ca))
 		return PP_VERDICT_FALSE;
 	return PP_VERDICT_NONE;
 }
@@ -503,7 +503,7 @@ static bool pp_path_is_less(const struct sock *sk, const struct pp *ca,
 	       ca->setpoint > PP_QUEUE_LOW + PP_PACKET && pp_has_segment(sk) &&
 	       tcp_sk(sk)->chrono_type == TCP_CHRONO_BUSY &&
 	       sk->sk_pacing_rate < READ_ONCE(sk->sk_max_pacing_rate) &&
-	       !pp_is_stopped(sk, ca) && !pp_holds_window(ca);
+	       !pp_is_stopped(sk, ca) && !pp_pace_holds_window(ca);
 }
 
 /* The round-trip time behind so many packets, with what it may be wrong by. */
@@ -632,7 +632,7 @@ static bool pp_path_is_full(const struct sock *sk, const struct pp *ca)
 	u32 arrived = tcp_sk(sk)->delivered - ca->round_start;
 
 	return pp_has_lost(ca, arrived / PP_FULL_LOSSES) &&
-	       pp_has_more(sk, ca);
+	       pp_pace_has_more(sk, ca);
 }
 
 /* A round trip in which it may be, or not. */
