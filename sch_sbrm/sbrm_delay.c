@@ -111,6 +111,9 @@
  * is ahead of the windows by a factor of ten and more, and swings: with 100 flows
  * at 10 Mb/s and 20 ms (p = 2.5) there were 56 % of the link and 74 ms of delay in
  * turns, instead of 99 % and 10 ms.
+ *
+ * For b it is the price that the sources see: when many have left, that is far
+ * below e^u, as idle is much, and those who stay do not wait for long.
  */
 #define DELAY_SLOW_TARGET_NS	(3 * NSEC_PER_MSEC)
 
@@ -544,9 +547,10 @@ static s64 delay_next(const struct sbrm_coef *coef,
 	step = ((s64)late - (1 << DELAY_LATE_SHIFT)) * (s64)since >>
 	       DELAY_LATE_SHIFT;
 	step = div_s64(step, DELAY_A_INVERSE) * DELAY_SECOND_Q20 >> 20;
+	/* While the link rests for a part of the time, less is asked for. */
+	if (fall > 0 && unlikely(state->price > FIXP_ONE))
+		fall = delay_slowed(fall, state->price);
 	if (unlikely(price > FIXP_ONE)) {
-		if (fall > 0)
-			fall = delay_slowed(fall, price);
 		/* The target of a slow link is longer: it takes less off. */
 		price = fixp_mul_div(fixp_mul_div(price, price, FIXP_ONE),
 				     DELAY_SLOW_TARGET_NS, target);

@@ -130,7 +130,7 @@ static void link_queue(struct link *link, int ms, u32 backlog, int step)
 		link_serve(link, NSEC_PER_MSEC, 1500, backlog);
 }
 
-/* At a price of e: b is divided by e, and a by e^2 over a target of 3 ms. */
+/* At a price of e: a is divided by e^2 over a target of 3 ms, and b by what was seen. */
 static void delay_slow_test(struct kunit *test)
 {
 	struct link link;
@@ -146,17 +146,17 @@ static void delay_slow_test(struct kunit *test)
 	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 677 / 100000, 50),
 			      "by %lld", u);
 
-	/* Half of the time nothing: e times as much at a price of 1 / e. */
-	link.state.log_price = FIXP_ONE;
-	for (n = 0; n < 50; n++)
+	/* Half of the time nothing, where a price of four was seen, and of one. */
+	link_pass(&link, 2 * NSEC_PER_MSEC, 1500);
+	for (n = 0; n < 2; n++) {
+		link.state.log_price = FIXP_ONE;
+		link.state.price = n ? FIXP_ONE : 4 * FIXP_ONE;
+		low = u;
 		link_pass(&link, 2 * NSEC_PER_MSEC, 1500);
-	u = (s64)FIXP_ONE - link.state.log_price;
-	link.state.log_price = -(s64)FIXP_ONE;
-	for (n = 0; n < 50; n++)
-		link_pass(&link, 2 * NSEC_PER_MSEC, 1500);
-	low = -(s64)FIXP_ONE - link.state.log_price;
-	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, low * 368 / 1000, 15),
-			      "by %lld instead of %lld", u, low);
+		u = (s64)FIXP_ONE - link.state.log_price;
+	}
+	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, low * 4, 15),
+			      "by %lld and %lld", low, u);
 
 	/* Of a target of 12 ms, four times as much of a is left; p rises by that. */
 	link_start(&link, 12000000);

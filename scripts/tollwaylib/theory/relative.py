@@ -121,7 +121,8 @@ class DelayQueues:
         # Above 1 sources are slower.
         price = np.exp(np.maximum(self.log_price, 0.0))
         u = np.where(fall < 0, np.maximum(self.log_price, np.minimum(
-            self.log_price - fall, self.first)), self.log_price - fall / price)
+            self.log_price - fall, self.first)),
+                     self.log_price - fall / np.maximum(self.asked, 1.0))
         late = np.minimum(delay_s / self.target_s, LATE_MAX)
         u += A_PER_S * since_s * (late - 1) / np.maximum(
             price**2 * SLOW_TARGET_S / self.target_s, 1.0)
