@@ -258,11 +258,12 @@ def test_what_the_doctor_says_installs_what_it_misses(bare, monkeypatch):
     assert not missing - set(depended), missing
 
 
-@pytest.mark.parametrize("module", ["sbrm", "pp"])
+@pytest.mark.parametrize("module", ["sbrm", "pp", "alpha"])
 def test_every_sysctl_is_in_the_manual(module):
     source = (TOP / f"tcp_{module}/{module}_net.c").read_text()
     names = re.findall(r'(?:\.procname\s*= |TOLLWAY_SETTING\w*\()"(\w+)"',
                        source)
+    names += re.findall(r"^\tALPHA_(?:NUMBER|FRACTION)\((\w+),", source, re.M)
     assert names
     text = page(f"tcp_{module}.7")
     for name in names:

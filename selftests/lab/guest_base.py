@@ -285,7 +285,7 @@ def no_memory_leaks():
     Path("kmemleak").write_text(report)
     sysctl(kmemleak, "clear")
     guilty = [part for part in report.split("unreferenced object")
-              if "sbrm" in part or "fq_rr" in part or "tcp_pp" in part or
+              if any(module in part for module in MODULES) or
               "comm \"python3" in part]
     assert not guilty, "unreferenced object".join(["", *guilty])[:8000]
 
