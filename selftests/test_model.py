@@ -18,6 +18,7 @@ from tollwaylib.components import aqm_words
 from tollwaylib.results.fields import run_of
 from tollwaylib.errors import RefusedError, TollwayError
 from tollwaylib.experiments import jobs, plan
+from tollwaylib.places import model
 from tollwaylib.places.model import ModelPlace, flows_of
 from tollwaylib.results import analysis, schema
 from tollwaylib.theory import fairness, pricing, relative, simulation
@@ -254,6 +255,14 @@ def test_a_model_can_be_stopped(tmp_path):
         job["cases"][0].update(duration_s=1e5)
         place.run(job, tmp_path, 0, print)
     assert time.monotonic() - started < 60
+
+
+@pytest.mark.parametrize("name, cc, aqm", [
+    ("steady-state", "sbrm", "sbrm"), ("pp-probing", "pp", "fq_rr")])
+def test_a_model_has_a_time_limit(tmp_path, monkeypatch, name, cc, aqm):
+    monkeypatch.setattr(model, "WALL_S", -1.0)
+    with pytest.raises(TollwayError, match="did not finish within -1 s"):
+        ModelPlace().run(job_of(name, cc=cc, aqm=aqm), tmp_path, 0, print)
 
 
 def run(*words):

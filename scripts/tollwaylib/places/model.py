@@ -48,12 +48,15 @@ class ModelPlace:
         (folder / "job.json").write_text(json.dumps(job))
         deadline = time.monotonic() + WALL_S
 
-        def progress(seconds):
-            if self.stopped.is_set():
-                raise TollwayError("the simulation was stopped")
+        def stopped():
             if time.monotonic() > deadline:
                 raise TollwayError(f"the simulation did not finish within "
                                    f"{WALL_S:g} s")
+            return self.stopped.is_set()
+
+        def progress(seconds):
+            if stopped():
+                raise TollwayError("the simulation was stopped")
             if seconds >= progress.next_s:
                 on_line(f"tollway: second {seconds:.0f} of {duration_s:g}")
                 progress.next_s += max(duration_s / 20, 1)
@@ -62,7 +65,7 @@ class ModelPlace:
         progress.next_s = 0.0
         network = _network(job)
         raw = raw_of(job, network, _pair_cases(
-            job, network, self.stopped.is_set) if pairs.modelled(job) else
+            job, network, stopped) if pairs.modelled(job) else
             prices.raw_cases(job, _networks(job), _mss_bytes(job, network),
                              progress))
         (folder / "raw.json").write_text(json.dumps(raw))
