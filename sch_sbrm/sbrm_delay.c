@@ -26,7 +26,7 @@
  * when one comes that takes all it can. The term a alone would take seconds to bring
  * it back: it is as small as the margin at rest asks for. So a delay above three
  * targets that does not fall makes the price rise at once, within a tenth of a
- * second to a 32nd of the first one, and from there up to a quarter; it stops when
+ * second to a 128th of the first one, and from there up to a quarter; it stops when
  * the delay falls, so that it does not rise too far.
  *
  * The rate of the link is measured: what a packet took that others waited for. So
@@ -104,18 +104,21 @@
 
 /*
  * Above a price of 1 sources are slower. Each has w / p packets per second, and
- * needs ten of them to see an answer (see relative_answer_us() of tcp_sbrm): k is
- * 3 w 10 p / w marks then, and windows move by w / k = 25 / (30 p), 0.8 / p per
- * second. So b is divided by p, and a, which is a gain of a / d0 of the second
- * order, by p^2, from what it is with a d0 of this many ns. Otherwise the price
- * is ahead of the windows by a factor of ten and more, and swings: with 100 flows
- * at 10 Mb/s and 20 ms (p = 2.5) there were 56 % of the link and 74 ms of delay in
- * turns, instead of 99 % and 10 ms.
+ * needs ten of them to see an answer (see relative_answer_us() of tcp_sbrm), which
+ * take 10 p / w seconds. k is what is due in three times that, 30 p marks, and
+ * windows move by w / k = 25 / (30 p), 0.8 / p per second. So b is divided by p.
+ * The gain a / d0 is one of the second order, and is divided by p^2, from what it
+ * is with a d0 of this many ns: where d0 is longer, it is that much smaller anyway.
+ * Where it is shorter, the divisor is no larger than p^2, or many flows that begin
+ * would wait for their price. Otherwise the price is ahead of the windows by a
+ * factor of ten and more, and swings: with 100 flows at 10 Mb/s and 20 ms (p = 2.5)
+ * there were 56 % of the link and 74 ms of delay in turns, instead of 99 % and
+ * 10 ms.
  *
  * For b it is the price that the sources see: when many have left, that is far
  * below e^u, as idle is much, and those who stay do not wait for long.
  */
-#define DELAY_SLOW_TARGET_NS	(3 * NSEC_PER_MSEC)
+#define DELAY_SLOW_TARGET_NS	(3ULL * NSEC_PER_MSEC)
 
 /*
  * While the delay is above so many targets and does not fall, u rises by up to
@@ -135,21 +138,22 @@
 #define DELAY_RISE_LOG		(2 * (s64)(FIXP_LN2_Q48 >> 16))
 
 /*
- * Below a 32nd of the first price it rises by so many times as much. That is 31
- * marks per second of a full link, about what a single flow with the default w of
- * 25 asks for at rest, so that one that comes back with a burst finds its own
- * price: with 62, such a flow had 0.88 of the link in the half second after a
- * pause, instead of 0.96. With less, windows of several flows are not slowed.
+ * Below a 128th of the first price it rises by so many times as much. That is 8
+ * marks per second of a full link, a third of what a single flow with the default w
+ * of 25 asks for at rest. With more, bursts that others send now and then bring the
+ * price to what flows of a small w cannot pay: one of w = 1 beside 64 kB in each
+ * second at 10 Mb/s has 0.36 of the link, of 0.53 without this, and 0.21 with a 32nd.
+ * With less, windows of several flows that come at once are not slowed.
  *
  * A link that is used in part may have e^-10 of it, which 12 per second make up
  * for in 0.8 s, and this in 0.1 s. If it were at once, each burst that takes more
- * than three targets would bring it there. With less, a queue of twenty targets
+ * than three targets would bring it there. Without it, a queue of twenty targets
  * builds up in the meantime: with users of web pages on a link that is full for
- * 0.6 of the time, 65 ms at the 99th percentile instead of 23.
+ * 0.6 of the time, 65 ms at the 99th percentile instead of 40 (and 23 with a 32nd).
  */
 #define DELAY_RISE_FAST		8
-/* That 32nd: ln 32. */
-#define DELAY_RISE_FAST_LOG	(5 * (s64)(FIXP_LN2_Q48 >> 16))
+/* That 128th: ln 128. */
+#define DELAY_RISE_FAST_LOG	(7 * (s64)(FIXP_LN2_Q48 >> 16))
 
 /*
  * Does the delay fall? An average over this time, ns, is above it by as much as
@@ -553,7 +557,8 @@ static s64 delay_next(const struct sbrm_coef *coef,
 	if (unlikely(price > FIXP_ONE)) {
 		/* The target of a slow link is longer: it takes less off. */
 		price = fixp_mul_div(fixp_mul_div(price, price, FIXP_ONE),
-				     DELAY_SLOW_TARGET_NS, target);
+				     DELAY_SLOW_TARGET_NS,
+				     max(target, DELAY_SLOW_TARGET_NS));
 		step = delay_slowed(step, max_t(u64, price, FIXP_ONE));
 	}
 

@@ -130,22 +130,41 @@ static void link_queue(struct link *link, int ms, u32 backlog, int step)
 		link_serve(link, NSEC_PER_MSEC, 1500, backlog);
 }
 
+/* By how much ln p rises from @log_price in @ms at a backlog. */
+static s64 link_change(struct link *link, s64 log_price, int ms, u32 backlog)
+{
+	link->state.log_price = log_price;
+	link_queue(link, ms, backlog, 0);
+	return link->state.log_price - log_price;
+}
+
 /* At a price of e: a is divided by e^2 over a target of 3 ms, and b by what was seen. */
 static void delay_slow_test(struct kunit *test)
 {
+	/* 21 targets for 0.1 s; of one of 12 ms, four times as much of a is left. */
+	static const struct {
+		u32 target_ns, backlog;
+		u64 rise;
+	} slow[] = {
+		{ 2000000, 63000, FIXP_ONE * 677 / 100000 },
+		{ 3000000, 94500, FIXP_ONE * 677 / 100000 },
+		{ 12000000, 378000, FIXP_ONE * 2637 / 100000 },
+	};
 	struct link link;
-	s64 u, low;
+	s64 u = 0, low;
+	size_t i;
 	int n;
+
+	for (i = 0; i < ARRAY_SIZE(slow); i++) {
+		link_start(&link, slow[i].target_ns);
+		link_queue(&link, 1000, slow[i].backlog / 21, 0);
+		u = link_change(&link, FIXP_ONE, 100, slow[i].backlog);
+		KUNIT_EXPECT_TRUE_MSG(test, is_near(u, slow[i].rise, 50),
+				      "target %u: by %lld", slow[i].target_ns, u);
+	}
 
 	link_start(&link, 3000000);
 	link_queue(&link, 1000, 4500, 0);
-	/* 21 targets, for 0.1 s. */
-	link.state.log_price = FIXP_ONE;
-	link_queue(&link, 100, 94500, 0);
-	u = link.state.log_price - (s64)FIXP_ONE;
-	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 677 / 100000, 50),
-			      "by %lld", u);
-
 	/* Half of the time nothing, where a price of four was seen, and of one. */
 	link_pass(&link, 2 * NSEC_PER_MSEC, 1500);
 	for (n = 0; n < 2; n++) {
@@ -157,20 +176,11 @@ static void delay_slow_test(struct kunit *test)
 	}
 	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, low * 4, 15),
 			      "by %lld and %lld", low, u);
-
-	/* Of a target of 12 ms, four times as much of a is left; p rises by that. */
-	link_start(&link, 12000000);
-	link_queue(&link, 1000, 18000, 0);
-	link.state.log_price = FIXP_ONE;
-	link_queue(&link, 100, 378000, 0);
-	u = link.state.log_price - (s64)FIXP_ONE;
-	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 2637 / 100000, 50),
-			      "by %lld", u);
 }
 
 /*
  * A price that is far too low rises at once while the delay is above three targets
- * and does not fall, but no further than to a quarter of the first one. Below a 32nd
+ * and does not fall, but no further than to a quarter of the first one. Below a 128th
  * of that it rises eight times as fast.
  */
 static void delay_rise_test(struct kunit *test)
@@ -183,32 +193,24 @@ static void delay_rise_test(struct kunit *test)
 	first = delay_log_first(&link.state);
 
 	/* Four targets: a third of 12 per second, and 3 / 40. */
-	link.state.log_price = first - 2 * (s64)FIXP_ONE;
 	link_queue(&link, 100, 18000, 0);
-	link.state.log_price = first - 2 * (s64)FIXP_ONE;
-	link_queue(&link, 100, 18000, 0);
-	u = link.state.log_price - first + 2 * (s64)FIXP_ONE;
+	u = link_change(&link, first - 2 * (s64)FIXP_ONE, 100, 18000);
 	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 4075 / 10000, 200),
 			      "by %lld", u);
 
 	/* Eight times that third. */
-	link.state.log_price = first - 8 * (s64)FIXP_ONE;
-	link_queue(&link, 100, 18000, 0);
-	u = link.state.log_price - first + 8 * (s64)FIXP_ONE;
+	u = link_change(&link, first - 9 * (s64)FIXP_ONE, 100, 18000);
 	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 32075 / 10000, 200),
 			      "by %lld", u);
 
 	/* Nine, which is more than twice three, and 8 / 40: 12.2 per second. */
-	link.state.log_price = first - 2 * (s64)FIXP_ONE;
 	link_queue(&link, 20, 40500, 0);
-	link.state.log_price = first - 2 * (s64)FIXP_ONE;
-	link_queue(&link, 20, 40500, 0);
-	u = link.state.log_price - first + 2 * (s64)FIXP_ONE;
+	u = link_change(&link, first - 2 * (s64)FIXP_ONE, 20, 40500);
 	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 244 / 1000, 200),
 			      "by %lld", u);
 
-	/* At once to a 32nd, as 96 per second are 2.9 in 30 ms, and on by 12. */
-	link.state.log_price = first - 6 * (s64)FIXP_ONE;
+	/* At once to a 128th, as 96 per second are 2.9 in 30 ms, and on by 12. */
+	link.state.log_price = first - 7 * (s64)FIXP_ONE;
 	link_queue(&link, 60, 40500, 0);
 	u = link.state.log_price - first;
 	KUNIT_EXPECT_GT(test, u, -DELAY_RISE_FAST_LOG);
@@ -228,9 +230,7 @@ static void delay_rise_test(struct kunit *test)
 	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 20);
 
 	/* Three targets and less: likewise. */
-	link.state.log_price = first - 8 * (s64)FIXP_ONE;
-	link_queue(&link, 100, 13500, 0);
-	u = link.state.log_price - first + 8 * (s64)FIXP_ONE;
+	u = link_change(&link, first - 8 * (s64)FIXP_ONE, 100, 13500);
 	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 150);
 }
 

@@ -31,9 +31,9 @@ LATE_MAX = 32
 # in a second, raises the price by so much in a second, up to a part of the first.
 RISE_LATE, RISE_PER_S, RISE_PART = 3, 12.0, 1 / 4
 # By so many times as much, up to a smaller part.
-FAST, FAST_PART = 8, 1 / 32
+FAST, FAST_PART = 8, 1 / 128
 FALLS_PER_S = 0.2
-# What a is divided by the square of a price above 1 from.
+# a is divided by the square of a price above 1, by less if the target is longer.
 SLOW_TARGET_S = 0.003
 # No more of a rest counts.
 REST_MAX_S = 1.0
@@ -125,7 +125,7 @@ class DelayQueues:
                      self.log_price - fall / np.maximum(self.asked, 1.0))
         late = np.minimum(delay_s / self.target_s, LATE_MAX)
         u += A_PER_S * since_s * (late - 1) / np.maximum(
-            price**2 * SLOW_TARGET_S / self.target_s, 1.0)
+            price**2 * SLOW_TARGET_S / np.maximum(self.target_s, SLOW_TARGET_S), 1.0)
         rise = self._rise(late, delay_s) * since_s
         u = np.where(rise > 0, np.maximum.reduce([
             u, np.minimum(u + rise, self.first + math.log(RISE_PART)),
