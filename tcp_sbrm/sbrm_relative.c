@@ -14,7 +14,9 @@
  * - r is the last round-trip time over its average of two seconds, and 1 at rest.
  *   Once a link is full, marks come at its capacity times the price, however
  *   large the windows are: without r they are all that a source learns, the
- *   queue grows for a round trip longer, and beyond 100 ms all of it swings;
+ *   queue grows for a round trip longer, and beyond 100 ms all of it swings. A
+ *   window below two segments is paced by the average, see sbrm_relative_rtt():
+ *   what it sends does not follow the round trip, and neither does r;
  * - k is at least 10 marks, so that single ones do not shake the flow; what is
  *   due in 0.2 s; and in three times what it takes to see an answer: a round trip
  *   and, where windows are small, two to ten packets.
@@ -214,8 +216,13 @@ static s64 relative_balance(struct sbrm *ca, const struct sbrm_ack *ack)
 	 * they begin, or another path, would make a mark worth next to nothing,
 	 * or worth most of the window, for two seconds. A narrower one would
 	 * end the damping in long queues.
+	 *
+	 * By the round trip that paces the flow: where windows are small, the last
+	 * one is that of a queue which no window limits, and r would be a gain of
+	 * 1 / RTT beside the b of the queue. A hundred flows at 10 Mb/s and 20 ms
+	 * swung by 200 ms with it, every 1.3 s, for half of the time.
 	 */
-	rtt = clamp_t(u64, (u64)ca->rtt_us << SBRM_RTT_SLOW_SHIFT,
+	rtt = clamp_t(u64, (u64)sbrm_relative_rtt(ca) << SBRM_RTT_SLOW_SHIFT,
 		      ca->rtt_slow / 4, (u64)ca->rtt_slow * 4);
 	/* Below 2^56 times 4. */
 	return due - (s64)fixp_mul_div(ack->paid, rtt, ca->rtt_slow);

@@ -11,6 +11,7 @@ and a source moves the logarithm of its window W by (tcp_sbrm/sbrm_relative.c)
     (ln W)' = (w - x p r)/k
 
 with its rate x = W/RTT, the price p that its marks stand for, and r the round trip
+that paces it
 over its average of two seconds. In slow start W' = x, until one mark is due, which
 leaves the window; more was charged than a mark, which halves it; or packets wait,
 which takes a quarter off.
@@ -180,7 +181,8 @@ class RelativeSources:
         # What a mark stands for.
         share = np.clip(self.marked, MARK_MIN, 1 - 2.0 ** -16)
         paid = rate * mark * -np.log1p(-share) / share
-        lacks = self.wtp - paid * np.clip(rtt_s / self.slow_rtt_s, 0.25, 4)
+        lacks = self.wtp - paid * np.clip(self.pace_s(rtt_s) / self.slow_rtt_s,
+                                          0.25, 4)
         grows = np.where(self.starting, rate, self.window * np.maximum(
             lacks / self._marks(rtt_s), -CUT_MAX / rtt_s))
         self._starts(step_s, lacks, mark * rate, rtt_s)
