@@ -119,7 +119,7 @@ static void pp_control(struct sock *sk, struct pp *ca, u64 target,
 	if (unlikely(pp_is_bunched(ca) && pp_is_low(ca) &&
 		     ca->queue <= ca->setpoint / 2)) {
 		rate = pp_law_probe(ca->estimate.service, ca->settled,
-				    ca->train.caution);
+				    ca->train.probe.caution);
 		target = rate + 1;
 	}
 	ca->rising = rate < target;

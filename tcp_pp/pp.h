@@ -89,14 +89,18 @@
  * @setpoint: B, Q8
  * @lossy: until so much has arrived without a loss, PP_LOSSY_SHIFT, each loss counts
  * @round_start: tp->delivered when the round trip began
- * @round_us: low word of the time at which it began
+ * @mark_delivered: with bursts of ACKs, the same word: tp->delivered at the last mark, at
+ *	which a round trip begins then
+ * @round_us: low word of the time at which the round trip began
+ * @mark_us: with bursts of ACKs, the same word: low word of the time of the last mark
  * @flight: most that a round trip delivered, in this one, Q8
  * @flight_last: the same of the one before
- * @low_us: least in this round trip; while @watched, in the one before @shared
+ * @low_us: least round-trip time in this round trip, us; U32_MAX before the first
+ * @low_before_us: while @watched, the same word: what @low_us was when that began
  * @turn_bytes: in a turn: low word of tp->bytes_sent when it began
  * @window: with @shared, where there are no turns, see pp_share.c
  * @window.fits: what speaks for a queue of our own
- * @window.before: while @watched: the window until then, or 0
+ * @window.cwnd_before: while @watched: the window until then, or 0
  * @window.rounds: round trips since it began, or since the path was watched
  * @window.waited: in one of them, or before, packets waited
  * @rising: the adaptive rise holds the rate down
@@ -114,8 +118,8 @@
  * @unmarked: with bursts of ACKs: the end of none is known
  * @delayed: the receiver delays ACKs: s_hat is from the distances of pairs
  * @settled: packets have been waiting at the bottleneck
- * @held_acks: ACKs in a row that stand for a pair; once they are delayed, or come
- *	in bursts: PP_HELD_LATE if the last one came late
+ * @merged_acks: ACKs in a row that stand for a pair; once they are delayed, or come
+ *	in bursts, whether the last one came late, see pp_bunch_was_late()
  * @slot: with bursts of ACKs: longest silence between them of late, PP_SLOT_SHIFT
  * @history: otherwise
  * @history.relapses: times that the queue was found to be shared again too soon
@@ -155,17 +159,26 @@ struct pp {
 	u32			queue;
 	u32			setpoint:24,
 				lossy:8;
-	u32			round_start;
-	u32			round_us;
+	union {
+		u32		round_start;
+		u32		mark_delivered;
+	};
+	union {
+		u32		round_us;
+		u32		mark_us;
+	};
 	u32			flight;
 	u32			flight_last;
-	u32			low_us;
+	union {
+		u32		low_us;
+		u32		low_before_us;
+	};
 	union {
 		u32		turn_bytes;
 		struct {
 			union {
 				u16 fits;
-				u16 before;
+				u16 cwnd_before;
 			};
 			u16	rounds:15,
 				waited:1;
@@ -184,7 +197,7 @@ struct pp {
 				unmarked:1,
 				delayed:1,
 				settled:1,
-				held_acks:3;
+				merged_acks:3;
 	union {
 		u16		slot;
 		struct {
@@ -195,8 +208,6 @@ struct pp {
 		} history;
 	};
 };
-
-#define PP_HELD_LATE		1
 
 /* Silences are in 16 us: up to a second. */
 #define PP_SLOT_SHIFT		4

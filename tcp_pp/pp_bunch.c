@@ -108,6 +108,23 @@ static bool pp_bunch_is_first(struct pp *ca, u32 gap_us)
 	return false;
 }
 
+/* An ACK came later than a pair is served, and the one after it is awaited. */
+#define PP_ACK_LATE		1
+
+/*
+ * While ACKs are delayed or come in bursts nobody counts merged ones. The counter then
+ * holds whether the last ACK was late.
+ */
+static bool pp_bunch_was_late(const struct pp *ca)
+{
+	return ca->merged_acks == PP_ACK_LATE;
+}
+
+static void pp_bunch_set_late(struct pp *ca, bool late)
+{
+	ca->merged_acks = late ? PP_ACK_LATE : 0;
+}
+
 /**
  * pp_bunch_watch() - do ACKs that stand for pairs keep their distance?
  * @ca: connection; receivers delay ACKs, or these come in bursts
@@ -125,9 +142,9 @@ void pp_bunch_watch(struct pp *ca, u64 gap)
 
 	if (pp_is_low(ca))
 		return;
-	if (ca->held_acks == PP_HELD_LATE && gap < service - margin)
+	if (pp_bunch_was_late(ca) && gap < service - margin)
 		pp_train_bunch_count(&ca->train);
-	ca->held_acks = gap > service ? PP_HELD_LATE : 0;
+	pp_bunch_set_late(ca, gap > service);
 }
 
 /**
@@ -154,23 +171,23 @@ u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 	train->stamp_us = tp->first_tx_mstamp;
 	train->last_ns = tp->tcp_clock_cache;
 	if (!known || (!ca->unmarked &&
-		       before(rs->prior_delivered, ca->round_start)) ||
+		       before(rs->prior_delivered, ca->mark_delivered)) ||
 	    !pp_bunch_is_first(ca, gap_us))
 		return 0;
 
 	/* The first mark: what is before it began within a burst, or was idle. */
 	if (ca->unmarked) {
 		ca->unmarked = 0;
-		ca->round_start = tp->delivered - rs->acked_sacked;
-		ca->round_us = (u32)tp->tcp_mstamp - gap_us;
+		ca->mark_delivered = tp->delivered - rs->acked_sacked;
+		ca->mark_us = (u32)tp->tcp_mstamp - gap_us;
 		return 0;
 	}
-	segs = tp->delivered - rs->acked_sacked - ca->round_start;
-	took_us = (u32)tp->tcp_mstamp - gap_us - ca->round_us;
+	segs = tp->delivered - rs->acked_sacked - ca->mark_delivered;
+	took_us = (u32)tp->tcp_mstamp - gap_us - ca->mark_us;
 	if (!segs || (s32)segs < 0 || (s32)took_us <= 0)
 		return 0;
-	ca->round_start += segs;
-	ca->round_us += took_us;
+	ca->mark_delivered += segs;
+	ca->mark_us += took_us;
 	return div_u64((u64)min(took_us, PP_RTT_MAX_US) * NSEC_PER_USEC <<
 		       PP_SERVICE_SHIFT, segs);
 }
@@ -253,13 +270,13 @@ static void pp_bunch_caution(struct pp *ca, u32 least)
 	struct pp_train *train = &ca->train;
 
 	if (least > PP_QUEUE_LOW) {
-		train->lows = 0;
-		if (least / 2 > ca->setpoint && train->caution < 3)
-			train->caution++;
-	} else if (train->lows + 1 < PP_BUNCH_LOWS) {
-		train->lows++;
+		train->probe.low_rounds = 0;
+		if (least / 2 > ca->setpoint && train->probe.caution < 3)
+			train->probe.caution++;
+	} else if (train->probe.low_rounds + 1 < PP_BUNCH_LOWS) {
+		train->probe.low_rounds++;
 	} else {
-		train->caution = 0;
+		train->probe.caution = 0;
 	}
 }
 

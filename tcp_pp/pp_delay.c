@@ -80,9 +80,11 @@ void pp_delay_set(struct pp *ca, u32 delay_us)
  */
 bool pp_delay_raise(const struct sock *sk, struct pp *ca)
 {
-	if (ca->hold || ca->low_us == U32_MAX)
+	u32 low_us = ca->watched ? ca->low_before_us : ca->low_us;
+
+	if (ca->hold || low_us == U32_MAX)
 		return false;
-	pp_delay_set(ca, ca->low_us);
+	pp_delay_set(ca, low_us);
 	ca->hold = U8_MAX;
 	pp_count(sock_net(sk), PP_COUNT_LONGER);
 	return true;

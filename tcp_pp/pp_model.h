@@ -100,8 +100,9 @@ struct pp_gains {
  *	PP_SHORT_ROUNDS
  * @part: with @extra: a part of a train was the next to leave, see pp_pace_parts()
  * @missed: segments acknowledged since the caller used a sample; saturates
- * @caution: with @bunched: by so many powers of two probes are weaker
- * @lows: with @bunched: round trips in a row in which next to nothing waited
+ * @probe: with @bunched: how much is probed when next to nothing waits
+ * @probe.caution: by so many powers of two it is less
+ * @probe.low_rounds: round trips in a row in which next to nothing waited
  * @open: @stamp_us is valid
  * @full: as many as were wanted have been acknowledged
  * @close: the last train came closer to the one before than it was sent
@@ -124,8 +125,8 @@ struct pp_train {
 		u8	missed;
 		struct {
 			u8 caution:2,
-			   lows:2;
-		};
+			   low_rounds:2;
+		} probe;
 	};
 	u8	open:1,
 		full:1,

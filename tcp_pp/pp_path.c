@@ -59,7 +59,7 @@
 
 /*
  * ACKs of two segments or more in a row: they are delayed. It is the most that
- * the three bits of held_acks count. With fewer, some ACKs that were lost look
+ * the three bits of merged_acks count. With fewer, some ACKs that were lost look
  * like delayed ones; with more, the connection has no samples for longer.
  */
 #define PP_DELAYED_ACKS		7
@@ -162,10 +162,10 @@ static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
 		/* Some pairs are merged, and some are not: it is no delayed ACK. */
 		if (ca->delayed)
 			pp_train_bunch_count(&ca->train);
-		ca->held_acks = 0;
+		ca->merged_acks = 0;
 		ca->delayed = 0;
 	} else if (acked > 1 && !ca->delayed &&
-		   ++ca->held_acks >= PP_DELAYED_ACKS) {
+		   ++ca->merged_acks >= PP_DELAYED_ACKS) {
 		ca->delayed = 1;
 		pp_count(sock_net(sk), PP_COUNT_DELAYED);
 	}
@@ -234,6 +234,15 @@ static u64 pp_path_credible(const struct pp *ca, u64 sample)
 	return most ? max(sample, pp_invert(most)) : sample;
 }
 
+/* While the path is watched: round-trip times below this have fallen. */
+static u32 pp_path_fallen_us(const struct pp *ca)
+{
+	u32 before_us = ca->low_before_us;
+	u32 waited_us = before_us - min_t(u32, ca->delay_us, before_us);
+
+	return before_us - waited_us / PP_TOLERANCE;
+}
+
 /*
  * The round-trip time of an ACK. The first packet after an idle time finds
  * nothing of ours on the path: its time is R, and what it waits for its queue's
@@ -268,8 +277,7 @@ static void pp_path_delay(const struct sock *sk, struct pp *ca,
 
 	if (likely(!ca->watched))
 		ca->low_us = min(ca->low_us, rtt_us);
-	else if (rtt_us < ca->low_us -
-		 (ca->low_us - min_t(u32, ca->delay_us, ca->low_us)) / PP_TOLERANCE)
+	else if (rtt_us < pp_path_fallen_us(ca))
 		ca->rtt_fell = 1;
 }
 
@@ -429,7 +437,7 @@ static u64 pp_path_sample(struct sock *sk, struct pp *ca,
 			      READ_ONCE(ca->net->train));
 	if (!sample)
 		return 0;
-	ca->held_acks = 0;
+	ca->merged_acks = 0;
 	ca->paired = 1;
 	return pp_path_credible(ca, sample);
 }

@@ -98,7 +98,7 @@ static void pp_share_window(struct sock *sk, struct pp *ca)
 	ca->window.rounds = 0;
 	ca->rising = 0;
 	ca->draining = 0;
-	tp->snd_ssthresh = max_t(u32, cwnd, ca->window.before);
+	tp->snd_ssthresh = max_t(u32, cwnd, ca->window.cwnd_before);
 	tp->snd_cwnd_cnt = 0;
 	/* A loss that is undone now was one in the window of the law. */
 	tp->prior_cwnd = cwnd;
@@ -124,7 +124,7 @@ void pp_share_begin(struct sock *sk, struct pp *ca, bool watch)
 	ca->watched = 1;
 	ca->watched_rounds = 0;
 	ca->rtt_fell = 0;
-	ca->window.before = 0;
+	ca->window.cwnd_before = 0;
 	ca->window.waited = watch;
 	pp_count(sock_net(sk), PP_COUNT_SHARED);
 	if (!watch || ca->hold)
@@ -172,7 +172,7 @@ static bool pp_share_is_quiet(const struct pp *ca)
 /* Give the law a time to see whether the way is longer. */
 static void pp_share_look(struct sock *sk, struct pp *ca)
 {
-	ca->window.before = min_t(u32, tcp_snd_cwnd(tcp_sk(sk)), U16_MAX);
+	ca->window.cwnd_before = min_t(u32, tcp_snd_cwnd(tcp_sk(sk)), U16_MAX);
 	ca->watched = 1;
 	ca->watched_rounds = 0;
 	ca->rtt_fell = 0;
