@@ -93,7 +93,7 @@ static void pp_stop(struct sock *sk, struct pp *ca)
 	 * is. n_hat counts what was lost; in a shared queue others would fill it.
 	 */
 	if (pp_is_discrete(ca) || ca->losses || ca->shared || pp_is_bunched(ca) ||
-	    pp_is_stopped(sk, ca))
+	    pp_pace_is_stopped(sk, ca))
 		return;
 	wait_us = pp_law_stop(ca->setpoint, ca->queue, ca->delay_us, ca->rtt_us,
 			      ca->estimate.service);
@@ -138,7 +138,7 @@ static bool pp_is_app_limited(const struct sock *sk,
 			      const struct rate_sample *rs)
 {
 	/* The first flight always seems to be. */
-	return rs->is_app_limited && !pp_has_segment(sk);
+	return rs->is_app_limited && !pp_pace_has_segment(sk);
 }
 
 /*
@@ -334,7 +334,7 @@ static void pp_be_wary(struct pp *ca)
 	if (!ca->estimate.service)
 		return;
 	ca->epoch_rate = pp_invert(ca->estimate.service);
-	ca->wary = PP_WARY;
+	pp_path_be_wary(ca, false);
 }
 
 /**
@@ -385,7 +385,7 @@ static void pp_before_send(struct sock *sk, struct pp *ca)
 		pp_restart(sk, ca, idle_us / ca->delay_us);
 		return;
 	}
-	if (!pp_is_looking(ca))
+	if (!ca->looking)
 		pp_be_wary(ca);
 }
 
@@ -427,11 +427,8 @@ static void pp_set_state(struct sock *sk, u8 new_state)
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		return;
 	/* The path may be another one: what was too much there is forgotten. */
-	if (!READ_ONCE(ca->net->setpoint)) {
-		ca->setpoint = PP_SETPOINT_INITIAL;
-		ca->tries = 0;
-		ca->raised = 0;
-	}
+	if (!READ_ONCE(ca->net->setpoint))
+		pp_setpoint_begin(ca);
 	pp_delay_forget(ca);
 	pp_restart(sk, ca, 63);
 }
@@ -469,8 +466,7 @@ static void pp_init(struct sock *sk)
 	/* An old connection knows R; of a new one only the SYN was timed. */
 	if (tp->bytes_acked > tp->mss_cache && tcp_min_rtt(tp) != U32_MAX)
 		ca->delay_us = clamp(tcp_min_rtt(tp), 1U, PP_RTT_MAX_US);
-	ca->setpoint = READ_ONCE(net->setpoint) << PP_PACKET_SHIFT ?:
-		       PP_SETPOINT_INITIAL;
+	pp_setpoint_begin(ca);
 	if (nominal && tp->srtt_us)
 		pp_begin_at(sk, ca, nominal);
 	else if (initial)
@@ -527,7 +523,7 @@ static u32 pp_state(const struct sock *sk, const struct pp *ca)
 	       (pp_is_bunched(ca) ? PP_STATE_BUNCHED : 0) |
 	       (pp_is_window(ca) ? PP_STATE_WINDOW : 0) |
 	       (ca->train.gro ? PP_STATE_GRO : 0) |
-	       (pp_is_cut_off(sk, net, READ_ONCE(net->train)) ?
+	       (pp_pace_is_cut_off(sk, net, READ_ONCE(net->train)) ?
 		PP_STATE_CUT_OFF : 0);
 }
 

@@ -68,7 +68,8 @@
  * @hold: round trips until @delay_us may be raised again
  * @epoch_rate: 1 / s_hat when the round trip began, or when something was sent after a
  *	pause in it
- * @losses: segments lost in this round trip, or PP_LOSSES_FULL, or PP_LOSSES_MUCH
+ * @losses: segments lost in this round trip; what the last two values mean see
+ *	PP_LOSSES_FULL
  * @rounds: round trips since the setpoint was raised
  * @turn: a train, or two, may leave that the stack does not pace
  * @tries: setpoints that were too much, see pp_setpoint()
@@ -81,10 +82,13 @@
  *	to look at R
  * @delay_us: propagation delay R, us; 0 before the first sample
  * @wary: round trips in which s_hat becomes smaller slowly, as a pause has filled any
- *	token bucket; above PP_WARY in one that begins with a stop to see R
+ *	token bucket, see PP_WARY
+ * @looking: this round trip began with a stop to see R
+ * @short_rounds: while one train is sent at once: round trips in a row that fell short,
+ *	see PP_SHORT_ROUNDS
  * @rtt_us: round-trip time of the last ACK that had one, us
  * @full: round trips that look as if the queue is full of ours, weighted, see
- *	PP_FULL_STEP; at PP_FULL_LIMIT R is looked at
+ *	PP_FULL_LOSSES
  * @queue: n_hat, Q8
  * @setpoint: B, Q8
  * @lossy: until so much has arrived without a loss, PP_LOSSY_SHIFT, each loss counts
@@ -153,7 +157,9 @@ struct pp {
 		u32		stop_us;
 	};
 	u32			delay_us:25,
-				wary:7;
+				wary:4,
+				looking:1,
+				short_rounds:2;
 	u32			rtt_us:25,
 				full:7;
 	u32			queue;
@@ -261,37 +267,11 @@ static inline u32 pp_delay_slot(const struct pp *ca)
 	return ca->delay_us + ((u32)ca->slot << PP_SLOT_SHIFT);
 }
 
-/*
- * Is there a whole segment to send? A part of one may be held back (Nagle, TCP_CORK,
- * MSG_MORE) for as long as the application writes no more.
- */
-static inline bool pp_has_segment(const struct sock *sk)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-
-	return tp->write_seq - tp->snd_nxt >= tp->mss_cache;
-}
-
 /* Packets not known to have left or to be lost, Q8. */
 static inline u32 pp_outstanding(const struct sock *sk)
 {
 	return min_t(u32, tcp_packets_in_flight(tcp_sk(sk)), PP_PACKETS_MAX) <<
 	       PP_PACKET_SHIFT;
-}
-
-/*
- * Is there room for less than so many segments in the window of the sysctl? PP94 10.3:
- * beside the rate, a limit to what may be outstanding. What is known to be lost
- * is outstanding no more, PP94 section 6. The settings are an argument as get_info()
- * has no lock: the area, and the pointer in it, may change their owner meanwhile.
- */
-static inline bool pp_is_cut_off(const struct sock *sk, const struct pp_net *net,
-				 u32 train)
-{
-	u32 window = READ_ONCE(net->window);
-
-	return unlikely(window) &&
-	       tcp_packets_in_flight(tcp_sk(sk)) + train > window;
 }
 
 /* Is the law in force that of PP94 (9), once in a round trip? */
@@ -300,37 +280,20 @@ static inline bool pp_is_discrete(const struct pp *ca)
 	return ca->law == PP_LAW_DISCRETE;
 }
 
-/* Did it stop a round trip ago or less? Then that shows in nothing yet. */
-static inline bool pp_is_stopped(const struct sock *sk, const struct pp *ca)
-{
-	return !pp_is_discrete(ca) &&
-	       (u32)tcp_sk(sk)->tcp_mstamp - ca->stop_us <= ca->rtt_us;
-}
-
 /*
  * Part of a time, or of what should arrive, by which it may be wrong. One pair
  * more or less is an eighth of a round trip of 16 packets. With a smaller part,
  * the pairs and the jitter of such a path look like another path. With a larger
  * one, a path that has grown longer by less is not noticed: n_hat is too large
- * by up to that part of what the path holds.
+ * by up to that part of what the path holds. It is here as R (pp_delay.c) and what
+ * arrives (pp_path.c) have to be judged alike.
  */
 #define PP_TOLERANCE		8
 
-/* Where `full` is so much, R is looked at. */
-#define PP_FULL_LIMIT		64
-
-/* Round trips after a pause in which s_hat becomes smaller slowly, see pp_path_hold(). */
-#define PP_WARY			8
-
-/* Did it stop to see R? Until the first packet after that has arrived. */
-static inline bool pp_is_looking(const struct pp *ca)
-{
-	return ca->wary > PP_WARY;
-}
-
 /*
  * A pair, or a train, is one packet of so many segments: what is paced, it
- * leaves the host back to back. Route changes reset sk_gso_max_segs.
+ * leaves the host back to back. Route changes reset sk_gso_max_segs. It is asked
+ * whenever something is sent, by pp and by ppx: so it is no call.
  */
 static inline void pp_train_use(struct sock *sk, u32 train)
 {
@@ -341,28 +304,14 @@ static inline void pp_train_use(struct sock *sk, u32 train)
 /* ppx.c */
 extern struct tcp_congestion_ops ppx_ops;
 
-/*
- * The counter of losses has eight bits. It is full, and by then they were no more than
- * a quarter of what had arrived; or more than that.
- */
-#define PP_LOSSES_FULL		(U8_MAX - 1)
-#define PP_LOSSES_MUCH		U8_MAX
-
-/* Has this round trip lost more than a limit, at most a quarter of what arrived? */
-static inline bool pp_has_lost(const struct pp *ca, u32 limit)
-{
-	return ca->losses > limit || ca->losses == PP_LOSSES_MUCH;
-}
-
-/* PP94 Table 2: the setpoint when it is probed. */
-#define PP_SETPOINT_INITIAL	(5 * PP_PACKET)
-
 /* pp_setpoint.c */
+void pp_setpoint_begin(struct pp *ca);
 void pp_setpoint(struct pp *ca);
 void pp_setpoint_cut(struct pp *ca);
 void pp_setpoint_lost(struct pp *ca);
 void pp_setpoint_kept(struct pp *ca);
 void pp_loss(const struct tcp_sock *tp, struct pp *ca, u32 losses);
+bool pp_has_lost(const struct pp *ca, u32 limit);
 void pp_grope(struct sock *sk, const struct pp *ca);
 void pp_await(struct sock *sk, const struct pp *ca);
 
@@ -370,11 +319,14 @@ void pp_await(struct sock *sk, const struct pp *ca);
 bool pp_pace_is_ours(const struct sock *sk);
 void pp_pace(struct sock *sk, u64 rate);
 void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe);
+bool pp_pace_is_cut_off(const struct sock *sk, const struct pp_net *net, u32 train);
 void pp_pace_cut_off(struct sock *sk, const struct pp *ca);
+bool pp_pace_is_stopped(const struct sock *sk, const struct pp *ca);
 bool pp_pace_stop(struct sock *sk, struct pp *ca, u32 wait_us);
 u32 pp_pace_settle(struct sock *sk, struct pp *ca);
 void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train);
 bool pp_pace_holds_window(const struct pp *ca);
+bool pp_pace_has_segment(const struct sock *sk);
 bool pp_pace_has_more(const struct sock *sk, const struct pp *ca);
 
 /* pp_delay.c */
@@ -406,7 +358,9 @@ void pp_share_idle(struct sock *sk, u32 idle_us);
 
 /* pp_path.c */
 u64 pp_path_bound(const struct pp *ca);
+void pp_path_be_wary(struct pp *ca, bool looking);
 void pp_path_hold(struct pp *ca);
+void pp_path_look_again(struct pp *ca);
 u64 pp_path_ack(struct sock *sk, struct pp *ca, const struct rate_sample *rs);
 void pp_path_round(struct sock *sk, struct pp *ca);
 

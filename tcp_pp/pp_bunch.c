@@ -86,6 +86,7 @@ void pp_bunch_begin(const struct sock *sk, struct pp *ca)
 	ca->train.extra = 0;
 	ca->train.gro = 0;
 	ca->train.gro_seen = 0;
+	ca->short_rounds = 0;
 	ca->long_queues = 0;
 	ca->shared = 0;
 	ca->watched = 0;

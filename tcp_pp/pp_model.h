@@ -95,9 +95,8 @@ struct pp_gains {
  * @extra: two trains are sent at once
  * @gro: the receiver holds back all segments of a train but the last: only the
  *	second one of two tells the service time
- * @gro_seen: trains that looked like that, less those that did not, see
- *	PP_GRO_BELIEVED; without @extra: round trips in a row that fell short, see
- *	PP_SHORT_ROUNDS
+ * @gro_seen: with @extra: trains that looked like that, less those that did not, see
+ *	PP_GRO_BELIEVED; otherwise 0
  * @part: with @extra: a part of a train was the next to leave, see pp_pace_parts()
  * @missed: segments acknowledged since the caller used a sample; saturates
  * @probe: with @bunched: how much is probed when next to nothing waits

@@ -64,7 +64,7 @@ static void pp_pace_hasten(struct sock *sk, u32 bytes)
 	u64 end_ns = tp->tcp_clock_cache + gap_ns;
 
 	if (tp->tcp_wstamp_ns <= end_ns + gap_ns || !pp_pace_is_ours(sk) ||
-	    pp_is_stopped(sk, ca) || pp_is_looking(ca))
+	    pp_pace_is_stopped(sk, ca) || ca->looking)
 		return;
 	tp->tcp_wstamp_ns = end_ns;
 	/* A timer that waits holds the socket, and still does after this. */
@@ -125,6 +125,26 @@ void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe)
 }
 
 /**
+ * pp_pace_is_cut_off() - is there no room for a train in the window of the sysctl?
+ * @sk: socket
+ * @net: settings; get_info() has no lock, so that the area, and the pointer in it, may
+ *	change their owner meanwhile
+ * @train: segments
+ *
+ * PP94 10.3: beside the rate, a limit to what may be outstanding. What is known to be
+ * lost is outstanding no more, PP94 section 6.
+ *
+ * Return: true if so; false without such a window.
+ */
+bool pp_pace_is_cut_off(const struct sock *sk, const struct pp_net *net, u32 train)
+{
+	u32 window = READ_ONCE(net->window);
+
+	return unlikely(window) &&
+	       tcp_packets_in_flight(tcp_sk(sk)) + train > window;
+}
+
+/**
  * pp_pace_cut_off() - no more outstanding than the sysctl allows
  * @sk: socket
  * @ca: its private area
@@ -141,7 +161,7 @@ void pp_pace_cut_off(struct sock *sk, const struct pp *ca)
 
 	if (likely(!window))
 		return;
-	if (flight && pp_is_cut_off(sk, ca->net, pp_train_sent(ca)))
+	if (flight && pp_pace_is_cut_off(sk, ca->net, pp_train_sent(ca)))
 		window = min(window, flight);
 	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), window));
 }
@@ -167,6 +187,19 @@ bool pp_pace_stop(struct sock *sk, struct pp *ca, u32 wait_us)
 	/* A timer that waits for less will find that it is too early. */
 	tp->tcp_wstamp_ns = end_ns;
 	return true;
+}
+
+/**
+ * pp_pace_is_stopped() - did it stop a round trip ago or less?
+ * @sk: socket
+ * @ca: its private area
+ *
+ * Return: true if so: then the stop shows in nothing yet. Only the continuous law stops.
+ */
+bool pp_pace_is_stopped(const struct sock *sk, const struct pp *ca)
+{
+	return !pp_is_discrete(ca) &&
+	       (u32)tcp_sk(sk)->tcp_mstamp - ca->stop_us <= ca->rtt_us;
 }
 
 /* Will something be left to send after a train? */
@@ -291,6 +324,20 @@ bool pp_pace_holds_window(const struct pp *ca)
 }
 
 /**
+ * pp_pace_has_segment() - is there a whole segment to send?
+ * @sk: socket
+ *
+ * Return: true if so. A part of one may be held back (Nagle, TCP_CORK, MSG_MORE) for as
+ * long as the application writes no more.
+ */
+bool pp_pace_has_segment(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return tp->write_seq - tp->snd_nxt >= tp->mss_cache;
+}
+
+/**
  * pp_pace_has_more() - is there more to send that may be sent?
  * @sk: socket
  * @ca: its private area
@@ -299,6 +346,6 @@ bool pp_pace_holds_window(const struct pp *ca)
  */
 bool pp_pace_has_more(const struct sock *sk, const struct pp *ca)
 {
-	return (pp_has_segment(sk) || !sk_stream_is_writeable(sk)) &&
+	return (pp_pace_has_segment(sk) || !sk_stream_is_writeable(sk)) &&
 	       !pp_pace_holds_window(ca);
 }

@@ -93,6 +93,7 @@
  */
 #define PP_FULL_LOSSES		64
 #define PP_FULL_STEP		4
+#define PP_FULL_LIMIT		64
 #define PP_LOOKS		2
 
 /*
@@ -126,6 +127,12 @@
  */
 #define PP_SHORT		16
 #define PP_SHORT_ROUNDS		4
+
+/*
+ * Round trips after a pause in which s_hat becomes smaller slowly, see pp_path_hold(). In
+ * as many 1 / s_hat may become (9/8)^8 = 2.6 times as large.
+ */
+#define PP_WARY			8
 
 /*
  * More than this in a queue in which nothing of ours should wait was not there
@@ -197,6 +204,17 @@ u64 pp_path_bound(const struct pp *ca)
 }
 
 /**
+ * pp_path_be_wary() - nothing is sent for a time, or was not
+ * @ca: connection
+ * @looking: so that R shows
+ */
+void pp_path_be_wary(struct pp *ca, bool looking)
+{
+	ca->wary = PP_WARY;
+	ca->looking = looking;
+}
+
+/**
  * pp_path_hold() - 1 / s_hat does not grow by more than an eighth in a round trip
  * @ca: connection that is wary, with an s_hat
  *
@@ -264,7 +282,7 @@ static void pp_path_delay(const struct sock *sk, struct pp *ca,
 	ca->rtt_us = rtt_us;
 	if (unlikely(!ca->delay_us || rtt_us < ca->delay_us)) {
 		pp_delay_set(ca, rtt_us);
-	} else if (unlikely(after_idle && !ca->shared && !pp_is_looking(ca) &&
+	} else if (unlikely(after_idle && !ca->shared && !ca->looking &&
 			    rs->acked_sacked == 1)) {
 		/* 2^9 ns are about half a us: two service times. */
 		turn_us = ca->estimate.service >> (PP_SERVICE_SHIFT + 9);
@@ -508,10 +526,10 @@ static bool pp_path_is_less(const struct sock *sk, const struct pp *ca,
 	return !pp_is_discrete(ca) && ca->empty && ca->was_empty &&
 	       (ca->losses || ca->history.since >= PP_RELAPSE_ROUNDS) &&
 	       busy_us < took_us - took_us / PP_TOLERANCE &&
-	       ca->setpoint > PP_QUEUE_LOW + PP_PACKET && pp_has_segment(sk) &&
+	       ca->setpoint > PP_QUEUE_LOW + PP_PACKET && pp_pace_has_segment(sk) &&
 	       tcp_sk(sk)->chrono_type == TCP_CHRONO_BUSY &&
 	       sk->sk_pacing_rate < READ_ONCE(sk->sk_max_pacing_rate) &&
-	       !pp_is_stopped(sk, ca) && !pp_pace_holds_window(ca);
+	       !pp_pace_is_stopped(sk, ca) && !pp_pace_holds_window(ca);
 }
 
 /* The round-trip time behind so many packets, with what it may be wrong by. */
@@ -546,7 +564,7 @@ static enum pp_verdict pp_path_verdict_near(const struct sock *sk,
 static bool pp_path_has_repairs_only(const struct sock *sk, const struct pp *ca)
 {
 	return tcp_packets_in_flight(tcp_sk(sk)) <= ca->losses &&
-	       (!pp_has_segment(sk) ||
+	       (!pp_pace_has_segment(sk) ||
 		sk->sk_pacing_rate >= READ_ONCE(sk->sk_max_pacing_rate));
 }
 
@@ -656,6 +674,15 @@ static void pp_path_full(const struct sock *sk, struct pp *ca)
 	ca->full += PP_FULL_STEP >> ca->history.looks;
 }
 
+/**
+ * pp_path_look_again() - R fell at a look: it may be less still
+ * @ca: connection
+ */
+void pp_path_look_again(struct pp *ca)
+{
+	ca->full = PP_FULL_LIMIT;
+}
+
 /* What a round trip says of a queue that is taken for our own. */
 static void pp_path_judge(struct sock *sk, struct pp *ca)
 {
@@ -734,9 +761,14 @@ static bool pp_path_wants_extra(const struct sock *sk, struct pp *ca)
 	/* While the counter is above 0, misfits are held. */
 	if (ca->train.extra)
 		return ca->train.gro_seen || pp_path_is_short(sk, ca);
-	if (pp_path_is_short(sk, ca))
-		return ++ca->train.gro_seen >= PP_SHORT_ROUNDS;
-	ca->train.gro_seen = 0;
+	if (!pp_path_is_short(sk, ca)) {
+		ca->short_rounds = 0;
+		return false;
+	}
+	/* Two bits: once there are enough, pp_path_try() clears them. */
+	if (ca->short_rounds + 1 >= PP_SHORT_ROUNDS)
+		return true;
+	ca->short_rounds++;
 	return false;
 }
 
@@ -753,9 +785,10 @@ static void pp_path_try(const struct sock *sk, struct pp *ca)
 		pp_train_gro_doubt(&ca->train);
 	if (likely(ca->train.extra == extra)) {
 		if (!extra && !pp_path_can_try(sk, ca))
-			ca->train.gro_seen = 0;
+			ca->short_rounds = 0;
 		return;
 	}
+	ca->short_rounds = 0;
 	ca->train.extra = extra;
 	ca->train.gro = 0;
 	ca->train.gro_seen = 0;
@@ -770,9 +803,10 @@ static void pp_path_try(const struct sock *sk, struct pp *ca)
  */
 void pp_path_round(struct sock *sk, struct pp *ca)
 {
-	bool looked = pp_is_looking(ca);
+	bool looked = ca->looking;
 
-	if (ca->wary)
+	ca->looking = 0;
+	if (!looked && ca->wary)
 		ca->wary--;
 	if (ca->hold)
 		ca->hold--;

@@ -10,7 +10,8 @@
 
 #include "pp.h"
 
-/* PP94 Table 2. */
+/* PP94 Table 2, where it is probed: the first one, and the least. */
+#define PP_SETPOINT_INITIAL	(5 * PP_PACKET)
 #define PP_SETPOINT_MIN		(2 * PP_PACKET)
 /* A queue that is nearer to the setpoint has reached it. */
 #define PP_SETPOINT_NEAR	(2 * PP_PACKET)
@@ -21,6 +22,26 @@
 /* But not where less than 2040 packets arrived since the last ones: this times 2^3. */
 #define PP_LOSSY_MAX		U8_MAX
 #define PP_LOSSY_SHIFT		3
+/*
+ * The counter of losses has eight bits. It is full, and by then they were no more than
+ * a quarter of what had arrived; or more than that.
+ */
+#define PP_LOSSES_FULL		(U8_MAX - 1)
+#define PP_LOSSES_MUCH		U8_MAX
+
+/**
+ * pp_setpoint_begin() - the setpoint of a new connection, or of another path
+ * @ca: connection
+ *
+ * What was too much is forgotten.
+ */
+void pp_setpoint_begin(struct pp *ca)
+{
+	ca->setpoint = READ_ONCE(ca->net->setpoint) << PP_PACKET_SHIFT ?:
+		       PP_SETPOINT_INITIAL;
+	ca->tries = 0;
+	ca->raised = 0;
+}
 
 /*
  * Time to try a larger setpoint? With probability 1 / 4^tries where it is probed, and
@@ -133,6 +154,18 @@ void pp_loss(const struct tcp_sock *tp, struct pp *ca, u32 losses)
 	pp_loss_count(tp, ca, losses);
 	if (first && !READ_ONCE(ca->net->setpoint))
 		pp_setpoint_cut(ca);
+}
+
+/**
+ * pp_has_lost() - has this round trip lost more than a limit?
+ * @ca: connection
+ * @limit: segments, at most a quarter of what arrived
+ *
+ * Return: true if so.
+ */
+bool pp_has_lost(const struct pp *ca, u32 limit)
+{
+	return ca->losses > limit || ca->losses == PP_LOSSES_MUCH;
 }
 
 /**
