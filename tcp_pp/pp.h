@@ -3,34 +3,60 @@
  * What the parts of tcp_pp share: a connection, its rate (pp.c) and what it
  * makes of its path (pp_path.c). The arithmetic is in pp_model.h.
  *
- * The states of a connection:
+ * Where s_hat comes from, and what the rate follows. The first line whose condition
+ * holds counts:
  *
  *	state	  condition			s_hat			rate
- *	start	  !estimate.service		none			pp_grope()
- *	rising	  rising, n_hat <= 2		pairs			pp_law_rise()
- *	law	  none of these			pairs			pp_law_continuous()
- *	draining  draining, n_hat > B		pairs			pp_law_drain()
+ *	window	  shared && !watched		what arrives		pp_share_control()
+ *	start	  !estimate.service		none			pp_grope(), pp_await()
+ *	watched	  shared && watched		what arrives		the law
+ *	bunched	  train.bunched			marks, pp_bunch.c	the law, pp_law_probe()
  *	delayed	  delayed			distances of pairs	the law
  *	gro	  train.gro			second trains of two	the law
- *	bunched	  train.bunched			marks, pp_bunch.c	the law
- *	watched	  shared && watched		what arrives		the law
- *	window	  shared && !watched		what arrives		pp_share_control()
+ *	pairs	  none of these			pairs			the law
  *
- * and what of struct pp means something only in some of them:
+ * What the law is, and what becomes of the rate that it tells:
  *
- *	misfits		law, the first name of a byte that three states use:
- *	watched_rounds	watched,
- *	long_queues	bunched
- *	turn_bytes	in a turn, that is not in watched and window
- *	window		before in watched, fits and rounds in window,
- *			waited in both
- *	slot, unmarked	bunched; of train: caution and lows
- *	train.missed	all but bunched, the same byte as these
- *	history		all but bunched
- *	rtt_fell	watched; low_us is what the round-trip time is compared with
- *	held_acks	delayed, bunched: PP_HELD_LATE; others: merged ACKs in a row
- *	stop_us		the continuous law
- *	epoch_queue	the discrete law
+ *	continuous  law == PP_LAW_CONTINUOUS	pp_law_continuous(), with each sample
+ *	discrete    law == PP_LAW_DISCRETE	pp_law_discrete(), once in a round trip
+ *	rising	    rising, n_hat <= 2		pp_law_rise() makes it less
+ *	draining    draining			pp_law_drain() makes it more
+ *
+ * Besides, a connection may be
+ *
+ *	stopped	  pp_pace_is_stopped()	no more than a round trip ago it began to send nothing
+ *					for a time: pp_law_stop(), a look or a peek at R
+ *	looking	  looking		this round trip began with a stop to see R, pp_delay.c:
+ *					it tells R, and nothing else
+ *	wary	  wary			a pause has filled any token bucket: pp_path_hold()
+ *	in a turn turn			the stack does not pace until what leaves is charged,
+ *					pp_pace.c; not in window and watched
+ *	cut off	  pp_pace_is_cut_off()	the window of the sysctl has no room for a train:
+ *					nothing leaves until it has, pp_pace_cut_off()
+ *
+ * What of struct pp means something in some of these states only. What is indented
+ * is a word, or a byte, of the line above it:
+ *
+ *	misfits		neither shared nor bunched
+ *	   watched_rounds	watched
+ *	   long_queues		bunched
+ *	round_start, round_us	not bunched
+ *	   mark_delivered, mark_us  bunched: there a round trip goes from mark to mark
+ *	low_us		not watched
+ *	   low_before_us	watched
+ *	merged_acks	a count; delayed, bunched: was the last ACK late?
+ *	turn_bytes	in a turn
+ *	   window		watched: cwnd_before; window: fits, rounds; both: waited
+ *	history		not bunched
+ *	   slot			bunched
+ *	train.missed	not bunched
+ *	   train.probe		bunched
+ *	stop_us		continuous
+ *	   epoch_queue		discrete
+ *	train.gro_seen	train.extra: two trains leave at once
+ *	short_rounds	!train.extra
+ *	rtt_fell	watched
+ *	unmarked	bunched
  */
 #ifndef _PP_H
 #define _PP_H
