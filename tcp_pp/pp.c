@@ -353,6 +353,11 @@ static void pp_restart(struct sock *sk, struct pp *ca, u32 rounds)
 	if (pp_is_bunched(ca))
 		ca->unmarked = 1;
 	ca->mean_rate = (u64)ca->mean_rate >> min(rounds, 63U);
+	/*
+	 * What arrived before counts half, or a quarter. A pair that finds a full
+	 * token bucket is believed up to eight times that, see pp_path_credible(),
+	 * so up to twice what arrived before the pause.
+	 */
 	ca->flight >>= min(rounds, 2U);
 	ca->flight_last >>= min(rounds, 2U);
 	ca->settled = 0;
@@ -377,6 +382,10 @@ static void pp_before_send(struct sock *sk, struct pp *ca)
 	    !before(tp->snd_nxt, tcp_wnd_end(tp)))
 		return;
 	ca->after_idle = 1;
+	/*
+	 * A minute at most, which 32 bits hold. Where R is less than 1.2 s this is
+	 * 48 round trips and more: nothing is left of a mean rate of 48 bits.
+	 */
 	idle_us = min_t(u64, tp->tcp_mstamp - tp->delivered_mstamp,
 			60 * USEC_PER_SEC);
 	if (pp_is_window(ca)) {

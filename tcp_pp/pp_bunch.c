@@ -104,7 +104,12 @@ static bool pp_bunch_is_first(struct pp *ca, u32 gap_us)
 		ca->slot = max_t(u32, ca->slot, min_t(u32, gap, U16_MAX));
 		return true;
 	}
-	/* Slots have become shorter, if a mark is overdue. */
+	/*
+	 * Slots have become shorter, if a mark is overdue: after 44 ACKs without
+	 * one it is half as long, (63/64)^44, and gaps of half as much are seen.
+	 * Within a slot there may be as many ACKs: with a larger part, some of these
+	 * would be taken for the first of a burst.
+	 */
 	ca->slot -= DIV_ROUND_UP(ca->slot, 64);
 	return false;
 }
@@ -138,7 +143,12 @@ static void pp_bunch_set_late(struct pp *ca, bool late)
 void pp_bunch_watch(struct pp *ca, u64 gap)
 {
 	u64 service = ca->estimate.service;
-	/* As slots go on they may be hardly less than a service time. */
+	/*
+	 * Where GRO merges pairs, distances are 2:1 by turns: the short one is
+	 * a third less than their mean. A quarter leaves some of that for jitter.
+	 * As slots go on they may be hardly less than a service time: then an
+	 * eighth, by which any time may be wrong (PP_TOLERANCE).
+	 */
 	u64 margin = service / (pp_is_bunched(ca) ? 8 : 4);
 
 	if (pp_is_low(ca))
@@ -264,15 +274,19 @@ static bool pp_bunch_is_pushing(const struct sock *sk, const struct pp *ca)
  * A link whose other flows have left takes what is probed. One that is full has half
  * of a round trip more in its queue a round trip later, the law brings that down,
  * and where the queue drains too far for a moment the flows probe again, all of
- * them. The less was there for them, the less is probed.
+ * them. The less was there for them, the less is probed: half as much each time that
+ * twice the setpoint and more waited, down to a 16th of what arrives. That is a packet
+ * in a round trip of 16, and as much as the two bits of the counter can say.
  */
+#define PP_BUNCH_CAUTION	3
+
 static void pp_bunch_caution(struct pp *ca, u32 least)
 {
 	struct pp_train *train = &ca->train;
 
 	if (least > PP_QUEUE_LOW) {
 		train->probe.low_rounds = 0;
-		if (least / 2 > ca->setpoint && train->probe.caution < 3)
+		if (least / 2 > ca->setpoint && train->probe.caution < PP_BUNCH_CAUTION)
 			train->probe.caution++;
 	} else if (train->probe.low_rounds + 1 < PP_BUNCH_LOWS) {
 		train->probe.low_rounds++;
@@ -290,6 +304,10 @@ void pp_bunch_round(const struct sock *sk, struct pp *ca)
 {
 	u32 least = pp_bunch_least(ca);
 
+	/*
+	 * Each burst makes it as long as slots are now. Without one it is half as
+	 * long after five round trips, (7/8)^5.
+	 */
 	ca->slot -= DIV_ROUND_UP(ca->slot, 8);
 	pp_bunch_caution(ca, least);
 	if (least > PP_QUEUE_LOW)

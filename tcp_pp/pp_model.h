@@ -188,8 +188,11 @@ static inline u32 pp_law_wait(u32 rtt_us, u32 delay_us, u64 service)
  * @caution: once settled: powers of two by which to probe less
  *
  * What leaves now shows in what arrives in the round trip after the next. So the
- * rate grows by the root of this in a round trip: 1.6 at first, as what is in the
- * pipe may be any part of what it holds, and 1.2 later.
+ * rate grows by the root of this in a round trip. At first what is in the pipe may be
+ * any part of what it holds: 5/2 makes it 1.6 times as much in each, where a slow start
+ * has 2 and leaves a whole pipe in the queue. Later it is 3/2, 1.2 in a round trip. On
+ * a full link that leaves half of a round trip in the queue, so that @caution makes it
+ * less there. Where the other flows of a link have left, less would use it later.
  *
  * Return: packets/s in Q16: 5/2 of 1 / s_hat, or 3/2 and less.
  */
@@ -225,7 +228,7 @@ static inline u64 pp_law_rtt_ns(u32 queue, u32 delay_us, u64 service)
  * @bound: do not go beyond, whatever the target
  *
  * While next to nothing waits at the bottleneck the estimates may come from an
- * idle one: go a fifth of the way only.
+ * idle one: go a fifth of the way only, the 0.2 of PP94 Table 2.
  *
  * Return: the rate to send at.
  */
@@ -241,7 +244,9 @@ static inline u64 pp_law_rise(u64 target, u64 mean, u32 queue, u64 bound)
  * @mean: so far
  * @rate: at which the flow sends now
  *
- * Return: 3/4 of the one and 1/4 of the other, PP94 Table 2.
+ * A rise by a fifth of the way moves the mean by a twentieth of it each time.
+ *
+ * Return: 3/4 of the one and 1/4 of the other, PP94 Table 2, rounded.
  */
 static inline u64 pp_law_mean(u64 mean, u64 rate)
 {

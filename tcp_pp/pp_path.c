@@ -388,6 +388,10 @@ static noinline u64 pp_path_sample_slow(const struct sock *sk, struct pp *ca,
 	if (!ca->shared)
 		return pp_path_credible(ca, sample);
 
+	/*
+	 * Others have a quarter of the link, or more. An eighth less may be jitter
+	 * (PP_TOLERANCE), and as much in s_hat, which is what arrives.
+	 */
 	if (sample && sample < ca->estimate.service - ca->estimate.service / 4)
 		ca->pairs_faster = 1;
 	return pp_path_arrivals(rs);
@@ -397,6 +401,11 @@ static noinline u64 pp_path_sample_slow(const struct sock *sk, struct pp *ca,
  * Does n_hat say that nothing waits while a packet waited for three times R, and
  * less than a quarter arrives of what s_hat promises, though there is more to send?
  * A round trip may be too long to wait for its end.
+ *
+ * Both are the same statement. In a round trip of 4 R, 4 R / s packets are outstanding,
+ * s the service time of what arrives. That n_hat is 0 says that they are no more than
+ * R / s_hat: so s_hat is below s / 4. At the end of a round trip a half is enough, see
+ * pp_path_verdict_longer(); here a single ACK decides.
  */
 static bool pp_path_is_false(const struct sock *sk, const struct pp *ca,
 			     const struct rate_sample *rs)
