@@ -431,7 +431,7 @@ static void sbrm_init_as(struct sock *sk, u32 source, u32 estimator)
 	else
 		ca->born = tcp_jiffies32;
 	ca->acked_us = tp->tcp_mstamp;
-	ca->round_end = tp->snd_una;
+	ca->step_end = tp->snd_una;
 	sbrm_relative_begin(ca);
 	sbrm_rtt_update(ca, tp, tp->srtt_us ? -1 : USEC_PER_MSEC);
 	ca->slow_start = READ_ONCE(net->slow_start);

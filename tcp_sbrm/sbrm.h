@@ -128,10 +128,12 @@ struct sbrm_field {
  * @born: tcp_jiffies32 when the connection was made
  * @rtt_slow: relative, instead: average round-trip time of two seconds, in
  *	2^-6 us, at most 2^30; 0 before the first
- * @round_end: when this is acknowledged a round trip is over (TCP/RM: since
- *	the last cut, @cut is set; Vegas/CP: since the last step; relative:
- *	since @round_cut began)
- * @balance: relative, in slow start, instead: what was due less what was charged,
+ * @cut_end: while @cut: when this is acknowledged, a second cut is allowed
+ * @step_end: Vegas/CP, the same word: when this is acknowledged, the next step is due.
+ *	A cut by ECE beside the price field puts it off
+ * @round_cut_end: relative, the same word: when this is acknowledged, @round_cut begins
+ *	anew. After slow start it is what @balance was, and no sequence number
+ * @balance: relative, in slow start, the same word: what was due less what was charged,
  *	marks in Q16
  * @rcv_prior_nxt: receiver: rcv_nxt before the last packet
  * @prior_cwnd: window before the last loss, for undo, segments in Q8
@@ -152,7 +154,7 @@ struct sbrm_field {
  * @echo: an &enum sbrm_echo
  * @carrier: the price field is used: @field, not @marks
  * @epoch: an ECE epoch is open
- * @cut: no second cut before @round_end
+ * @cut: no second cut before @cut_end
  * @grown: the connection is no longer young
  * @slow_start: no price seen since the start or a timeout; the window alone
  *	cannot tell, since it falls below snd_ssthresh again at any mark
@@ -184,7 +186,9 @@ struct sbrm {
 		u32	rtt_slow;
 	};
 	union {
-		u32	round_end;
+		u32	cut_end;
+		u32	step_end;
+		u32	round_cut_end;
 		s32	balance;
 	};
 	u32	rcv_prior_nxt;

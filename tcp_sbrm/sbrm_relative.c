@@ -367,9 +367,9 @@ s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
 				    sbrm_paid(ack->wtp, time_us, 0));
 
 	/* After slow start it holds what is no sequence number. */
-	if (!before(tp->snd_una, ca->round_end) ||
-	    after(ca->round_end, tp->snd_nxt)) {
-		ca->round_end = tp->snd_nxt;
+	if (!before(tp->snd_una, ca->round_cut_end) ||
+	    after(ca->round_cut_end, tp->snd_nxt)) {
+		ca->round_cut_end = tp->snd_nxt;
 		ca->round_cut = 0;
 	}
 	/*

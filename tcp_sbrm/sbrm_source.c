@@ -258,10 +258,10 @@ static s64 sbrm_vegas(const struct sock *sk, struct sbrm *ca,
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (before(tp->snd_una, ca->round_end))
+	if (before(tp->snd_una, ca->step_end))
 		return 0;
 
-	ca->round_end = tp->snd_nxt;
+	ca->step_end = tp->snd_nxt;
 	return sbrm_balance(sk, ca, price) * (s64)FIXP_ONE;
 }
 
@@ -274,7 +274,7 @@ static s64 sbrm_cut(const struct sock *sk, struct sbrm *ca, u32 kappa)
 		return 0;
 
 	ca->cut = 1;
-	ca->round_end = tp->snd_nxt;
+	ca->cut_end = tp->snd_nxt;
 	/* kappa of one and above would leave nothing: halve at most. */
 	kappa = min_t(u32, kappa, SBRM_KAPPA_ONE / 2);
 	return -(s64)mul_u64_u32_shr(ca->cwnd, kappa, SBRM_KAPPA_SHIFT);
@@ -316,7 +316,7 @@ s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
 	u32 kappa;
 
 	/* Not only when it is asked for: sequence numbers wrap. */
-	if (ca->cut && !before(tcp_sk(sk)->snd_una, ca->round_end))
+	if (ca->cut && !before(tcp_sk(sk)->snd_una, ca->cut_end))
 		ca->cut = 0;
 
 	/* It has no kappa. */
