@@ -43,9 +43,16 @@
 
 /*
  * Random numbers of 16 bits differ by 2^16 / 3 in the mean. Prices of a link
- * move by some units of 2^-12 from packet to packet.
+ * move by some units of 2^-12 from packet to packet. The mean jump that is too
+ * much is 3/8 of what it is with random numbers, and a change of the price by 2.
+ * It is over the last 64 packets, as SBRM_COUNTER_RUN: random numbers come to the
+ * limit in 30 packets, as 1 - exp(-30/64) is 3/8. A single jump counts 1/64, so
+ * that it takes 8 of the largest. With a smaller limit or fewer packets some
+ * jumps of a price would do; with more packets random numbers are echoed for
+ * longer.
  */
 #define SBRM_JUMP_MAX		8192
+#define SBRM_JUMP_PACKETS	64
 
 static unsigned int sbrm_carrier_id __read_mostly;
 
@@ -87,7 +94,8 @@ static bool sbrm_field_sane(struct sbrm *ca, u16 value)
 
 	if (ca->rcv_any) {
 		ca->run = step && step == ca->field.step ? ca->run + 1 : 0;
-		ca->field.jump += (jump - (s32)ca->field.jump) / 64;
+		ca->field.jump += (jump - (s32)ca->field.jump) /
+				  SBRM_JUMP_PACKETS;
 	}
 	ca->field.step = step;
 	ca->field.last = value;

@@ -149,6 +149,12 @@ static const struct sbrm_net sbrm_defaults = {
 	.wtp		= { [0 ... SBRM_WTP_CLASSES - 1] = 25 },
 	.source		= SBRM_SOURCE_RELATIVE,
 	.kappa		= 26843546,	/* 0.1 */
+	/*
+	 * With this and a kappa_young of 0.9 a prototype had all paths of CP05's
+	 * parking lot within 3 % of their shares from 2 to 6 s; without it long paths
+	 * missed theirs by 4 to 9 % after 20 s. At this age a fifth of the difference
+	 * is left.
+	 */
 	.young_ms	= 4000,
 	.history_gain	= BIT(26),	/* 1/64 of 2^32 */
 	.history	= 50,		/* CP05 5.2.2 */
