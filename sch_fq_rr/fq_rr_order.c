@@ -76,7 +76,14 @@ static u32 fq_rr_heap_largest(const struct fq_rr_heap *heap, u32 first)
 	return largest;
 }
 
-/* Put @node where it belongs, starting from the hole at @at. */
+/*
+ * Put @node where it belongs, starting from the hole at @at.
+ *
+ * The top is at 3, and below place p there are the four places from 4 (p - 2) on: 4 to
+ * 7 below 3, 8 to 11 below 4. So above place c there is c / 4 + 2. With the top at 3
+ * each four begin at a multiple of four, and with nodes of 16 bytes they are one line of
+ * the cache.
+ */
 static void fq_rr_heap_sift(struct fq_rr_heap *heap, u32 at,
 			    struct fq_rr_node node)
 {
