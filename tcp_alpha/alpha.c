@@ -102,7 +102,11 @@
 /* Losses take the gain no lower than to so many packets a round trip, see above. */
 #define ALPHA_LOSSES_GAIN	1
 
-/* What one packet may hold is what the rate sends in 2^-14 s, 61 us. */
+/*
+ * What one packet may hold is what the rate sends in 2^-14 s, 61 us: at 1 Gb/s 5
+ * segments, a tenth of the threshold of section VI. With more, a burst may be marked for
+ * itself; with less, it costs more packets to send. A power of two is no quotient.
+ */
 #define ALPHA_BURST_SHIFT	14
 
 static u32 alpha_srtt_us(const struct tcp_sock *tp)

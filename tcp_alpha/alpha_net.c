@@ -81,7 +81,10 @@ static int alpha_counters_show(struct seq_file *seq, void *v)
 	return 0;
 }
 
-/* A step is no ratio of less than a fiftieth, nor of more than one. */
+/*
+ * The paper has steps of 0.2 and 0.5 round trips. With more than a round trip a step would
+ * end after its answer has come, and 0.02 are ten times as many steps as by default.
+ */
 static const struct tollway_fraction alpha_interval_range = {
 	.min_ppm = 20000,
 	.max_ppm = 1000000,
@@ -94,7 +97,10 @@ static const struct tollway_fraction alpha_gdp_range = {
 	.one = ALPHA_GDP_ONE,
 };
 
-/* 1: never. */
+/*
+ * Below 16 of 2048 segments, 0.8 %, ALPHA_LOSSES_MIN decides when losses begin to count,
+ * and the setting only when they end. 0.1 % are two of them. 1: never.
+ */
 static const struct tollway_fraction alpha_losses_range = {
 	.min_ppm = 1000,
 	.max_ppm = 1000000,
@@ -105,14 +111,26 @@ static const unsigned int alpha_zero;
 static const unsigned int alpha_one = 1;
 static const unsigned int alpha_gain_max = ALPHA_GAIN_LIMIT;
 static const unsigned int alpha_rate_max = ALPHA_RATE_MAX >> ALPHA_RATE_SHIFT;
+/* Round-trip times are in us, up to 16 s: ten of their units, and most of that. */
 static const unsigned int alpha_goal_min = 10;
 static const unsigned int alpha_goal_max = 10000000;
 
 static const struct alpha_net alpha_defaults = {
+	/* q of section V of ALPHA. */
 	.gdp		= 800000,
+	/*
+	 * Delta: the control packets of section VI come each 0.4 ms, a fifth of its
+	 * round trip of 2 ms.
+	 */
 	.interval	= 200000,
+	/* 1/32: three times what errors of 1 % lose, see ALPHA_LOSSES_MIN. */
 	.losses		= 31250,
+	/* Without it n flows fall n times slower than they rise, tcp_alpha(7). */
 	.share		= 1,
+	/*
+	 * The goal of section VI, 300 packets at 367 per ms, is 0.41 of its round trip:
+	 * 10 ms are as much of 24 ms.
+	 */
 	.goal_us	= 10000,
 	.field		= 1,
 };
