@@ -29,7 +29,7 @@
  *	looking	  looking		this round trip began with a stop to see R, pp_delay.c:
  *					it tells R, and nothing else
  *	wary	  wary			a pause has filled any token bucket: pp_path_hold()
- *	in a turn turn			the stack does not pace until what leaves is charged,
+ *	turning	  turn			the stack does not pace until what leaves is charged,
  *					pp_pace.c; not in window and watched
  *	cut off	  pp_pace_is_cut_off()	the window of the sysctl has no room for a train:
  *					nothing leaves until it has, pp_pace_cut_off()
@@ -45,7 +45,7 @@
  *	low_us		not watched
  *	   low_before_us	watched
  *	merged_acks	a count; delayed, bunched: was the last ACK late?
- *	turn_bytes	in a turn
+ *	turn_bytes	turning
  *	   window		watched: cwnd_before; window: fits, rounds; both: waited
  *	history		not bunched
  *	   slot			bunched
@@ -127,7 +127,7 @@
  * @flight_last: the same of the one before
  * @low_us: least round-trip time in this round trip, us; U32_MAX before the first
  * @low_before_us: while @watched, the same word: what @low_us was when that began
- * @turn_bytes: in a turn: low word of tp->bytes_sent when it began
+ * @turn_bytes: while @turn: low word of tp->bytes_sent when it began
  * @window: with @shared, where there are no turns, see pp_share.c
  * @window.fits: what speaks for a queue of our own
  * @window.cwnd_before: while @watched: the window until then, or 0
