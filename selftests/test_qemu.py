@@ -26,7 +26,8 @@ STATES_SCRIPT = "guest_stock_states.py"
 STATES = ["late_subflow", *(
     name for name in checks_of("guest_states.py") if name not in
     ("recovery", "loss", "fast_open", "reneging", "mtu_probes", "ipv6", "user"))]
-# The others of the matrix; our own with lockdep has a test of its own.
+# The kernels of check-kernels other than 6.1. The kernel with lockdep, which the
+# harness builds, has a test of its own.
 LONG_KERNELS = ("5.10", "6.12", "newest")
 
 

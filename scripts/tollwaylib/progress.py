@@ -136,7 +136,8 @@ class Progress:
     lines elsewhere (stderr)."""
 
     def __init__(self, stream=None):
-        # Not by default: it may be closed when this file is read, and mended later.
+        # sys.stderr is not the default of the argument, which is read on import:
+        # it may be closed then, and be open when a run begins.
         self.stream = stream = stream or sys.stderr
         self.moving = stream.isatty()
         self.bars = None

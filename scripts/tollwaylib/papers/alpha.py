@@ -471,7 +471,7 @@ EXPERIMENTS = (
         bounds=((OURS, _file_bounds),), x_title="size of the file [kB]",
         pictures=(("curves", (panel("time_ms"), panel("lost_kbytes"))),)),
     _experiment(
-        "alpha-paths", "Many flows, other round trips, less of a link",
+        "alpha-paths", "1 to 32 flows, unequal round trips, half of the link gone",
         "no paper: a comparison", networks.one_link,
         duration_s=60.0, cases=_path_cases, shape=_path_shape,
         variants=VARIANTS,

@@ -12,7 +12,7 @@ import pathlib
 from ..errors import TollwayError
 from ..files import write_text_atomic
 from ..results import aggregate, analysis, origins, schema
-from ..results.directories import whole_results
+from ..results.directories import complete_results
 from ..results.verdicts import compare, verdicts
 from . import about, sections, summary
 from .names import run_names
@@ -67,7 +67,7 @@ def write_report(directory):
 
     directory: holds result directories at any depth, each with raw.json and
     result.json. Results are made again from raw.json; result.json must be of
-    the same run. One without result.json is left out, see whole_results().
+    the same run. One without result.json is left out, see complete_results().
     Returns the path of index.html. Raises TollwayError when there are no
     results or one of them has no raw.json.
     """
@@ -102,7 +102,7 @@ def write(directory):
 def _collect(directory):
     """The groups of results below directory, in the order of their paths."""
     groups = {}
-    for place in whole_results(directory):
+    for place in complete_results(directory):
         raw, result = _load(place)
         parameters = sorted((key, repr(value)) for key, value in
                             result["parameters"].items() if key != "seed")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Directories of whole results."""
+"""Directories of complete results."""
 
 import pathlib
 import sys
@@ -8,7 +8,7 @@ from ..errors import TollwayError
 from ..files import result_directories
 
 
-def whole_results(directory):
+def complete_results(directory):
     """Directories below this one that have a result.json, in the order of their
     paths.
 
@@ -19,13 +19,14 @@ def whole_results(directory):
     directory = pathlib.Path(directory)
     if not directory.is_dir():
         raise TollwayError(f"{directory} is not a directory with results")
-    whole, left = [], []
+    complete, incomplete = [], []
     for place in result_directories(directory):
-        (whole if (place / "result.json").is_file() else left).append(place)
-    if left and (directory in left or not whole):
-        raise TollwayError(f"the result in {left[0]} is incomplete: it has no "
+        found = complete if (place / "result.json").is_file() else incomplete
+        found.append(place)
+    if incomplete and (directory in incomplete or not complete):
+        raise TollwayError(f"the result in {incomplete[0]} is incomplete: it has no "
                            "result.json. Make the run again")
-    for place in left:
+    for place in incomplete:
         print(f"note: {place} is left out: it has a raw.json, but no "
               "result.json", file=sys.stderr)
-    return whole
+    return complete

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..errors import TollwayError
 from ..files import load_json
-from .directories import whole_results
+from .directories import complete_results
 from .entries import entries_of
 from .schema import load_result
 
@@ -92,12 +92,12 @@ def _names_metrics(result):
 def table(directory):
     """Rows of all results below a directory, in the order of their paths.
 
-    One without result.json is left out, see whole_results(). Raises TollwayError
+    One without result.json is left out, see complete_results(). Raises TollwayError
     if there is none, or if one of them is damaged.
     """
     directory = Path(directory)
     found = []
-    for place in whole_results(directory):
+    for place in complete_results(directory):
         result, raw = load_result(place), place / "raw.json"
         found += rows(result, str(place.relative_to(directory)),
                       load_json(raw) if _names_metrics(result)

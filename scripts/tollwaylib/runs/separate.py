@@ -22,12 +22,12 @@ PART = "part.json"
 
 @dataclass(frozen=True)
 class Part:
-    """A job of the queue: one case of a task. number: its place, from 0. whole: the
-    job of the task."""
+    """A job of the queue: one case of a task. number: place of the case, from 0.
+    task_job: the job of the task, with all cases."""
     task: Any
     number: int
     case: dict
-    whole: dict
+    task_job: dict
 
     @property
     def folder(self):
@@ -41,7 +41,7 @@ class Part:
 
     def job(self):
         """What the guest needs (dict)."""
-        job = self.whole
+        job = self.task_job
         # Each queue that is looked up takes random numbers.
         return dict(job, cases=[self.case],
                     queues=sorted({self.case["aqm"]} - {job["aqm"]}),
@@ -59,7 +59,7 @@ def parts_of(task):
 
 
 def keep(part):
-    """What was measured is the part's from now on."""
+    """Keep the measurements of a part under another name: raw.json is of all cases."""
     (part.folder / "raw.json").rename(part.folder / PART)
 
 
@@ -101,5 +101,5 @@ class Joined:
 
 
 def write_job(task):
-    """The job of the whole run, as places leave it."""
+    """Write the job of all cases of a task, as a place does that runs them all."""
     Path(task.folder / "job.json").write_text(json.dumps(task.job()))
