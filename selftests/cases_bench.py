@@ -14,10 +14,6 @@ def job(name, cc="pp", aqm="fq_rr", words=(), duration_s=None, seed=1):
                     duration_s or experiment.duration_s, seed)
 
 
-def case_of(made, name):
-    return next(case for case in made["cases"] if case["name"] == name)
-
-
 def raw(**changes):
     """Two transfers of 100 packets over a link of 100 packets/s, by hand: the
     first takes 2 s instead of 1.5, the other is never done."""

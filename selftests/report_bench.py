@@ -8,7 +8,7 @@ import pytest
 import synthetic
 from tollwaylib import files
 from tollwaylib.report.page import write_report
-from tollwaylib.results import analysis
+from tollwaylib.results import schema
 
 BOUNDS = [{"name": "class error", "metric": "max_abs_error",
            "op": "<=", "value": 0.015}]
@@ -31,7 +31,7 @@ def unfair(seed):
 def save(place, raw):
     place.mkdir(parents=True)
     files.write_json_atomic(place / "raw.json", raw, indent=None)
-    files.write_json_atomic(place / "result.json", analysis.analyse(raw))
+    files.write_json_atomic(place / "result.json", synthetic.analyse(raw))
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +42,14 @@ def raws():
 
 
 @pytest.fixture(scope="module")
+def loaded(raws):
+    """The same, as they are after they were loaded."""
+    return {name: schema.upgraded(raw) for name, raw in raws.items()}
+
+
+@pytest.fixture(scope="module")
 def analysed(raws):
-    return {name: analysis.analyse(raw) for name, raw in raws.items()}
+    return {name: synthetic.analyse(raw) for name, raw in raws.items()}
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import copy
 import pytest
 
 import synthetic
-from tollwaylib.results import analysis
 
 
 @pytest.fixture(scope="module")
@@ -16,12 +15,12 @@ def steady_raw():
 
 @pytest.fixture(scope="module")
 def steady(steady_raw):
-    return analysis.analyse(steady_raw)
+    return synthetic.analyse(steady_raw)
 
 
 @pytest.fixture(scope="module")
 def dynamics():
-    return analysis.analyse(synthetic.dynamics(lag_s=1.52))
+    return synthetic.analyse(synthetic.dynamics(lag_s=1.52))
 
 
 @pytest.fixture
@@ -36,7 +35,7 @@ def bound(metric, op, value, **of):
 
 def judged(raw, metric, op="<=", value=0.0, **of):
     raw = dict(raw, bounds=[bound(metric, op, value, **of)])
-    return analysis.analyse(raw)["bounds"][0]
+    return synthetic.analyse(raw)["bounds"][0]
 
 
 @pytest.fixture

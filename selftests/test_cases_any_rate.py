@@ -2,10 +2,11 @@
 """The cases of any-rate: links, sources and bounds from 1 Mb/s to 1 Gb/s."""
 
 import pytest
-from cases_bench import case_of, job
+from cases_bench import job
 
 from tollwaylib.guest import topologies
 from tollwaylib.papers.any_rate import JOIN, LEAVE, VARIANTS
+from tollwaylib.results.fields import case_of
 
 
 def any_rate(cc="sbrm", aqm="delay", **keywords):

@@ -5,7 +5,7 @@ import json
 import pathlib
 
 import pytest
-from cases_bench import case_of, job
+from cases_bench import job
 
 from tollwaylib import files, papers
 from tollwaylib.errors import TollwayError
@@ -15,6 +15,7 @@ from tollwaylib.experiments import workload
 from tollwaylib.guest import topologies
 from tollwaylib.report import charts
 from tollwaylib.results import metrics
+from tollwaylib.results.fields import case_of
 from tollwaylib.theory import fluid
 
 HERE = pathlib.Path(__file__).parent

@@ -4,18 +4,20 @@
 import pytest
 from cases_bench import job, repeated
 
+import synthetic
 from tollwaylib import files, papers
+from tollwaylib.errors import TollwayError
 from tollwaylib.experiments import plan
 from tollwaylib.report import charts, tables
 from tollwaylib.report.page import write_report
 from tollwaylib.report.plotting import Look
-from tollwaylib.results import analysis
+from tollwaylib.results import analysis, schema
 
 BENCHES = [f"pp-bench-{number}" for number in range(1, 10)]
 
 
 def test_tables_of_variants_stand_side_by_side():
-    one, two = analysis.analyse(repeated()), analysis.analyse(repeated())
+    one, two = synthetic.analyse(repeated()), synthetic.analyse(repeated())
     two["parameters"] = dict(two["parameters"], cc="cubic")
     shown = tables.case_variants_tables([one, two])
     assert [table.title for table in shown] == ["ms", "v"]
@@ -24,7 +26,7 @@ def test_tables_of_variants_stand_side_by_side():
 
 
 def test_a_variant_may_leave_cases_out():
-    whole, part = analysis.analyse(repeated()), analysis.analyse(repeated())
+    whole, part = synthetic.analyse(repeated()), synthetic.analyse(repeated())
     part["parameters"] = dict(part["parameters"], cc="cubic")
     names = [point["name"] for point in whole["cases"]]
     del part["cases"][0]
@@ -50,7 +52,7 @@ def test_a_report_of_cases(tmp_path):
         made["trace_sha256"] = str(number) * 64
         files.write_json_atomic(folder / "raw.json", made)
         files.write_json_atomic(folder / "result.json",
-                                analysis.analyse(made))
+                                synthetic.analyse(made))
     page = write_report(tmp_path).read_text()
     # The network; of each, seven and two over time; of both, two and one.
     assert page.count("<figure>") == 1 + 2 * 9 + 3
@@ -127,3 +129,45 @@ def test_baselines_run_the_same_scenario(name):
     for one, other in zip(ours["cases"], theirs["cases"]):
         assert [flow["words"] for flow in one["flows"]] \
             == [flow["words"] for flow in other["flows"]]
+
+
+def two_runs():
+    """A raw result with two cases and no metrics."""
+    raw = schema.upgraded(synthetic.steady(utilization=(0.99, 0.97)))
+    (first,), (second,) = raw["cases"], schema.upgraded(
+        synthetic.steady(utilization=(0.9, 0.9)))["cases"]
+    return {**raw, "cases": [{**first, "name": "full", "point": "full"},
+                             {**second, "name": "less", "point": "less"}]}
+
+
+def test_each_case_without_metrics_has_its_tables_and_figures(tmp_path):
+    raw = two_runs()
+    result = analysis.analyse(raw)
+    assert [case["links"]["core1"]["utilization"] for case in result["cases"]] \
+        == pytest.approx([0.99, 0.9])
+    titles = [table.title for table in tables.result_tables(result)]
+    for name in ("full", "less"):
+        assert f"Links: sbrm + sbrm, {name}" in titles
+        assert f"Rates by class: sbrm + sbrm, {name}" in titles
+    files.write_json_atomic(tmp_path / "raw.json", raw)
+    files.write_json_atomic(tmp_path / "result.json", result)
+    page = write_report(tmp_path).read_text()
+    assert "2 cases, each of 36 flows" in page
+    for kind in ("rates", "time", "windows", "queues"):
+        for name in ("full", "less"):
+            assert (tmp_path / "figures" /
+                    f"double-bottleneck-sbrm-sbrm-{kind}-{name}.svg").exists()
+    # A published value that names no case is about the first.
+    assert result["published"][-1]["measured"] == pytest.approx(0.98)
+
+
+def test_repeated_cases_need_metrics():
+    raw = two_runs()
+    raw["cases"][1]["point"] = "full"
+    with pytest.raises(TollwayError, match="names no metric"):
+        analysis.analyse(raw)
+
+
+def test_only_the_reader_of_files_knows_older_schemas():
+    with pytest.raises(TollwayError, match="no raw.cases"):
+        analysis.analyse(synthetic.steady())

@@ -7,11 +7,12 @@ import copy
 import pytest
 from cases_bench import _MS, job, raw, repeated
 
+import synthetic
 from tollwaylib import papers
 from tollwaylib.errors import TollwayError
 from tollwaylib.experiments import plan, published
 from tollwaylib.report import rendering, tables
-from tollwaylib.results import aggregate, analysis
+from tollwaylib.results import aggregate
 from tollwaylib.results import schema
 from tollwaylib.theory import measures
 
@@ -19,7 +20,7 @@ from tollwaylib.theory import measures
 def measured(kind, **words):
     made = raw(metrics=[{"key": "m", "kind": kind, "title": "m", "digits": 1,
                          "words": words}])
-    return analysis.analyse(made)["cases"][0]["metrics"]["m"]
+    return synthetic.analyse(made)["cases"][0]["metrics"]["m"]
 
 
 @pytest.mark.parametrize("kind, words, value", [
@@ -91,7 +92,7 @@ def test_shares_without_a_warm_up(jitter_s, starts, found):
         flow["start_s"] = start_s
         flow["samples"]["bytes_acked"] = [
             460 * rate * max(t - start_s, 0) for t in flow["samples"]["t_s"]]
-    metrics = analysis.analyse(made)["cases"][0]["metrics"]
+    metrics = synthetic.analyse(made)["cases"][0]["metrics"]
     for kind, value in zip(kinds, found):
         assert metrics[kind] == (value if value is None
                                  else pytest.approx(value))
@@ -113,7 +114,7 @@ def settled(first, second, changes=(), **words):
             for second, rate in enumerate(rates)) for t in range(41)]
     for flow, change in zip(flows, changes):
         flow.update(change)
-    return analysis.analyse(made)["cases"][0]["metrics"]["m"]
+    return synthetic.analyse(made)["cases"][0]["metrics"]["m"]
 
 
 def test_when_shares_are_settled():
@@ -151,10 +152,10 @@ def test_links_are_those_of_the_case():
         {"key": kind, "kind": kind, "title": kind, "digits": 1,
          "words": {"link": "R1", "to_s": 1.9, "role": "one"}} for kind in
         ("utilization", "delay_max_ms", "goodput_share")])
-    found = [analysis.analyse(made)["cases"][0]["metrics"]]
+    found = [synthetic.analyse(made)["cases"][0]["metrics"]]
     made["cases"][0]["links"] = {"R1": {"capacity_bps": 800000,
                                         "bottleneck": True}}
-    found.append(analysis.analyse(made)["cases"][0]["metrics"])
+    found.append(synthetic.analyse(made)["cases"][0]["metrics"])
     for key in found[0]:
         assert found[1][key] == pytest.approx(found[0][key] / 2), key
 
@@ -171,12 +172,12 @@ def test_a_queue_without_classes_has_no_class_metrics():
         ("class_mean", "class_peak", "losses_each", "estimate_error")])
     del made["cases"][0]["queues"]["R1"]["classes"]
     made["cases"][0]["queues"]["R1"]["class_peaks"] = {}
-    assert set(analysis.analyse(made)["cases"][0]["metrics"].values()) \
+    assert set(synthetic.analyse(made)["cases"][0]["metrics"].values()) \
         == {None}
 
 
 def test_repeats_are_one_case_with_their_mean():
-    first, second = analysis.analyse(repeated())["cases"]
+    first, second = synthetic.analyse(repeated())["cases"]
     assert (first["runs"], second["runs"]) == (2, 1)
     assert first["metrics"]["completion_ms"] == pytest.approx(2050)
     assert first["metrics"]["v"] == pytest.approx(5000)
@@ -187,7 +188,7 @@ def bounded(operator, value, case="a", **more):
     made = repeated()
     made["bounds"] = [{"name": "n", "case": case, "metric": "completion_ms",
                        "op": operator, "value": value, **more}]
-    return analysis.analyse(made)["bounds"][0]
+    return synthetic.analyse(made)["bounds"][0]
 
 
 def test_bounds_of_cases():
@@ -205,7 +206,7 @@ def test_a_case_that_did_not_end_fails_its_bound():
     made = raw(metrics=[dict(_MS, words={"role": "two"})], bounds=[
         {"name": "n", "case": "a", "metric": "completion_ms", "op": "<=",
          "value": 1e9}])
-    assert analysis.analyse(made)["bounds"][0]["verdict"] == "fails"
+    assert synthetic.analyse(made)["bounds"][0]["verdict"] == "fails"
 
 
 def against_table_7(slowdown_s):
@@ -218,7 +219,7 @@ def against_table_7(slowdown_s):
     made["parameters"].update(row["setup"])
     made["cases"][0]["point"] = "transfer"
     made["cases"][0]["flows"][0]["final"]["transfers"][0]["end_s"] = slowdown_s
-    return [entry for entry in analysis.analyse(made)["published"]
+    return [entry for entry in synthetic.analyse(made)["published"]
             if entry["unit"] == "%"]
 
 
@@ -251,11 +252,11 @@ def test_benchmarks_have_a_variant_that_begins_with_a_pair():
 def test_a_failed_flow_is_no_measurement():
     made = raw(metrics=[_MS])
     made["cases"][0]["flows"][1]["final"]["error"] = "connect to x: refused"
-    assert analysis.analyse(made)
+    assert synthetic.analyse(made)
     made["metrics"] = [{"key": "r", "kind": "retransmits", "title": "r",
                         "digits": 0, "words": {}}]
     with pytest.raises(TollwayError, match="flow 2 failed"):
-        analysis.analyse(made)
+        synthetic.analyse(made)
 
 
 def _queue(made):
@@ -308,7 +309,7 @@ def test_untrustworthy_cases_are_refused(name):
     made = raw(metrics=[_MS])
     change(made)
     with pytest.raises(TollwayError, match=words):
-        analysis.analyse(made)
+        synthetic.analyse(made)
 
 
 def test_seeds_are_put_together():
@@ -318,7 +319,7 @@ def test_seeds_are_put_together():
     two["bounds"] = one["bounds"] = [
         {"name": "n", "case": "b", "metric": "completion_ms", "op": "<=",
          "value": 1100}]
-    whole = aggregate.aggregate([analysis.analyse(one), analysis.analyse(two)])
+    whole = aggregate.aggregate([synthetic.analyse(one), synthetic.analyse(two)])
     assert whole["cases"][1]["metrics"]["completion_ms"]["mean"] \
         == pytest.approx(1100)
     assert whole["bounds"][0]["verdict"] == "fails"
@@ -330,7 +331,7 @@ def test_seeds_are_put_together():
 def test_many_cases_are_shown_by_series(monkeypatch):
     """Those that have no place in a series stay in a table of their own."""
     monkeypatch.setattr(tables, "_LONG", 1)
-    result = analysis.analyse(repeated())
+    result = synthetic.analyse(repeated())
     for number, point in enumerate(result["cases"]):
         point.update(series="s", x=number)
     result["cases"][-1].update(series=None, x=None)
@@ -346,7 +347,7 @@ def test_many_cases_are_shown_by_series(monkeypatch):
 
 
 def test_a_result_of_cases_is_checked():
-    result = analysis.analyse(repeated())
+    result = synthetic.analyse(repeated())
     schema.validate(result)
     for path, value in ((("cases",), []), (("columns",), None),
                         (("capacity_bps",), 3)):

@@ -24,7 +24,6 @@ import synthetic  # noqa: E402
 from tollwaylib import cli, ends, files  # noqa: E402
 from tollwaylib.doctor import finding  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
-from tollwaylib.results import analysis  # noqa: E402
 
 importlib.import_module("tollwaylib.report.page")  # not in each copy of this
 TOLLWAY = TOP / "scripts/tollway"
@@ -126,7 +125,7 @@ def report_dir(tmp_path_factory):
     (place / "seed-1").mkdir()
     files.write_json_atomic(place / "seed-1/raw.json", raw)
     files.write_json_atomic(place / "seed-1/result.json",
-                            analysis.analyse(raw))
+                            synthetic.analyse(raw))
     return place
 
 

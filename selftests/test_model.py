@@ -15,7 +15,7 @@ import pytest
 
 from tollwaylib import papers
 from tollwaylib.components import aqm_words
-from tollwaylib.results.fields import run_of
+from tollwaylib.results.fields import case_of
 from tollwaylib.errors import RefusedError, TollwayError
 from tollwaylib.experiments import jobs, plan
 from tollwaylib.places import model
@@ -291,8 +291,8 @@ def test_the_command(tmp_path):
         assert result["parameters"]["place"] == "model"
         assert result["provenance"]["kernel"].startswith("none")
         # What a fluid has not is absent.
-        assert {flow["retransmits"] for flow in run_of(result)["flows"]} == {None}
-        assert all(flow["rtt_mean_ms"] > 6 for flow in run_of(result)["flows"])
+        assert {flow["retransmits"] for flow in case_of(result)["flows"]} == {None}
+        assert all(flow["rtt_mean_ms"] > 6 for flow in case_of(result)["flows"])
     # Seeds are other start times, and the same seed is the same course.
     assert results[0]["digest"] != results[1]["digest"]
     again = run("double-bottleneck", "--duration", 12, "--json", "-", "--out",
@@ -400,7 +400,7 @@ def test_other_experiments(name, tmp_path):
     assert done.returncode in (0, 1), done.stderr
     result = json.loads(done.stdout)
     assert all(abs(group["error"]) < 0.025 for group in
-               run_of(result).get("intervals", [run_of(result)])[0]["classes"])
+               case_of(result).get("intervals", [case_of(result)])[0]["classes"])
     failed = [bound["name"] for bound in result["bounds"]
               if bound["verdict"] == "fails"]
     # A fluid has no marks by chance that make room before flows leave.

@@ -23,7 +23,6 @@ sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 import synthetic  # noqa: E402
 from tollwaylib import files  # noqa: E402
 from tollwaylib.report.page import write_report  # noqa: E402
-from tollwaylib.results import analysis  # noqa: E402
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("chromium"),
@@ -139,7 +138,7 @@ def site(tmp_path_factory):
         folder = place / "runs" / name
         folder.mkdir(parents=True)
         files.write_json_atomic(folder / "raw.json", raw, indent=None)
-        files.write_json_atomic(folder / "result.json", analysis.analyse(raw))
+        files.write_json_atomic(folder / "result.json", synthetic.analyse(raw))
     write_report(place)
     return place
 

@@ -16,22 +16,23 @@ from tollwaylib.report import (charts, figures, overview, plotting, rendering,
                                side_by_side)
 from tollwaylib.report.plotting import Look
 from tollwaylib.results import schema
+from tollwaylib.results.fields import case_of
 
 pytest_plugins = ["report_bench"]
 
 
-def draw(raws, analysed, place):
+def draw(loaded, analysed, place):
     place.mkdir()
     look = Look()
     return [*charts.rate_allocation([analysed["sbrm-1"], analysed["sbrm-2"]],
-                                    place / "rates", look),
-            *figures.windows(raws["dynamics-1"], place / "windows", look),
-            *figures.queues(raws["dynamics-1"], place / "queues", look)]
+                                    "run", place / "rates", look),
+            *figures.windows(loaded["dynamics-1"], "run", place / "windows", look),
+            *figures.queues(loaded["dynamics-1"], "run", place / "queues", look)]
 
 
-def test_figures_are_the_same_every_time(raws, analysed, tmp_path):
-    first = draw(raws, analysed, tmp_path / "a")
-    second = draw(raws, analysed, tmp_path / "b")
+def test_figures_are_the_same_every_time(loaded, analysed, tmp_path):
+    first = draw(loaded, analysed, tmp_path / "a")
+    second = draw(loaded, analysed, tmp_path / "b")
     assert [path.name for path in first] == [
         "rates.svg", "rates.png", "windows.svg", "windows.png", "queues.svg",
         "queues.png"]
@@ -44,45 +45,48 @@ def test_figures_are_the_same_every_time(raws, analysed, tmp_path):
             assert one.read_bytes().startswith(b"\x89PNG")
 
 
-def test_windows_needs_a_flow(raws, tmp_path):
+def test_windows_needs_a_flow(loaded, tmp_path):
     with pytest.raises(TollwayError, match="99"):
-        figures.windows(raws["sbrm-1"], tmp_path / "w", Look(), (99,))
+        figures.windows(loaded["sbrm-1"], "run", tmp_path / "w", Look(), (99,))
 
 
-def test_figures_report_an_unwritable_place(raws, tmp_path):
+def test_figures_report_an_unwritable_place(loaded, tmp_path):
     with pytest.raises(TollwayError, match="cannot write"):
-        figures.queues(raws["sbrm-1"], tmp_path / "none" / "q", Look())
+        figures.queues(loaded["sbrm-1"], "run", tmp_path / "none" / "q", Look())
 
 
-def test_price_tracking_shows_price_and_estimate(raws, tmp_path):
-    raw = raws["dynamics-1"]
+def test_price_tracking_shows_price_and_estimate(loaded, tmp_path):
+    raw = loaded["dynamics-1"]
     with pytest.raises(TollwayError, match="all of its queues are sbrm"):
-        figures.price_tracking(raw, tmp_path / "price", Look(), "III")
-    told = dict(raw, parameters=dict(raw["parameters"], phi=1.0), queues={
-        name: dict(queue, price_q32=[number << 22 for number in
-                                     range(len(queue["t_s"]))])
-        for name, queue in raw["queues"].items()})
-    paths = figures.price_tracking(told, tmp_path / "price", Look(), "III")
+        figures.price_tracking(raw, "run", tmp_path / "price", Look(), "III")
+    (case,) = raw["cases"]
+    told = dict(raw, parameters=dict(raw["parameters"], phi=1.0), cases=[
+        dict(case, queues={
+            name: dict(queue, price_q32=[number << 22 for number in
+                                         range(len(queue["t_s"]))])
+            for name, queue in case["queues"].items()})])
+    paths = figures.price_tracking(told, "run", tmp_path / "price", Look(), "III")
     assert all(path.is_file() for path in paths)
 
 
-def test_acknowledgements_wrap(raws, tmp_path):
-    paths = figures.acknowledgements(raws["dynamics-1"], tmp_path / "acks",
-                                     Look(), ("I", "III"))
+def test_acknowledgements_wrap(loaded, tmp_path):
+    paths = figures.acknowledgements(loaded["dynamics-1"], "run",
+                                     tmp_path / "acks", Look(), ("I", "III"))
     assert all(path.is_file() for path in paths)
     with pytest.raises(TollwayError, match="none of the paths"):
-        figures.acknowledgements(raws["dynamics-1"], tmp_path / "acks",
-                                 Look(), ("X",))
+        figures.acknowledgements(loaded["dynamics-1"], "run",
+                                 tmp_path / "acks", Look(), ("X",))
 
 
-def test_histograms(raws, tmp_path):
+def test_histograms(loaded, tmp_path):
     for draw in (charts.window_histograms, charts.queue_histograms):
-        for path in draw(raws["sbrm-1"], tmp_path / draw.__name__, Look()):
+        for path in draw(loaded["sbrm-1"], "run", tmp_path / draw.__name__,
+                         Look()):
             assert path.is_file()
-    late = dict(raws["sbrm-1"],
-                parameters=dict(raws["sbrm-1"]["parameters"], warmup_s=1e6))
+    late = dict(loaded["sbrm-1"],
+                parameters=dict(loaded["sbrm-1"]["parameters"], warmup_s=1e6))
     with pytest.raises(TollwayError, match="nothing was sampled"):
-        charts.queue_histograms(late, tmp_path / "late", Look())
+        charts.queue_histograms(late, "run", tmp_path / "late", Look())
 
 
 def test_one_colour_means_one_thing():
@@ -125,8 +129,9 @@ def test_css_has_the_colours_of_figures():
             assert (high + 0.05) / (low + 0.05) > (2 if found is light else 3)
 
 
-def test_a_figure_says_the_values_under_the_pointer(raws, tmp_path):
-    paths = figures.windows(raws["dynamics-1"], tmp_path / "w", Look(), (1,))
+def test_a_figure_says_the_values_under_the_pointer(loaded, tmp_path):
+    paths = figures.windows(loaded["dynamics-1"], "run", tmp_path / "w", Look(),
+                            (1,))
     titles = [html.unescape(found) for found in re.findall(
         "<title>(.*?)</title>", paths[0].read_text(), re.DOTALL)]
     assert len(titles) == plotting._STRIPS
@@ -135,9 +140,9 @@ def test_a_figure_says_the_values_under_the_pointer(raws, tmp_path):
     assert re.fullmatch(r"flow 1 \(path I, wtp 100\): [0-9.]+", first[2])
 
 
-def test_a_figure_in_the_page_has_its_colours_and_names(raws, tmp_path):
+def test_a_figure_in_the_page_has_its_colours_and_names(loaded, tmp_path):
     look = Look()
-    paths = figures.windows(raws["dynamics-1"], tmp_path / "w", look, (1,))
+    paths = figures.windows(loaded["dynamics-1"], "run", tmp_path / "w", look, (1,))
     text = plotting.inline(paths[0])
     xml.etree.ElementTree.fromstring(
         text.replace("<svg ", '<svg xmlns:xlink="x" ', 1))
@@ -149,12 +154,13 @@ def test_a_figure_in_the_page_has_its_colours_and_names(raws, tmp_path):
     assert set(re.findall('href="#([^"]*)"', text)) <= names
 
 
-def test_throughput_and_delay_over_time(raws, analysed, tmp_path, monkeypatch):
+def test_throughput_and_delay_over_time(loaded, analysed, tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(overview, "save",
                         lambda figure, out: drawn.append(figure) or [out])
-    raw = raws["sbrm-1"]
-    overview.over_time(raw, analysed["sbrm-1"], tmp_path / "t", Look())
+    raw = loaded["sbrm-1"]
+    overview.over_time(raw, "run", tmp_path / "t", Look(),
+                       case_of(analysed["sbrm-1"]))
     above, below = drawn[0].axes
     (path,) = [line for line in above.get_lines()
                if line.get_label() == "path I"]
@@ -170,20 +176,19 @@ def test_throughput_and_delay_over_time(raws, analysed, tmp_path, monkeypatch):
     assert queue.get_ydata().mean() == pytest.approx(24.5 / 12, rel=0.02)
 
 
-def test_throughput_of_udp_is_what_is_received(raws, tmp_path, monkeypatch):
+def test_throughput_of_udp_is_what_is_received(loaded, tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(overview, "save",
                         lambda figure, out: drawn.append(figure) or [out])
     flow = {"name": "call", "path": "I", "cc": None, "start_s": 0}
     times = [second / 10 for second in range(1, 101)]
-    rest = raws["sbrm-1"]
+    rest = loaded["sbrm-1"]
     case = {"name": "x", "duration_s": 10,
-            "queues": rest["queues"], "flows": [
+            "queues": rest["cases"][0]["queues"], "flows": [
                 {**flow, "arrivals": {"t_s": times, "bytes": [
                     12500 * number for number in range(1, 101)]}},
                 {**flow, "name": "lost", "arrivals": None}]}
-    overview.over_time({**rest, "cases": [case]}, None, tmp_path / "u", Look(),
-                       "x")
+    overview.over_time({**rest, "cases": [case]}, "x", tmp_path / "u", Look())
     (call,) = [line for line in drawn[0].axes[0].get_lines()
                if line.get_label().startswith("source")]
     assert call.get_label() == "source call (UDP)"
@@ -225,7 +230,7 @@ def test_runs_stand_side_by_side(raws, analysed, tmp_path, monkeypatch):
         side_by_side, "save",
         lambda figure, out, **words: drawn.append((figure, words)) or [out])
     assert side_by_side.side_by_side(
-        groups_of(tmp_path, raws, analysed, "reno-1", "sbrm-1"),
+        groups_of(tmp_path, raws, analysed, "reno-1", "sbrm-1"), "run",
         tmp_path / "s", Look())
     (figure, words), = drawn
     priced_rates, reno_rates, priced_delays, _ = figure.axes
@@ -249,6 +254,6 @@ def test_runs_without_one_rate_do_not_stand_side_by_side(raws, analysed,
     for number, names in enumerate((
             ["sbrm-1"], ["sbrm-1", "dynamics-1"], ["sbrm-1"] * 6)):
         assert side_by_side.side_by_side(
-            groups_of(tmp_path / str(number), raws, analysed, *names),
+            groups_of(tmp_path / str(number), raws, analysed, *names), "run",
             tmp_path / "s", Look()) is None
     assert not list(tmp_path.glob("s.*"))

@@ -16,7 +16,7 @@ from tollwaylib import files, papers
 from tollwaylib.errors import TollwayError
 from tollwaylib.report import about
 from tollwaylib.report.page import write_report
-from tollwaylib.results import analysis, schema
+from tollwaylib.results import schema
 
 pytest_plugins = ["report_bench"]
 
@@ -243,7 +243,7 @@ def cut_raw(run):
 
 def other_result(run):
     files.write_json_atomic(run / "result.json",
-                            analysis.analyse(priced(5)))
+                            synthetic.analyse(priced(5)))
 
 
 def bad_result(run):
@@ -289,7 +289,7 @@ def test_no_results_make_no_page(tmp_path):
 
 
 def test_only_parameters_that_matter_are_shown():
-    result = analysis.analyse(priced(1))
+    result = synthetic.analyse(priced(1))
     result["parameters"].update(only="", red_min=5, kappa_young=0.0, rtt="last",
                                 warmup_s=7.0)
     shown, others = about.parameters(result)

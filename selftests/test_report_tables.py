@@ -10,7 +10,8 @@ import synthetic
 from tollwaylib.errors import TollwayError
 from tollwaylib.report import rendering, summary, tables
 from tollwaylib.report.page import write_report
-from tollwaylib.results import aggregate, analysis
+from tollwaylib.results import aggregate
+from tollwaylib.results.fields import case_of
 from tollwaylib.results import verdicts
 
 pytest_plugins = ["report_bench"]
@@ -45,7 +46,7 @@ def cells(table, row):
 
 
 def test_classes_table(analysed):
-    table = tables.classes_table(analysed["reno-1"])
+    table = tables.classes_table(analysed["reno-1"], case_of(analysed["reno-1"]))
     assert len(table.rows) == 3
     row = cells(table, 2)
     assert row["path"] == "III" and row["wtp [pkts/s]"] == "-"
@@ -55,17 +56,17 @@ def test_classes_table(analysed):
 
 def test_aggregated_tables_show_the_interval(analysed):
     whole = aggregate.aggregate([analysed["sbrm-1"], analysed["sbrm-2"]])
-    row = cells(tables.classes_table(whole), 0)
+    row = cells(tables.classes_table(whole, case_of(whole)), 0)
     assert re.fullmatch(r"\d+\.\d ± \d+\.\d", row["rate [pkts/s]"])
     assert re.fullmatch(r"[+-]\d\.\d\d ± \d+\.\d\d", row["error [%]"])
-    links = tables.links_table(whole)
+    links = tables.links_table(whole, case_of(whole))
     assert cells(links, 0)["utilisation [%]"] == "99.00 ± 0.00"
     assert any("2 seeds" in note for note in links.notes)
 
 
 def test_links_published_and_bounds_tables(analysed):
     result = analysed["sbrm-1"]
-    row = cells(tables.links_table(result), 1)
+    row = cells(tables.links_table(result, case_of(result)), 1)
     assert row["link"] == "core2" and row["rate [Mbit/s]"] == "96"
     assert row["utilisation [%]"] == "97.00" and row["drops"] == "2"
     assert row["marks"] == "17460"
@@ -103,7 +104,7 @@ def compared(with_pages=False):
 
 
 def test_variants_are_shown_with_what_is_judged():
-    wholes = verdicts.compare([analysis.analyse(raw) for raw in compared()])
+    wholes = verdicts.compare([synthetic.analyse(raw) for raw in compared()])
     baselines, bounds = tables.variants_tables(wholes)
     assert [row[:2] for row in baselines.rows] == [
         ["mine", "mine + sbrm"], ["theirs", "theirs + sbrm"]]
@@ -122,7 +123,7 @@ def test_variants_of_users_are_shown(tmp_path):
     # Half of the pages were never there: no percentile beyond the median.
     assert "never" in page and "needs runs" in page
     assert page.count(">1.050<") >= 2
-    wholes = verdicts.compare([analysis.analyse(raw)
+    wholes = verdicts.compare([synthetic.analyse(raw)
                                for raw in compared(with_pages=True)])
     baselines, bounds = tables.variants_tables(wholes)
     assert dict(zip(baselines.heads, baselines.rows[0]))["unfinished"] == "36"
@@ -145,13 +146,14 @@ def test_comparison_shows_the_unfairness_to_the_longest_path(analysed):
 
 
 def test_intervals_table(analysed):
-    table = tables.intervals_table(analysed["dynamics-1"])
+    result, other = analysed["dynamics-1"], analysed["sbrm-1"]
+    table = tables.intervals_table(result, case_of(result))
     assert [row[:2] for row in table.rows] == [
         ["0-10", "1"], ["10-20", "2"], ["20-30", "1"]]
     row = cells(table, 1)
     assert row["core1 [%]"] == "99.0" and row["drops after 2 s"] == "4"
     assert 1.3 < float(row["converged [s]"]) < 1.5
-    assert tables.intervals_table(analysed["sbrm-1"]) is None
+    assert tables.intervals_table(other, case_of(other)) is None
 
 
 @pytest.mark.parametrize("unit, value, measured, line", [

@@ -8,12 +8,12 @@ import math
 
 import pytest
 
+import synthetic
 from tollwaylib import files
 from tollwaylib.errors import TollwayError
 from tollwaylib.guest import run as guest_run
-from tollwaylib.results import analysis
 from tollwaylib.results import schema
-from tollwaylib.results.fields import run_of
+from tollwaylib.results.fields import case_of
 
 pytest_plugins = ["results_bench"]
 
@@ -24,15 +24,15 @@ pytest_plugins = ["results_bench"]
     (lambda r: r.update(schema=1), "schema"),
     (lambda r: r.update(seed="1"), "seed"),
     (lambda r: r.update(digest="abc"), "digest"),
-    (lambda r: run_of(r).update(flows=[]), "flows"),
-    (lambda r: run_of(r).update(links={}), "links"),
-    (lambda r: run_of(r)["links"]["core1"].pop("marks"), "core1 has no marks"),
-    (lambda r: run_of(r)["links"]["core1"].update(utilization=1.5), "utilization"),
-    (lambda r: run_of(r)["links"]["core1"].update(drops=0.5), "drops"),
-    (lambda r: run_of(r)["flows"][3].update(rate_pps=math.nan), r"flows\[3\].rate_pps"),
-    (lambda r: run_of(r)["flows"][3].update(rate_pps=True), r"flows\[3\].rate_pps"),
-    (lambda r: run_of(r)["flows"][3].update(mss=1), "unknown field mss"),
-    (lambda r: run_of(r)["classes"][0].update(error=None), "error"),
+    (lambda r: case_of(r).update(flows=[]), "flows"),
+    (lambda r: case_of(r).update(links={}), "links"),
+    (lambda r: case_of(r)["links"]["core1"].pop("marks"), "core1 has no marks"),
+    (lambda r: case_of(r)["links"]["core1"].update(utilization=1.5), "utilization"),
+    (lambda r: case_of(r)["links"]["core1"].update(drops=0.5), "drops"),
+    (lambda r: case_of(r)["flows"][3].update(rate_pps=math.nan), r"flows\[3\].rate_pps"),
+    (lambda r: case_of(r)["flows"][3].update(rate_pps=True), r"flows\[3\].rate_pps"),
+    (lambda r: case_of(r)["flows"][3].update(mss=1), "unknown field mss"),
+    (lambda r: case_of(r)["classes"][0].update(error=None), "error"),
     (lambda r: r["published"][0].update(verdict="close"), "verdict"),
     (lambda r: r["provenance"].pop("hz"), "hz"),
     (lambda r: r["parameters"].update(gamma=math.inf), "parameters"),
@@ -46,7 +46,7 @@ def test_validate_names_the_field(steady, change, words):
 
 def test_validate_looks_into_intervals(dynamics):
     result = copy.deepcopy(dynamics)
-    del run_of(result)["intervals"][1]["classes"][0]["convergence_s"]
+    del case_of(result)["intervals"][1]["classes"][0]["convergence_s"]
     with pytest.raises(TollwayError, match=r"intervals\[1\].*convergence_s"):
         schema.validate(result)
 
@@ -87,7 +87,7 @@ def test_old_and_new_runs_give_the_same_result(steady_raw):
          "duration_s": 20.0, "flows": [
             {key: value for key, value in flow.items() if key != "mss_bytes"}
             for flow in case["flows"]], "queues": case["queues"]}])
-    assert analysis.analyse(new) == analysis.analyse(steady_raw)
+    assert synthetic.analyse(new) == synthetic.analyse(steady_raw)
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path):

@@ -13,9 +13,9 @@ import synthetic
 from tollwaylib import files
 from tollwaylib.errors import TollwayError
 from tollwaylib.report import tables
-from tollwaylib.results import aggregate, analysis
+from tollwaylib.results import aggregate
 from tollwaylib.results import schema
-from tollwaylib.results.fields import run_of
+from tollwaylib.results.fields import case_of
 
 pytest_plugins = ["results_bench"]
 
@@ -27,7 +27,7 @@ def test_result_has_the_documented_fields(steady):
         "schema", "experiment", "parameters", "seed", "capacity_bps",
         "columns", "x_title", "cases", "published", "bounds", "provenance",
         "digest"]
-    assert list(run_of(steady)) == [
+    assert list(case_of(steady)) == [
         "name", "x", "series", "runs", "metrics", "links", "flows", "classes"]
     assert json.loads(json.dumps(steady, allow_nan=False)) == steady
     schema.validate(steady)
@@ -57,7 +57,7 @@ def test_golden_result(steady):
 
 
 def test_rates_are_delivered_segments_per_second(steady):
-    for flow in run_of(steady)["flows"]:
+    for flow in case_of(steady)["flows"]:
         share = synthetic.fair_pps(flow["path"], flow["wtp"])
         assert flow["rate_pps"] == pytest.approx(share, rel=1e-5)
         assert flow["goodput_bps"] == pytest.approx(share * 934 * 8, rel=1e-5)
@@ -70,7 +70,7 @@ def test_warm_up_is_left_out(raw):
     wild = synthetic.flow(1, "I", 100,
                           [(0.01, 5.0, 5000.0), (5.0, 20.0, 200.0)])
     raw["flows"][0] = wild
-    flow = run_of(analysis.analyse(raw))["flows"][0]
+    flow = case_of(synthetic.analyse(raw))["flows"][0]
     # The sample before and after 5 s are 0.1 s apart, a little leaks in.
     assert flow["rate_pps"] == pytest.approx(200, abs=0.1 * 4800 / 15)
     assert flow["retransmits"] == 15
@@ -79,7 +79,7 @@ def test_warm_up_is_left_out(raw):
 def test_samples_are_interpolated(raw):
     steps = synthetic.flow(1, "I", 100, [(0.0, 20.0, 285.0)], step=0.7)
     raw["flows"][0] = steps
-    assert run_of(analysis.analyse(raw))["flows"][0]["rate_pps"] == pytest.approx(
+    assert case_of(synthetic.analyse(raw))["flows"][0]["rate_pps"] == pytest.approx(
         285, rel=1e-6)
 
 
@@ -92,9 +92,9 @@ def test_a_late_connection_is_no_hole(raw):
     for key, values in flow["samples"].items():
         flow["samples"][key] = values[late:]
     with pytest.raises(TollwayError, match="was not sampled all the way"):
-        analysis.analyse(raw)
+        synthetic.analyse(raw)
     flow["final"]["connected_s"] = 1.28
-    rate = run_of(analysis.analyse(raw))["flows"][0]["rate_pps"]
+    rate = case_of(synthetic.analyse(raw))["flows"][0]["rate_pps"]
     # Of the whole time, the handshake included.
     samples = flow["samples"]
     assert rate == pytest.approx(samples["bytes_acked"][-1] / flow["mss_bytes"]
@@ -105,14 +105,14 @@ def test_unmeasured_is_null_not_zero(raw):
     del raw["flows"][0]["samples"]["retransmits"]
     raw["flows"][1]["samples"]["srtt_us"] = [0] * len(
         raw["flows"][1]["samples"]["t_s"])
-    flows = run_of(analysis.analyse(raw))["flows"]
+    flows = case_of(synthetic.analyse(raw))["flows"]
     assert flows[0]["retransmits"] is None
     assert flows[1]["rtt_mean_ms"] is None
 
 
 def test_links(steady):
-    assert list(run_of(steady)["links"]) == ["core1", "core2"]
-    core1, core2 = run_of(steady)["links"].values()
+    assert list(case_of(steady)["links"]) == ["core1", "core2"]
+    core1, core2 = case_of(steady)["links"].values()
     assert core1["utilization"] == pytest.approx(0.99)
     assert core2["utilization"] == pytest.approx(0.97)
     # 301 samples from 5 to 20 s of 20..29, one more of the first value.
@@ -125,15 +125,15 @@ def test_queue_percentile_and_warm_up(raw):
     queue = raw["queues"]["core1"]
     # 301 samples from 5 to 20 s: 0, 1, ... 300; before that a start-up peak.
     queue["backlog_pkts"] = [5000] * 100 + list(range(301))
-    link = run_of(analysis.analyse(raw))["links"]["core1"]
+    link = case_of(synthetic.analyse(raw))["links"]["core1"]
     assert link["queue_mean_pkts"] == pytest.approx(150)
     assert link["queue_p99_pkts"] == pytest.approx(297)
 
 
 def test_classes_against_theory(steady):
-    assert [(group["path"], group["wtp"]) for group in run_of(steady)["classes"]] == [
+    assert [(group["path"], group["wtp"]) for group in case_of(steady)["classes"]] == [
         (path, wtp) for path in ("I", "II", "III") for wtp in (100, 200, 400)]
-    for group in run_of(steady)["classes"]:
+    for group in case_of(steady)["classes"]:
         assert group["expected_pps"] == pytest.approx(
             synthetic.fair_pps(group["path"], group["wtp"]), rel=1e-9)
         assert abs(group["error"]) < 1e-5
@@ -144,16 +144,16 @@ def test_error_and_spread():
     def scale(number, path, wtp):
         return {1: 1.1, 2: 1.0, 3: 1.0, 4: 0.94}.get(number, 1.0)
 
-    group = run_of(analysis.analyse(synthetic.steady(scale)))["classes"][0]
+    group = case_of(synthetic.analyse(synthetic.steady(scale)))["classes"][0]
     assert group["error"] == pytest.approx(0.01, abs=1e-5)
     assert group["spread"] == pytest.approx(0.16 / 1.01, abs=1e-5)
 
 
 def test_without_wtp_all_weights_are_one():
-    result = analysis.analyse(synthetic.steady(wtps=None, cc="reno",
+    result = synthetic.analyse(synthetic.steady(wtps=None, cc="reno",
                                                aqm="pfifo"))
-    assert [group["path"] for group in run_of(result)["classes"]] == ["I", "II", "III"]
-    assert [group["expected_pps"] for group in run_of(result)["classes"]] == \
+    assert [group["path"] for group in case_of(result)["classes"]] == ["I", "II", "III"]
+    assert [group["expected_pps"] for group in case_of(result)["classes"]] == \
         pytest.approx([8000 / 12, 8000 / 12, 4000 / 12])
 
 
@@ -161,11 +161,11 @@ def test_flows_that_stop_are_measured_while_they_run(raw):
     raw["flows"] = [
         synthetic.flow(1, "I", 100, [(0, 10, 8000.0)]),
         synthetic.flow(2, "I", 100, [(0, 10, 4000.0), (10, 20, 12000.0)])]
-    one, two = run_of(analysis.analyse(raw))["flows"]
+    one, two = case_of(synthetic.analyse(raw))["flows"]
     assert one["rate_pps"] == pytest.approx(8000, rel=1e-4)
     assert two["rate_pps"] == pytest.approx((5 * 4000 + 10 * 12000) / 15,
                                             rel=1e-4)
-    group = run_of(analysis.analyse(raw))["classes"][0]
+    group = case_of(synthetic.analyse(raw))["classes"][0]
     # Half the link for each until 10 s, all of it for flow 2 after.
     assert group["expected_pps"] == pytest.approx((6000 + 10000) / 2)
 
@@ -267,24 +267,24 @@ def test_untrustworthy_input_is_refused(raw, name):
     change, words = BROKEN[name]
     change(raw)
     with pytest.raises(TollwayError, match=words):
-        analysis.analyse(raw)
+        synthetic.analyse(raw)
 
 
 def test_analysis_leaves_its_input_alone(raw, steady_raw):
-    analysis.analyse(raw)
+    synthetic.analyse(raw)
     assert raw == steady_raw
 
 
 def test_what_is_read_late_is_no_rate(raw):
-    links = run_of(analysis.analyse(raw))["links"]
+    links = case_of(synthetic.analyse(raw))["links"]
     for queue in raw["queues"].values():
         queue["stats_at_end"]["bytes"] *= 1.05
-    assert run_of(analysis.analyse(raw))["links"] == links
+    assert case_of(synthetic.analyse(raw))["links"] == links
 
 
 def test_steady_state_beside_the_model(one_link_each):
-    result = analysis.analyse(one_link_each)
-    first = run_of(result)["steady_state"][0]
+    result = synthetic.analyse(one_link_each)
+    first = case_of(result)["steady_state"][0]
     load = 700 / synthetic.CAPACITY_PPS
     assert first["expected_queue_pkts"] == pytest.approx(10 + load / 0.015)
     assert first["expected_mark_probability"] == pytest.approx(
@@ -293,14 +293,14 @@ def test_steady_state_beside_the_model(one_link_each):
     assert first["queue_pkts"] == pytest.approx(24.5, abs=0.1)
     assert first["max_rate_error"] < 1e-4
     one_link_each["parameters"]["estimator"] = "raw"
-    raw_form = run_of(analysis.analyse(one_link_each))["steady_state"][0]
+    raw_form = case_of(synthetic.analyse(one_link_each))["steady_state"][0]
     assert raw_form["expected_mark_probability"] == pytest.approx(load)
     one_link_each["bounds"] = [
         bound("steady_max_rate_error", "<=", 0.02),
         bound("steady_max_queue_error", "<=", 0.05),
         bound("steady_max_mark_error", "<=", 0.7),
         bound("steady_max_mark_error", "<=", 0.75)]
-    judged = analysis.analyse(one_link_each)["bounds"]
+    judged = synthetic.analyse(one_link_each)["bounds"]
     assert [entry["verdict"] for entry in judged] \
         == ["holds", "fails", "fails", "holds"]
     assert judged[2]["measured"] == pytest.approx(0.1 / load - 1, rel=1e-2)
@@ -310,9 +310,9 @@ def test_the_steady_state_says_which_formula_it_is_beside(one_link_each):
     """CP05 Table 5.5.1 is of the bit itself; gamma 0 is 99 % at the limit."""
     def shown(**parameters):
         one_link_each["parameters"].update(parameters)
-        result = analysis.analyse(one_link_each)
-        return tables.steady_state_table(result).title, \
-            run_of(result)["steady_state"][0]["expected_queue_pkts"]
+        result = synthetic.analyse(one_link_each)
+        return tables.steady_state_table(result, case_of(result)).title, \
+            case_of(result)["steady_state"][0]["expected_queue_pkts"]
     load = 700 / synthetic.CAPACITY_PPS
     assert "not that of CP05 Table 5.5.1" in shown(estimator="log")[0]
     assert "not that of CP05 Table 5.5.1" in shown(estimator="history")[0]
@@ -336,25 +336,25 @@ def test_pages_and_recovery(one_link_each):
     one_link_each["network"] = {
         "s1": {"fast_retransmits": 3, "timeouts": 1, "retransmits": 9},
         "s2": {"fast_retransmits": 2, "timeouts": None, "retransmits": 1}}
-    result = analysis.analyse(one_link_each)
-    every = run_of(result)["pages"][0]
+    result = synthetic.analyse(one_link_each)
+    every = case_of(result)["pages"][0]
     # The first began in the warm-up, the last did not end.
     assert (every["path"], every["pages"], every["unfinished"]) \
         == ("all", 12, 6)
     # That of 1 s without an end is longer than all others.
     assert (every["median_s"], every["p99_s"]) == (pytest.approx(0.4), None)
-    assert run_of(result)["flows"][0]["rate_pps"] == pytest.approx(
+    assert case_of(result)["flows"][0]["rate_pps"] == pytest.approx(
         90007 / 934 / 15, rel=1e-6)
-    assert run_of(result)["flows"][0]["rtt_mean_ms"] is None
+    assert case_of(result)["flows"][0]["rtt_mean_ms"] is None
     assert every["mean_s"] == pytest.approx(0.3)
     assert every["throughput_kBps"] == pytest.approx(45000 / 0.3 / 1000)
-    assert [group["path"] for group in run_of(result)["pages"]] == ["all", "I", "II"]
-    assert run_of(result)["recovery"] == {"fast_retransmits": 5, "timeouts": None,
+    assert [group["path"] for group in case_of(result)["pages"]] == ["all", "I", "II"]
+    assert case_of(result)["recovery"] == {"fast_retransmits": 5, "timeouts": None,
                                   "retransmits": 10}
     second = copy.deepcopy(one_link_each)
     second.update(seed=2, trace_sha256="ab" * 32)
-    whole = aggregate.aggregate([result, analysis.analyse(second)])
-    assert run_of(whole)["pages"][0]["mean_s"]["mean"] == pytest.approx(0.3)
+    whole = aggregate.aggregate([result, synthetic.analyse(second)])
+    assert case_of(whole)["pages"][0]["mean_s"]["mean"] == pytest.approx(0.3)
 
 
 def test_a_user_may_be_silent(one_link_each):
@@ -367,10 +367,10 @@ def test_a_user_may_be_silent(one_link_each):
     other["wtp"] = silent["wtp"]
     silent["pages"] = {"start_s": [], "duration_s": [], "bytes": [],
                        "objects": []}
-    result = analysis.analyse(one_link_each)
-    assert run_of(result)["flows"][0]["rate_pps"] == 0
-    assert run_of(result)["classes"][0]["spread"] == pytest.approx(2)
+    result = synthetic.analyse(one_link_each)
+    assert case_of(result)["flows"][0]["rate_pps"] == 0
+    assert case_of(result)["classes"][0]["spread"] == pytest.approx(2)
     silent["pages"] = {"start_s": [1.0, 2.0], "duration_s": [None, 1.0],
                        "bytes": [1, 1], "objects": [1, 1]}
     with pytest.raises(TollwayError, match="never finished"):
-        analysis.analyse(one_link_each)
+        synthetic.analyse(one_link_each)

@@ -9,19 +9,19 @@ from results_bench import bound
 
 import synthetic
 from tollwaylib.errors import TollwayError
-from tollwaylib.results import aggregate, analysis
-from tollwaylib.results.fields import run_of
+from tollwaylib.results import aggregate
+from tollwaylib.results.fields import case_of
 
 
 def seeds(*scales, **more):
-    return [analysis.analyse(synthetic.steady(
+    return [synthetic.analyse(synthetic.steady(
         lambda number, path, wtp, scale=scale: scale, seed=seed, **more))
         for seed, scale in enumerate(scales, 1)]
 
 
 def test_aggregate_mean_spread_and_student_interval():
     whole = aggregate.aggregate(seeds(0.98, 0.99, 1.03))
-    group = run_of(whole)["classes"][0]
+    group = case_of(whole)["classes"][0]
     share = synthetic.fair_pps("I", 100)
     assert whole["seeds"] == [1, 2, 3] and len(whole["digests"]) == 3
     assert group["error"] == pytest.approx(0, abs=1e-5)
@@ -32,17 +32,17 @@ def test_aggregate_mean_spread_and_student_interval():
         4.3027 * sd / math.sqrt(3), rel=1e-3)
     assert group["error_ci95"] == pytest.approx(
         group["rate_pps"]["ci95"] / share)
-    assert run_of(whole)["links"]["core1"]["utilization"]["mean"] == \
+    assert case_of(whole)["links"]["core1"]["utilization"]["mean"] == \
         pytest.approx(0.99)
-    assert run_of(whole)["links"]["core1"]["utilization"]["ci95"] == \
+    assert case_of(whole)["links"]["core1"]["utilization"]["ci95"] == \
         pytest.approx(0, abs=1e-9)
-    assert len(run_of(whole)["flows"]) == 36
+    assert len(case_of(whole)["flows"]) == 36
     assert whole["published"][0]["measured"] == pytest.approx(0.99)
     json.dumps(whole, allow_nan=False)
 
 
 def test_aggregate_of_one_seed_has_no_spread():
-    group = run_of(aggregate.aggregate(seeds(1.0)))["classes"][0]
+    group = case_of(aggregate.aggregate(seeds(1.0)))["classes"][0]
     assert group["rate_pps"]["sd"] is None and group["error_ci95"] is None
 
 
@@ -50,7 +50,7 @@ def test_aggregate_bounds():
     limits = [bound("max_abs_error_over_seeds", "<=", 0.01),
               bound("max_abs_error", "<=", 0.01),
               bound("min_utilization", ">=", 0.98)]
-    some = [*seeds(0.97, bounds=limits), analysis.analyse(synthetic.steady(
+    some = [*seeds(0.97, bounds=limits), synthetic.analyse(synthetic.steady(
         lambda number, path, wtp: 1.03, seed=2, bounds=limits,
         utilization=(0.99, 0.985)))]
     for result in some:
@@ -67,13 +67,13 @@ def test_aggregate_bounds():
 
 
 def test_aggregate_of_schedules_keeps_the_worst_convergence():
-    some = [analysis.analyse(synthetic.dynamics(lag_s=lag, seed=seed))
+    some = [synthetic.analyse(synthetic.dynamics(lag_s=lag, seed=seed))
             for seed, lag in enumerate((0.52, 1.52))]
     whole = aggregate.aggregate(some)
-    assert run_of(whole)["intervals"][1]["max_convergence_s"] == \
-        run_of(some[1])["intervals"][1]["max_convergence_s"]
-    run_of(some[0])["intervals"][1]["max_convergence_s"] = None
-    assert run_of(aggregate.aggregate(some))["intervals"][1]["max_convergence_s"] is None
+    assert case_of(whole)["intervals"][1]["max_convergence_s"] == \
+        case_of(some[1])["intervals"][1]["max_convergence_s"]
+    case_of(some[0])["intervals"][1]["max_convergence_s"] = None
+    assert case_of(aggregate.aggregate(some))["intervals"][1]["max_convergence_s"] is None
 
 
 def test_aggregate_refuses_what_has_no_mean():

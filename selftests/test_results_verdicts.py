@@ -14,10 +14,10 @@ from tollwaylib import papers
 from tollwaylib.errors import TollwayError
 from tollwaylib.experiments import published, quantities
 from tollwaylib.report import tables
-from tollwaylib.results import aggregate, analysis, metrics
+from tollwaylib.results import aggregate, metrics
 from tollwaylib.results import schema
 from tollwaylib.results import verdicts
-from tollwaylib.results.fields import run_of
+from tollwaylib.results.fields import case_of
 from tollwaylib.results.published import _compare
 from tollwaylib.results.published import compare_published
 from tollwaylib.results.published import reasons
@@ -54,7 +54,7 @@ def test_a_mean_queue_is_held_against_the_law():
     """At the fair shares of CP05 4.3.1 each link has the price 0.35: 2800 packets/s
     of w from its own path, and as much from path III at twice the price."""
     raw = synthetic.steady()
-    backlog = run_of(analysis.analyse(raw))["links"]["core1"]["queue_mean_pkts"]
+    backlog = case_of(synthetic.analyse(raw))["links"]["core1"]["queue_mean_pkts"]
     expected = 10 + 0.35 / 0.015
     assert judged(raw, "max_queue_error")["measured"] == pytest.approx(
         abs(backlog / expected - 1), rel=1e-6)
@@ -143,7 +143,7 @@ def test_a_mean_queue_is_held_against_pc3():
     """12 packets come in an interval of 1 ms."""
     raw = synthetic.steady(utilization=(0.99, 0.97))
     raw["parameters"].update(alpha=0.1, interval_us=1000, target=2)
-    backlog = run_of(analysis.analyse(raw))["links"]["core1"]["queue_mean_pkts"]
+    backlog = case_of(synthetic.analyse(raw))["links"]["core1"]["queue_mean_pkts"]
     errors = [abs(backlog / (2 + (1 - used) * 12 / 0.1) - 1)
               for used in (0.99, 0.97)]
     assert judged(raw, "max_pc3_error")["measured"] == pytest.approx(
@@ -200,7 +200,7 @@ def test_aimd_bound_without_any_mark_fails():
 
 @pytest.fixture(scope="module")
 def as_published():
-    return analysis.analyse(synthetic.as_published())
+    return synthetic.analyse(synthetic.as_published())
 
 
 def test_published_values_of_table_541(as_published):
@@ -263,7 +263,7 @@ def test_baselines_are_those_of_the_papers():
 
 
 def test_reasons_are_given_for_what_does_not_hold():
-    vqm = analysis.analyse(synthetic.as_published(
+    vqm = synthetic.analyse(synthetic.as_published(
         aqm="vqm", utilization=(0.75, 0.77)))
     assert {entry["verdict"] for entry in vqm["published"]} == {"differs"}
     (reason,) = reasons(vqm, "published")
@@ -290,7 +290,7 @@ def test_every_reason_is_about_something():
 
 
 def test_worse_than_published_differs():
-    result = analysis.analyse(synthetic.as_published(
+    result = synthetic.analyse(synthetic.as_published(
         utilization=(0.95, 0.97)))
     assert result["published"][0]["verdict"] == "differs"
     assert not verdicts.all_hold(result)
@@ -314,7 +314,7 @@ def test_published_rows(steady, cc, aqm, values):
 
 def test_another_setup_is_not_compared_with_the_paper(steady):
     other = copy.deepcopy(steady)
-    del run_of(other)["flows"][12:]
+    del case_of(other)["flows"][12:]
     assert compare_published(other) == []
     slow = copy.deepcopy(steady)
     slow["capacity_bps"]["core1"] = 48e6
@@ -335,7 +335,7 @@ def baselines(*utilizations, op=">="):
                            "of": {"link": "core1"}, "op": op,
                            "baseline": "theirs"},
                           bound("min_utilization", ">=", 0.5)]
-    return [analysis.analyse(raw) for raw in found]
+    return [synthetic.analyse(raw) for raw in found]
 
 
 @pytest.mark.parametrize("mine, theirs, op, verdict", [
@@ -391,7 +391,7 @@ def test_worst_classes_are_judged_against_one_another(theirs, verdict, seeds):
             raw["parameters"]["variant"] = name
             raw["bounds"] = [{"name": "w", "metric": "max_abs_error", "of": {},
                               "op": "<=", "baseline": "theirs"}]
-            found.append(analysis.analyse(raw))
+            found.append(synthetic.analyse(raw))
         return aggregate.aggregate(found) if len(found) > 1 else found[0]
     (entry,), _ = (one["bounds"] for one in verdicts.compare(
         [outcome("mine", 0.97), outcome("theirs", theirs)]))
@@ -406,7 +406,7 @@ def test_what_never_ended_is_no_match(one_link_each):
     for value, bound_value, verdict in ((1.0, None, "holds"),
                                         (None, 1.0, "fails"),
                                         (None, None, "fails")):
-        run_of(theirs)["links"]["core1"]["utilization"] = bound_value
+        case_of(theirs)["links"]["core1"]["utilization"] = bound_value
         entry.update(measured=value, op="<=")
         assert verdicts.compare([mine, theirs])[0]["bounds"][0]["verdict"] \
             == verdict
@@ -415,8 +415,8 @@ def test_what_never_ended_is_no_match(one_link_each):
 def test_published_backlogs_have_units():
     raw = synthetic.steady()
     raw["experiment"] = "single-bottleneck"
-    result = analysis.analyse(raw)
-    run = run_of(result)
+    result = synthetic.analyse(raw)
+    run = case_of(result)
     run["links"] = {"R1": run["links"]["core1"], "R2": run["links"]["core2"]}
     result["capacity_bps"] = dict.fromkeys(run["links"], 34368000)
     run["flows"] += run["flows"][:24]

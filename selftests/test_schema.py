@@ -14,7 +14,7 @@ sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 
 import synthetic  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
-from tollwaylib.results import aggregate, analysis, schema  # noqa: E402
+from tollwaylib.results import aggregate, schema  # noqa: E402
 
 PUBLISHED = json.loads(schema.PUBLISHED.read_text())
 # Objects that may have fields of any name.
@@ -23,8 +23,8 @@ OPEN = {"parameters", "provenance", "modules", "sysctls", "tools",
 EXAMPLES = {
     "golden": lambda: json.loads(
         (HERE / "golden/double-bottleneck.json").read_text()),
-    "steady": lambda: analysis.analyse(synthetic.steady()),
-    "dynamics": lambda: analysis.analyse(synthetic.dynamics()),
+    "steady": lambda: synthetic.analyse(synthetic.steady()),
+    "dynamics": lambda: synthetic.analyse(synthetic.dynamics()),
 }
 
 
@@ -135,7 +135,7 @@ def made_of_all():
     raw = synthetic.steady(bounds=[{"name": "u", "metric": "min_utilization",
                                     "of": {}, "op": ">=", "value": 0.5}])
     raw["network"] = {"s1": dict.fromkeys(schema.RECOVERY, 3)}
-    result = json.loads(json.dumps(analysis.analyse(raw)))
+    result = json.loads(json.dumps(synthetic.analyse(raw)))
     result["cases"][0].update(
         steady_state=[{"link": "core1", "flows": 24, "wtp_sum": 700.0,
                        "capacity_pps": 12000.0, "max_rate_error": 0.1,

@@ -18,8 +18,8 @@ sys.path[:0] = [str(HERE.parent / "scripts"), str(HERE / "golden")]
 import synthetic  # noqa: E402
 from tollwaylib import cli, files  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
-from tollwaylib.results import analysis, entries, tidy  # noqa: E402
-from tollwaylib.results.fields import run_of  # noqa: E402
+from tollwaylib.results import entries, schema, tidy  # noqa: E402
+from tollwaylib.results.fields import case_of  # noqa: E402
 
 CASES = [{"name": "burst, 3", "x": 3.0, "series": None, "runs": 1,
           "metrics": {"peak": 17.0, "late_s": None}},
@@ -37,7 +37,7 @@ def of_cases(result):
 def site(tmp_path_factory):
     """A directory with two results of flows and one of cases."""
     top = tmp_path_factory.mktemp("results")
-    made = [analysis.analyse(synthetic.steady(seed=seed)) for seed in (1, 2)]
+    made = [synthetic.analyse(synthetic.steady(seed=seed)) for seed in (1, 2)]
     for place, result in (("a/seed-1", made[0]), ("a/seed-2", made[1]),
                           ("b", of_cases(made[0]))):
         (top / place).mkdir(parents=True)
@@ -63,15 +63,15 @@ def test_every_measured_number_has_one_row(site, capsys):
         rates = {int(row["name"]): float(row["value"]) for row in mine
                  if (row["kind"], row["metric"]) == ("flow", "rate_pps")}
         assert rates == {flow["id"]: flow["rate_pps"]
-                         for flow in run_of(result)["flows"]}
+                         for flow in case_of(result)["flows"]}
         assert {row["name"]: float(row["value"]) for row in mine
                 if row["metric"] == "queue_mean_ms"} == {
                     name: link["queue_mean_ms"]
-                    for name, link in run_of(result)["links"].items()}
+                    for name, link in case_of(result)["links"].items()}
         assert {(row["path"], float(row["wtp"])): float(row["value"])
                 for row in mine if row["metric"] == "spread"} == {
                     (entry["path"], entry["wtp"]): entry["spread"]
-                    for entry in run_of(result)["classes"]}
+                    for entry in case_of(result)["classes"]}
     assert [(row["name"], row["series"], row["x"], row["metric"], row["value"])
             for row in rows if row["run"] == "b"] == [
                 ("burst, 3", "", "3.0", "peak", "17.0"),
@@ -80,8 +80,8 @@ def test_every_measured_number_has_one_row(site, capsys):
 
 
 def test_intervals_have_rows():
-    result = analysis.analyse(synthetic.dynamics(lag_s=1.52))
-    steps = run_of(result)["intervals"]
+    result = synthetic.analyse(synthetic.dynamics(lag_s=1.52))
+    steps = case_of(result)["intervals"]
     rows = tidy.rows(result, "run")
     mine = [row for row in rows if row["kind"].startswith("interval")]
     assert {row["kind"] for row in mine} == {
@@ -104,12 +104,12 @@ def test_intervals_have_rows():
     # Rows of the whole run are as they were.
     links = [row for row in rows if (row["kind"], row["metric"]) ==
              ("link", "utilization")]
-    assert len(links) == len(run_of(result)["links"])
+    assert len(links) == len(case_of(result)["links"])
 
 
 def test_pages_recovery_and_steady_states_have_rows():
-    result = analysis.analyse(synthetic.steady(seed=1))
-    case = run_of(result)
+    result = synthetic.analyse(synthetic.steady(seed=1))
+    case = case_of(result)
     case.update(
         steady_state=[{"link": "core1", "flows": 24, "queue_pkts": 12.5}],
         pages=[{"path": "I", "pages": 7, "p99_s": None, "median_s": 0.5}],
@@ -128,8 +128,8 @@ def test_pages_recovery_and_steady_states_have_rows():
 def test_flows_and_links_of_an_experiment_with_metrics(tmp_path):
     """Its result has only metrics: raw.json beside it has the rest."""
     raw = synthetic.steady(seed=1)
-    result = analysis.analyse(raw)
-    wanted = run_of(result)
+    result = synthetic.analyse(raw)
+    wanted = case_of(result)
     files.write_json_atomic(tmp_path / "result.json", of_cases(
         {**result, "cases": CASES}))
     assert {row["kind"] for row in tidy.table(tmp_path)} == {"case"}
@@ -156,14 +156,14 @@ def test_what_udp_brought_and_what_was_not_sampled():
         "t_s": [flow["start_s"] + 1.0, flow["start_s"] + 2.0],
         "bytes": [1000, 3000]})
     other["samples"] = {}
-    found = {one["id"]: one for one in entries.entries_of(raw)[0]["flows"]}
+    found = {one["id"]: one for one in entries.entries_of(schema.upgraded(raw))[0]["flows"]}
     assert found[flow["id"]]["goodput_bps"] == pytest.approx(12000)
     assert found[flow["id"]]["rate_pps"] is None
     assert found[other["id"]]["rate_pps"] is None
 
 
 def test_damaged_raw_measurements_are_reported(tmp_path):
-    result = analysis.analyse(synthetic.steady(seed=1))
+    result = synthetic.analyse(synthetic.steady(seed=1))
     files.write_json_atomic(tmp_path / "result.json", of_cases(result))
     (tmp_path / "raw.json").write_text("{")
     with pytest.raises(TollwayError, match="raw.json is not valid JSON"):
@@ -285,7 +285,7 @@ def test_what_is_no_result_is_reported(make, sentence, tmp_path):
 
 
 def test_what_a_killed_run_left_is_left_out(tmp_path, capsys):
-    result = analysis.analyse(synthetic.steady(seed=1))
+    result = synthetic.analyse(synthetic.steady(seed=1))
     for name in ("seed-1", "seed-2"):
         (tmp_path / name).mkdir()
     files.write_json_atomic(tmp_path / "seed-1/result.json", result)

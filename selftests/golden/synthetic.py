@@ -15,7 +15,7 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent.parent / "scripts"))
 
 from tollwaylib.experiments import published  # noqa: E402
-from tollwaylib.results import analysis  # noqa: E402
+from tollwaylib.results import analysis, schema  # noqa: E402
 
 CAPACITY_BPS = 96_000_000
 PACKET_BYTES = 1000
@@ -170,6 +170,12 @@ def dynamics(lag_s=1.5, **more):
                **{"experiment": "double-bottleneck-dynamics", **more})
 
 
+def analyse(content):
+    """The result of the content of a raw.json of any schema, as after it was
+    loaded."""
+    return analysis.analyse(schema.upgraded(content))
+
+
 if __name__ == "__main__":
     (HERE / "double-bottleneck.json").write_text(json.dumps(
-        analysis.analyse(steady()), indent=1, ensure_ascii=False) + "\n")
+        analyse(steady()), indent=1, ensure_ascii=False) + "\n")

@@ -6,7 +6,6 @@ from .. import papers
 from ..errors import TollwayError
 from ..experiments import published
 from ..experiments.parameters import COMMON, PRICED, SHIPPED, SPECIAL, deciding
-from ..results.fields import run_of
 
 PAPERS = {
     "CP05": "S. Zimmermann, Congestion Pricing as Scalable, Efficient and "
@@ -84,13 +83,13 @@ def _what(groups):
                "pair in each run")
     counts = [len(case["flows"]) for group in groups
               for case in group.raw["cases"]]
-    if run_of(groups[0].outcome) is None:
-        cases = len({case["name"] for group in groups
-                     for case in group.raw["cases"]})
-        flows = f"{numbers(counts)} flow{'' if max(counts) == 1 else 's'}"
-        if cases == 1:
-            return f"{flows} over {network}, with {how}."
+    cases = len({case["name"] for group in groups
+                 for case in group.raw["cases"]})
+    flows = f"{numbers(counts)} flow{'' if max(counts) == 1 else 's'}"
+    if cases > 1:
         return f"{cases} cases, each of {flows}, over {network}, with {how}."
+    if groups[0].outcome["columns"]:
+        return f"{flows} over {network}, with {how}."
     seconds = numbers([group.outcome["parameters"]["duration_s"]
                        for group in groups])
     return (f"{counted(max(counts), 'flow')} over {network} for {seconds} seconds, "
@@ -201,8 +200,8 @@ def _plain(value):
 
 def yardsticks(groups):
     """Why a comparison by fair shares does not treat all runs alike."""
-    runs = [run_of(group.outcome) for group in groups]
-    if any(run is None or "pages" in run for run in runs):
+    if any("classes" not in case or "pages" in case
+           for group in groups for case in group.outcome["cases"]):
         return []
     said = []
     equal = {group.outcome["parameters"].get("aqm") for group in groups

@@ -4,8 +4,8 @@
 import numpy as np
 
 from ..results.aggregate import aggregate
-from ..results.fields import head_of, mean_of, part_of, run_of
-from .names import combination, run_names
+from ..results.fields import case_of, head_of, mean_of
+from .names import combination, heading, run_names
 from .plotting import (SHADE, STYLE, THEORY, headroom, histograms,
                        legend_above, plt, reading, save)
 from .tables import path_share
@@ -155,34 +155,34 @@ def curves(outcomes, panels, out, look):
 OF_METRICS = {"curve": curve, "curves": curves}
 
 
-def rate_allocation(results, out, look):
+def rate_allocation(results, name, out, look):
     """Every flow's rate beside its fair share (as CP05 Figure 4.3.4).
 
-    results: one result per seed of one experiment. Flows stand on the x axis,
-    grouped by path; a point is the mean over seeds with its 95 % confidence
+    results: one result per seed of one experiment. name: of the case that is
+    drawn. Flows stand on the x axis, grouped by path; a point is the mean over seeds with its 95 % confidence
     interval, a line the weighted proportionally fair rate of a class.
     out: path without suffix. Returns [SVG path, PNG path].
     """
     outcome = aggregate(results)
+    case = case_of(outcome, name)
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(9, 4.6))
-        _plot_flows(axes, outcome, look)
-        axes.set_title(f"Rate allocation: {combination(outcome)}")
+        _plot_flows(axes, case, len(outcome["seeds"]), look)
+        axes.set_title(f"Rate allocation: {heading(outcome, case)}")
         axes.set_xlabel("flow")
         axes.set_ylabel("rate [packets/s]")
         legend_above(axes)
         return save(figure, out)
 
 
-def _plot_flows(axes, outcome, look):
-    """Points, class lines and path bands; flows ordered by path."""
-    run = run_of(outcome)
-    paths = list(dict.fromkeys(group["path"] for group in run["classes"]))
-    flows = sorted(run["flows"], key=lambda flow: (
+def _plot_flows(axes, case, seeds, look):
+    """Points, class lines and path bands; flows ordered by path. case: of an
+    aggregate of so many seeds."""
+    paths = list(dict.fromkeys(group["path"] for group in case["classes"]))
+    flows = sorted(case["flows"], key=lambda flow: (
         paths.index(flow["path"]), flow["id"]))
     expected = {(group["path"], group["wtp"]): group["expected_pps"]
-                for group in run["classes"]}
-    seeds = len(outcome["seeds"])
+                for group in case["classes"]}
     label = "flow"
     if seeds > 1:
         label = f"flow: mean over {seeds} seeds and 95 % confidence interval"
@@ -222,30 +222,30 @@ def _plot_flows(axes, outcome, look):
                     [flow["id"] for flow in flows[::every]])
 
 
-def window_histograms(raw, out, look):
+def window_histograms(raw, name, out, look):
     """How often a path's flows had which window (as CP05 Figures 5.6.4 and
     5.6.6), after the warm-up. Arguments and value as for queues()."""
-    warmup_s = raw["parameters"]["warmup_s"]
+    case, warmup_s = case_of(raw, name), raw["parameters"]["warmup_s"]
     windows_of = {}
-    for flow in raw["flows"]:
+    for flow in case["flows"]:
         samples = flow["samples"]
         windows_of.setdefault(flow["path"], []).extend(
             cwnd for t, cwnd in zip(samples["t_s"], samples["cwnd"])
             if t >= warmup_s)
     return histograms(
         {("path", path): values for path, values in windows_of.items()},
-        f"Congestion windows: {combination(raw)}", "window [packets]", out, look)
+        f"Congestion windows: {heading(raw, case)}", "window [packets]", out, look)
 
 
-def queue_histograms(raw, out, look):
+def queue_histograms(raw, name, out, look):
     """How often a queue had which backlog (as CP05 Figures 5.6.5, 5.6.7 and
     5.6.9), after the warm-up. Arguments and value as for queues()."""
-    warmup_s = raw["parameters"]["warmup_s"]
+    case, warmup_s = case_of(raw, name), raw["parameters"]["warmup_s"]
     return histograms(
-        {("link", name): [backlog for t, backlog in zip(queue["t_s"],
+        {("link", link): [backlog for t, backlog in zip(queue["t_s"],
                                               queue["backlog_pkts"])
-                if t >= warmup_s] for name, queue in raw["queues"].items()},
-        f"Backlogs: {combination(raw)}", "backlog [packets]", out, look)
+                if t >= warmup_s] for link, queue in case["queues"].items()},
+        f"Backlogs: {heading(raw, case)}", "backlog [packets]", out, look)
 
 
 def price_laws(results, out, look):
@@ -256,8 +256,9 @@ def price_laws(results, out, look):
     Returns [SVG path, PNG path].
     """
     labels = [result["parameters"]["simulations"] for result in results]
-    shares = [100 * path_share(result, "S3") for result in results]
-    links = [part_of(result, "links")["R3"] for result in results]
+    cases = list(map(case_of, results))
+    shares = [100 * path_share(case, "S3") for case in cases]
+    links = [case["links"]["R3"] for case in cases]
     panels_of = (
         ("S3 of its fair share [%]", shares, 100),
         ("utilisation of R3 [%]",

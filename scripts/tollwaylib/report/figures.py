@@ -1,32 +1,33 @@
 # SPDX-License-Identifier: GPL-2.0
 """Figures of one run, each as SVG and PNG.
 
-raw: its raw result. Functions of one case take its name as well. out: path
-without suffix. look: the Look of the page. All return [SVG path, PNG path].
+raw: its raw result; name: of the case that is drawn. out: path without suffix.
+look: the Look of the page. All return [SVG path, PNG path].
 """
 
 import numpy as np
 
 from ..errors import TollwayError
+from ..results.fields import case_of
 from ..results.measurements import CaseData
 from ..results.metrics.queues import ESTIMATE_SCALE
 from .plotting import (INK, LINES, STYLE, THEORY, headroom, legend_above, plt, save,
                        sawtooth, shade_intervals)
-from .names import combination
+from .names import combination, heading
 
 # Link algorithms that have a backlog to aim at (CP05 b0).
 _AIM_AT_TARGET = ("sbrm", "rem-pc2", "rem-pc3", "rem4-pc2", "rem4", "price-pc2",
                   "price", "price-sbrm")
 
 
-def windows(raw, out, look, flow_ids=(1, 5, 9)):
+def windows(raw, name, out, look, flow_ids=(1, 5, 9)):
     """Congestion windows over time (as CP05 Figure 4.3.6).
 
-    raw: a raw result; flow_ids: the flows to show, those that exist. With a
-    schedule, every second interval is shaded. out: path without suffix.
-    Returns [SVG path, PNG path].
+    flow_ids: the flows to show, those that exist. With a schedule, every second
+    interval is shaded.
     """
-    chosen = [flow for flow in raw["flows"] if flow["id"] in flow_ids]
+    case = case_of(raw, name)
+    chosen = [flow for flow in case["flows"] if flow["id"] in flow_ids]
     if not chosen:
         raise TollwayError(f"none of the flows "
                            f"{', '.join(map(str, flow_ids))} is in the run")
@@ -40,40 +41,40 @@ def windows(raw, out, look, flow_ids=(1, 5, 9)):
                       color=look.line("path", flow["path"])["color"],
                       linestyle=LINES[index % len(LINES)],
                       label=f"flow {flow['id']} (path {flow['path']}{wtp})")
-        axes.set_title(f"Congestion windows: {combination(raw)}")
+        axes.set_title(f"Congestion windows: {heading(raw, case)}")
         axes.set_xlabel("time [s]")
         axes.set_ylabel("window [packets]")
-        axes.set_xlim(0, raw["parameters"]["duration_s"])
+        axes.set_xlim(0, case["duration_s"])
         headroom(axes, max(max(flow["samples"]["cwnd"]) for flow in chosen))
         legend_above(axes)
         return save(figure, out)
 
 
-def queues(raw, out, look):
+def queues(raw, name, out, look):
     """Backlog of each queue over time (as CP05 Figure 4.3.7).
 
-    raw: a raw result; its queues stand below each other on one time axis,
-    with mean after the warm-up and, when the AQM has one, target. With a
-    schedule, every second interval is shaded. out: path without suffix.
-    Returns [SVG path, PNG path].
+    The queues stand below each other on one time axis, with mean after the
+    warm-up and, when the AQM has one, target. With a schedule, every second
+    interval is shaded.
     """
-    names = list(raw["queues"])
+    case = case_of(raw, name)
+    links = list(case["queues"])
     parameters = raw["parameters"]
     target = None
     if parameters.get("aqm") in _AIM_AT_TARGET:
         target = parameters.get("target")
     with plt.rc_context(STYLE):
         figure, panels = plt.subplots(
-            len(names), 1, figsize=(9, 1.2 + 2.3 * len(names)), sharex=True,
+            len(links), 1, figsize=(9, 1.2 + 2.3 * len(links)), sharex=True,
             squeeze=False)
-        for name, axes in zip(names, panels[:, 0]):
-            queue = raw["queues"][name]
-            times = np.asarray(queue["t_s"], dtype=float)
-            backlog = np.asarray(queue["backlog_pkts"], dtype=float)
+        for link, axes in zip(links, panels[:, 0]):
+            sampled = case["queues"][link]
+            times = np.asarray(sampled["t_s"], dtype=float)
+            backlog = np.asarray(sampled["backlog_pkts"], dtype=float)
             mean = backlog[times >= parameters["warmup_s"]].mean()
             shade_intervals(axes, raw)
             axes.step(times, backlog, where="post", linewidth=0.6,
-                      label=f"queue {name}", **look.line("link", name))
+                      label=f"queue {link}", **look.line("link", link))
             axes.axhline(mean, color=INK, linewidth=1.3, linestyle="--",
                          label=f"mean after warm-up {mean:.1f}")
             if target is not None:
@@ -81,23 +82,24 @@ def queues(raw, out, look):
                              linestyle=":", label=f"target {target:g}")
             axes.set_ylabel("backlog [packets]")
             headroom(axes, max(backlog.max(), target or 0))
-            axes.set_xlim(0, parameters["duration_s"])
-            if name == names[0]:
-                axes.set_title(f"Queues: {combination(raw)}")
+            axes.set_xlim(0, case["duration_s"])
+            if link == links[0]:
+                axes.set_title(f"Queues: {heading(raw, case)}")
             legend_above(axes)
         panels[-1, 0].set_xlabel("time [s]")
         return save(figure, out)
 
 
-def acknowledgements(raw, out, look, paths=("S3", "S5", "S6", "S1"), modulus=2000):
+def acknowledgements(raw, name, out, look, paths=("S3", "S5", "S6", "S1"),
+                     modulus=2000):
     """Acknowledged segments of two flows of each path, modulo 2000 (as CP05
     Figures 4.4.4 and 5.2.7): equal slopes are equal rates.
 
-    raw: a raw result; paths: those to show, that exist. The two flows are the
-    first that run from the beginning. out: path without suffix. Returns
-    [SVG path, PNG path].
+    paths: those to show, that exist. The two flows are the first that run from
+    the beginning.
     """
-    chosen = {path: [flow for flow in raw["flows"] if flow["path"] == path][:2]
+    case = case_of(raw, name)
+    chosen = {path: [flow for flow in case["flows"] if flow["path"] == path][:2]
               for path in paths}
     chosen = {path: flows for path, flows in chosen.items() if flows}
     if not chosen:
@@ -111,7 +113,7 @@ def acknowledgements(raw, out, look, paths=("S3", "S5", "S6", "S1"), modulus=200
             shade_intervals(axes, raw)
             for index, flow in enumerate(flows):
                 segments = np.asarray(flow["samples"]["bytes_acked"],
-                                      dtype=float) / flow["mss_bytes"]
+                                      dtype=float) / raw["mss_bytes"]
                 axes.plot(*sawtooth(flow["samples"]["t_s"], segments,
                                     modulus), linewidth=0.9,
                           color=look.line("path", path)["color"],
@@ -119,16 +121,16 @@ def acknowledgements(raw, out, look, paths=("S3", "S5", "S6", "S1"), modulus=200
                           label=f"path {path}, flow {index + 1}")
             axes.set_ylabel(f"{path}: segment")
             axes.set_ylim(0, 1.12 * modulus)
-            axes.set_xlim(0, raw["parameters"]["duration_s"])
+            axes.set_xlim(0, case["duration_s"])
             if axes is panels[0, 0]:
                 axes.set_title(f"Acknowledged segments modulo {modulus}: "
-                               f"{combination(raw)}")
+                               f"{heading(raw, case)}")
             legend_above(axes)
         panels[-1, 0].set_xlabel("time [s]")
         return save(figure, out)
 
 
-def price_tracking(raw, out, look, path="S1", step_s=0.5):
+def price_tracking(raw, name, out, look, path="S1", step_s=0.5):
     """A path's price, and what its first flow takes it for (as CP05 Figure
     5.2.4), in base e.
 
@@ -136,21 +138,21 @@ def price_tracking(raw, out, look, path="S1", step_s=0.5):
     is -ln(1 - m) of the segments that it had acknowledged where marks carry
     the price; where the price is told as it is, w over its rate, for which it
     is the right price. All are means over step_s.
-    raw: a raw result. out: path without suffix. Returns [SVG path, PNG path].
     """
-    flow = next((flow for flow in raw["flows"] if flow["path"] == path), None)
-    if flow is None or any("price_q32" not in raw["queues"][link]
+    case = case_of(raw, name)
+    flow = next((flow for flow in case["flows"] if flow["path"] == path), None)
+    if flow is None or any("price_q32" not in case["queues"][link]
                            for link in raw["paths"][path]["links"]):
         raise TollwayError(f"the price of path {path} is known only if all of "
                            "its queues are sbrm")
     parameters = raw["parameters"]
-    edges = np.arange(0, parameters["duration_s"] + step_s / 2, step_s)
+    edges = np.arange(0, case["duration_s"] + step_s / 2, step_s)
     middles = (edges[:-1] + edges[1:]) / 2
     actual = np.zeros(len(middles))
     for link in raw["paths"][path]["links"]:
-        queue = raw["queues"][link]
-        prices = np.asarray(queue["price_q32"], dtype=float) / 2**32
-        place = np.digitize(queue["t_s"], edges) - 1
+        sampled = case["queues"][link]
+        prices = np.asarray(sampled["price_q32"], dtype=float) / 2**32
+        place = np.digitize(sampled["t_s"], edges) - 1
         for index in range(len(middles)):
             there = prices[place == index]
             actual[index] += there.mean() if len(there) else np.nan
@@ -176,10 +178,10 @@ def price_tracking(raw, out, look, path="S1", step_s=0.5):
                   label=f"price of path {path}")
         axes.plot(middles, estimate, linewidth=0.9, label=label,
                   **look.line("flow", flow["id"]))
-        axes.set_title(f"Price tracking: {combination(raw)}")
+        axes.set_title(f"Price tracking: {heading(raw, case)}")
         axes.set_xlabel("time [s]")
         axes.set_ylabel("price (base e)")
-        axes.set_xlim(0, parameters["duration_s"])
+        axes.set_xlim(0, case["duration_s"])
         # One flow's marks are few: its noise may leave the picture.
         headroom(axes, 1.25 * np.nanmax(actual))
         legend_above(axes)
@@ -187,13 +189,6 @@ def price_tracking(raw, out, look, path="S1", step_s=0.5):
 
 # More sources than this are not told apart.
 _SOURCES = 6
-
-
-def _case(raw, name):
-    for case in raw["cases"]:
-        if case["name"] == name:
-            return case
-    raise TollwayError(f"the run has no case {name}")
 
 
 def _scale(case):
@@ -219,7 +214,7 @@ def _until(case):
 
 def _one(raw, name, out, label, draw):
     """A figure of one panel with the time as its x axis."""
-    case = _case(raw, name)
+    case = case_of(raw, name)
     unit_s, unit = _scale(case)
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(9, 4.2))
@@ -268,7 +263,7 @@ def queue(raw, name, out, look):
 
 def has_classes(raw, name):
     """Do the queues of a case tell sources apart?"""
-    data = CaseData(raw, _case(raw, name))
+    data = CaseData(raw, case_of(raw, name))
     flows = data.of_role()
     return bool(flows) and all(data.own_queues(flow) is not None
                                for flow in flows)
@@ -276,7 +271,7 @@ def has_classes(raw, name):
 
 def class_queues(raw, name, out, look):
     """Backlog of each source's own queue (as PP94 Figures 15 and 20)."""
-    data = CaseData(raw, _case(raw, name))
+    data = CaseData(raw, case_of(raw, name))
 
     def draw(axes, case, unit_s):
         top = 0
@@ -310,14 +305,14 @@ def sequence(raw, name, out, look):
 
 def rates(raw, name, out, look):
     """Rates of sources, of the link's (as PP94 Figures 17 and 18)."""
-    data = CaseData(raw, _case(raw, name))
+    data = CaseData(raw, case_of(raw, name))
     return _rates(data, raw, name, out, look, "rate, parts of the link's",
                   1 / data.capacity_pps(next(iter(data.links))))
 
 
 def throughput(raw, name, out, look):
     """Rates of sources, Mbit/s of what is acknowledged."""
-    data = CaseData(raw, _case(raw, name))
+    data = CaseData(raw, case_of(raw, name))
     return _rates(data, raw, name, out, look, "goodput [Mbit/s]", 8e-6 * data.mss)
 
 
@@ -340,7 +335,7 @@ def _rates(data, raw, name, out, look, title, factor, window_units=50):
 
 def utilization(raw, name, out, look, window_units=25):
     """Utilisation of the links in windows of 25 units (as PP94 Figure 13)."""
-    queues = CaseData(raw, _case(raw, name)).queues
+    queues = CaseData(raw, case_of(raw, name)).queues
 
     def draw(axes, case, unit_s):
         width_s = window_units / 100 * unit_s
@@ -379,7 +374,7 @@ def frames(raw, name, out, look):
 def admission(raw, name, out, look):
     """Of a case whose packets were timed: what was offered, beta of each gate,
     the backlog, and delay and goodput in each second (as AACC Figures 6 to 11)."""
-    case = _case(raw, name)
+    case = case_of(raw, name)
     data, passages = CaseData(raw, case), case["passages"]
     seconds = np.asarray(passages["t_s"])
     link, sampled = next(iter(case["queues"].items()))

@@ -11,6 +11,13 @@ def combination(result):
             + (" (paper)" if parameters.get("setup") == "paper" else ""))
 
 
+def heading(result, case):
+    """combination() of a result or raw result, with the name of the case where
+    there are several."""
+    return combination(result) + (
+        f", {case['name']}" if len(result["cases"]) > 1 else "")
+
+
 def run_names(outcomes):
     """What runs are called where they stand beside one another: congestion
     control and queue, with the parameters that differ where that is the same

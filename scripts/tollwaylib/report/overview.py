@@ -8,9 +8,9 @@ PNG path], or None if there is nothing to show.
 
 import numpy as np
 
-from ..results.fields import head_of, mean_of, part_of, run_of
+from ..results.fields import case_of, cases_with, head_of, mean_of
 from ..results.measurements import LinkRate
-from .names import combination, run_names
+from .names import combination, heading, run_names
 from .plotting import (INK, STYLE, THEORY, headroom, legend_above, plt, reading,
                        reading_of_row, save, shade_intervals)
 from .tables import shares_of_paths
@@ -23,25 +23,20 @@ _MOST_LINES = 8
 _MOST_ROWS, _MOST_CASES = 40, 12
 
 
-def over_time(raw, outcome, out, look, name=None):
-    """Throughput of each path, or of each source of the case `name`, and the
+def over_time(raw, name, out, look, shares=None):
+    """Throughput of each source of a case, or of each of its paths, and the
     queueing delay of each link, over time.
 
     Throughput is what is acknowledged, without headers and retransmissions; of
     UDP, what is received, without headers. Queueing delay is the backlog over
-    the rate of the link. outcome: the result, of which the weighted
-    proportionally fair share of each path is drawn if its paths are.
+    the rate of the link. shares: the result of the case. Its paths are drawn
+    then, with their weighted proportionally fair shares.
     """
-    if name is None:
-        part, links, duration_s = raw, raw["links"], \
-            raw["parameters"]["duration_s"]
-        lines = _paths(raw)
-    else:
-        part = next(case for case in raw["cases"] if case["name"] == name)
-        links, duration_s = {**raw["links"], **part.get("links", {})}, \
-            part["duration_s"]
-        lines = _sources(part)
-    lines = [line for line in lines if line[3]]
+    case = case_of(raw, name)
+    links, duration_s = {**raw["links"], **case.get("links", {})}, \
+        case["duration_s"]
+    lines = [line for line in (_paths(raw, case) if shares else _sources(case))
+             if line[3]]
     if len(lines) > _MOST_LINES:
         lines = [lines[index] for index in sorted({
             round(place) for place in np.linspace(0, len(lines) - 1,
@@ -52,34 +47,34 @@ def over_time(raw, outcome, out, look, name=None):
             sharex=True, squeeze=False)
         if lines:
             _throughput(panels[0, 0], lines, duration_s, look)
-            if name is None:
-                _fair_shares(panels[0, 0], raw, outcome, look)
-        _delays(panels[-1, 0], part, links, raw["parameters"]["packet_bytes"],
+            if shares:
+                _fair_shares(panels[0, 0], raw, case, shares, look)
+        _delays(panels[-1, 0], case, links, raw["parameters"]["packet_bytes"],
                 look)
-        target_ms = {**raw["parameters"], **part.get("values", {})}.get(
+        target_ms = {**raw["parameters"], **case.get("values", {})}.get(
             "delay_ms") if raw["parameters"].get("aqm") == "delay" else None
         if target_ms:
             panels[-1, 0].axhline(target_ms, color=THEORY, linestyle=":",
                                   label=f"target {target_ms:g} ms")
         for axes in panels[:, 0]:
-            if name is None:
+            if shares:
                 shade_intervals(axes, raw)
             axes.set_xlim(0, duration_s)
-        panels[0, 0].set_title((f"{name}: " if name else "")
-                               + combination(raw))
+        panels[0, 0].set_title(heading(raw, case) if shares else
+                               f"{name}: {combination(raw)}")
         panels[-1, 0].set_xlabel("time [s]")
         for axes in panels[:, 0]:
             legend_above(axes)
         return save(figure, out)
 
 
-def _paths(raw):
-    """[(kind, name, label, flows)] of the paths of a run, flows as
+def _paths(raw, case):
+    """[(kind, name, label, flows)] of the paths of a case, flows as
     [(times, start, bits acknowledged)]."""
     return [("path", path, f"path {path}",
              [(flow["samples"]["t_s"], flow["start_s"],
                8 * np.asarray(flow["samples"]["bytes_acked"], dtype=float))
-              for flow in raw["flows"]
+              for flow in case["flows"]
               if flow["path"] == path and flow["samples"].get("t_s")])
             for path in raw["paths"]]
 
@@ -117,12 +112,12 @@ def _throughput(axes, lines, duration_s, look):
     headroom(axes, top)
 
 
-def _fair_shares(axes, raw, outcome, look):
+def _fair_shares(axes, raw, case, shares, look):
     """A dotted line for each path, in each interval if there are several."""
-    mss_bits = 8 * raw["flows"][0]["mss_bytes"]
-    steps = part_of(outcome, "intervals") or [
-        {"start_s": 0, "stop_s": raw["parameters"]["duration_s"],
-         "classes": part_of(outcome, "classes")}]
+    mss_bits = 8 * raw["mss_bytes"]
+    steps = shares.get("intervals") or [
+        {"start_s": 0, "stop_s": case["duration_s"],
+         "classes": shares["classes"]}]
     for path in raw["paths"]:
         for step in steps:
             fair_pps = sum(
@@ -130,7 +125,7 @@ def _fair_shares(axes, raw, outcome, look):
                     flow["path"] == path and flow["wtp"] == group["wtp"]
                     and flow["start_s"] < step["stop_s"]
                     and flow["stop_s"] > step["start_s"]
-                    for flow in raw["flows"])
+                    for flow in case["flows"])
                 for group in step["classes"] if group["path"] == path)
             axes.hlines(fair_pps * mss_bits / 1e6, step["start_s"],
                         step["stop_s"], linestyle=":", linewidth=1.4,
@@ -171,16 +166,20 @@ def _delays(axes, case, links, packet_bytes, look):
 def compared(outcomes, out, look):
     """Several results or aggregates of one experiment: a panel for each
     quantity and in it a bar for each run, at each link, path or case."""
-    rows = _rows_of_cases(outcomes) + _rows_of_links(outcomes)
+    rows = _rows_of_cases(outcomes)
+    names = cases_with(outcomes, "links")
+    for name in names:
+        rows += _rows_of_links([case_of(outcome, name) for outcome in outcomes],
+                               f"{name}: " if len(names) > 1 else "")
     if not rows:
         return None
-    names = run_names(outcomes)
+    runs = run_names(outcomes)
     with plt.rc_context(STYLE):
         figure, panels = plt.subplots(
             len(rows), 1, squeeze=False,
             figsize=(9, 0.9 + 1.9 * len(rows)))
         for (title, values, ideal), axes in zip(rows, panels[:, 0]):
-            _bars(axes, names, title, values, look)
+            _bars(axes, runs, title, values, look)
             if ideal is not None:
                 axes.axhline(ideal[0], color=THEORY, linestyle="--",
                              linewidth=1.4, label=ideal[1])
@@ -238,29 +237,21 @@ def _times(factor, value):
     return None if value is None else factor * value
 
 
-def _rows_of_links(outcomes):
-    """The same of links and paths; nothing where metrics are named."""
-    runs = list(map(run_of, outcomes))
-    if None in runs:
-        return []
-
+def _rows_of_links(cases, head):
+    """The same of links and paths of a case of each result. head: of the titles."""
     def of_links(key, factor=1):
         return [{f"link {name}": factor * mean_of(link[key])
-                 for name, link in run["links"].items()} for run in runs]
+                 for name, link in case["links"].items()} for case in cases]
 
-    rows = [("utilisation [%]", of_links("utilization", 100), None),
-            ("mean queueing delay [ms]", of_links("queue_mean_ms"), None),
-            ("drops [packets]", of_links("drops"), None)]
-    if any("pages" in run or "intervals" in run for run in runs):
+    rows = [(f"{head}utilisation [%]", of_links("utilization", 100), None),
+            (f"{head}mean queueing delay [ms]", of_links("queue_mean_ms"), None),
+            (f"{head}drops [packets]", of_links("drops"), None)]
+    if any("pages" in case or "intervals" in case for case in cases):
         return rows
-    return [("rate, of the fair share [%]", [shares(outcome) for outcome in outcomes],
+    return [(f"{head}rate, of the fair share [%]",
+             [{f"path {path}": 100 * part for path, part in
+               shares_of_paths(case).items()} for case in cases],
              (100, "weighted proportionally fair share")), *rows]
-
-
-def shares(outcome):
-    """{path: its rate over its weighted proportionally fair share, in %}."""
-    return {f"path {path}": 100 * part for path, part in
-            shares_of_paths(outcome).items()}
 
 
 # --- published values --------------------------------------------------------

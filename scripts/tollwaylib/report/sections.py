@@ -2,33 +2,34 @@
 """Sections of a page: what is compared, and one section for the runs of each
 setting, as the templates take them."""
 
-from ..results.fields import run_of
-from ..results.schema import whole_run
+from ..results.fields import case_of, cases_with
 from . import about, charts, figures, overview, tables
 from .figures import CAPTIONS, PICTURES, has_classes
 from .plotting import inline
 from .rendering import Table, link, slug, trusted
 from .side_by_side import side_by_side
 
-# Pictures of an experiment whose run has no list of cases: function, caption, and
-# whether a raw result has what it shows.
-OF_RUNS = {
+# Pictures of a case with classes: function, caption, and whether it has what is
+# shown, by the raw result and the case.
+OF_SHARES = {
     "acknowledgements": (
         figures.acknowledgements,
         "Acknowledged segments of two flows of four paths, modulo 2000: equal "
-        "slopes are equal rates", lambda raw: True),
+        "slopes are equal rates", lambda raw, case: True),
     "price_tracking": (
         figures.price_tracking,
         "The price of the longest path, and the estimate of a source",
-        lambda raw: all("price_q32" in queue for queue in raw["queues"].values())),
+        lambda raw, case: all("price_q32" in queue
+                              for queue in case["queues"].values())),
     # Between pages a user has no window.
     "window_histograms": (
         charts.window_histograms,
         "Distribution of the congestion windows of the flows of each path",
-        lambda raw: raw["parameters"].get("model") != "http"),
+        lambda raw, case: raw["parameters"].get("model") != "http"),
     "queue_histograms": (
         charts.queue_histograms,
-        "Distribution of the number of packets in each queue", lambda raw: True)}
+        "Distribution of the number of packets in each queue",
+        lambda raw, case: True)}
 
 
 def with_file_names(groups):
@@ -87,27 +88,31 @@ def _tables(outcomes):
         return []
     if outcomes[0]["columns"]:
         return tables.case_variants_tables(outcomes)
-    return [tables.comparison_table(outcomes)] if _same_links(outcomes) else []
+    return [tables.comparison_table(outcomes, name)
+            for name in cases_with(outcomes, "links")
+            if _same_links([case_of(outcome, name) for outcome in outcomes])]
 
 
-def _same_links(outcomes):
-    def shape(outcome):
-        run = run_of(outcome)
-        return (list(run["links"]),
-                sorted({group["path"] for group in run["classes"]}))
+def _same_links(cases):
+    def shape(case):
+        return (list(case["links"]),
+                sorted({group["path"] for group in case["classes"]}))
 
-    return all(shape(outcome) == shape(outcomes[0]) for outcome in outcomes)
+    return all(shape(case) == shape(cases[0]) for case in cases)
 
 
 def _drawn(groups, outcomes, base, directory, look):
-    paths = side_by_side(groups, base.with_name(f"{base.name}-side-by-side"),
-                         look)
-    if paths:
-        yield _figure(paths, "Runs side by side: the rate of each flow "
-                             "(acknowledged bytes, without headers and "
-                             "retransmissions), and the queueing delay of each "
-                             "link. The numbers are without the warm-up",
-                      directory)
+    names = cases_with(outcomes, "links")
+    for name in names:
+        case = f"-{slug(name)}" if len(names) > 1 else ""
+        paths = side_by_side(
+            groups, name, base.with_name(f"{base.name}-side-by-side{case}"), look)
+        if paths:
+            yield _figure(paths, "Runs side by side: the rate of each flow "
+                                 "(acknowledged bytes, without headers and "
+                                 "retransmissions), and the queueing delay of each "
+                                 "link. The numbers are without the warm-up",
+                          directory)
     paths = overview.compared(
         outcomes, base.with_name(f"{base.name}-compared"), look)
     if paths:
@@ -180,38 +185,43 @@ def _figures(group, directory, name, look):
 def _drawn_of(group, base, look):
     """[(paths, caption)] of the figures of a setting."""
     yield from _case_pictures(group, base, look)
-    outcome, run = group.outcome, run_of(group.outcome)
-    if run is None:
-        return
-    raw = whole_run(group.raw)
-    seed = f"Seed {raw['seed']}"
+    for name in cases_with([group.outcome], "classes"):
+        yield from _shares_pictures(group, name, base, look)
+
+
+def _shares_pictures(group, name, base, look):
+    """The same of a case with classes, whose flows have shares."""
+    raw, alone = group.raw, len(group.raw["cases"]) == 1
+    measured, case = case_of(group.outcome, name), case_of(raw, name)
+    seed = f"Seed {raw['seed']}" if alone else f"Case {name}, seed {raw['seed']}"
 
     def out(kind):
-        return base.with_name(f"{base.name}-{kind}")
+        return base.with_name(f"{base.name}-{kind}"
+                              + ("" if alone else f"-{slug(name)}"))
 
     # Flows that came and went have no one rate to stand beside a share, nor
     # have users of pages.
-    if "intervals" not in run and "pages" not in run:
-        yield (charts.rate_allocation(group.results, out("rates"), look),
+    if "intervals" not in measured and "pages" not in measured:
+        yield (charts.rate_allocation(group.results, name, out("rates"), look),
                "Rate of each flow, grouped by path. The lines are the weighted "
                "proportionally fair shares")
-    yield (overview.over_time(raw, outcome, out("time"), look),
+    yield (overview.over_time(raw, name, out("time"), look, measured),
            "Throughput of each path (acknowledged bytes, without headers and "
            "retransmissions), and queueing delay of each link (mean, and range "
            f"in a lighter colour). {seed}")
-    if "pages" not in run:
-        ids = tuple(flow["id"] for flow in raw["flows"])
+    if "pages" not in measured:
+        ids = tuple(flow["id"] for flow in case["flows"])
         chosen = tuple(number for number in (1, 5, 9) if number in ids) \
             or ids[:3]
-        yield (figures.windows(raw, out("windows"), look, chosen),
+        yield (figures.windows(raw, name, out("windows"), look, chosen),
                f"Congestion windows of {about.counted(len(chosen), 'flow')}. "
                f"{seed}")
-    yield (figures.queues(raw, out("queues"), look),
+    yield (figures.queues(raw, name, out("queues"), look),
            f"Packets in the queue of each link. {seed}")
-    for kind, _ in raw["pictures"]:
-        draw, caption, has_it = OF_RUNS.get(kind, (None, None, None))
-        if draw and has_it(raw):
-            yield draw(raw, out(slug(kind)), look), f"{caption}. {seed}"
+    for kind, what in raw["pictures"]:
+        draw, caption, has_it = OF_SHARES.get(kind, (None, None, None))
+        if draw and what == name and has_it(raw, case):
+            yield draw(raw, name, out(slug(kind)), look), f"{caption}. {seed}"
 
 
 def _case_pictures(group, base, look):
@@ -232,8 +242,8 @@ def _case_pictures(group, base, look):
         if what not in timed:
             timed.add(what)
             yield (overview.over_time(
-                raw, group.outcome,
-                base.with_name(f"{base.name}-time-{slug(what)}"), look, what),
+                raw, what, base.with_name(f"{base.name}-time-{slug(what)}"),
+                look),
                    "Throughput of sources (acknowledged bytes, without headers "
                    "and retransmissions; of UDP, received bytes), and queueing "
                    "delay of each link (mean, and range in a lighter colour). "

@@ -6,9 +6,8 @@ import textwrap
 
 import numpy as np
 
-from ..results.fields import mean_of, run_of
+from ..results.fields import case_of, mean_of
 from ..results.measurements import LinkRate
-from ..results.schema import whole_run
 from .names import run_names
 from .plotting import STYLE, THEORY, headroom, plt, save
 
@@ -22,22 +21,21 @@ _TITLE = 22
 _LABELS = 6
 
 
-def side_by_side(groups, out, look):
+def side_by_side(groups, name, out, look):
     """Draw runs beside one another.
 
     groups: runs of one experiment, each with raw (the raw result of its first
-    seed) and outcome (its result or aggregate). Those whose flows have weights
-    come first. out: path without suffix. The description of the SVG has the
+    seed) and outcome (its result or aggregate). name: of the case that is drawn.
+    Those whose flows have weights come first. out: path without suffix. The description of the SVG has the
     commands of the runs.
 
     Returns [SVG path, PNG path], or None if there are too many runs, or if
     their flows have no constant number or no rate.
     """
     outcomes = [group.outcome for group in groups]
-    runs = list(map(run_of, outcomes))
+    runs = [case_of(outcome, name) for outcome in outcomes]
     if not 2 <= len(groups) <= _MOST or any(
-            run is None or "pages" in run or "intervals" in run
-            for run in runs):
+            "pages" in run or "intervals" in run for run in runs):
         return None
     order = sorted(range(len(runs)),
                    key=lambda number: not _weights(runs[number]))
@@ -47,15 +45,16 @@ def side_by_side(groups, out, look):
             2, len(groups), sharex=True, sharey="row", squeeze=False,
             figsize=(10, 5.4))
         for (rates, delays), number in zip(panels.T, order):
-            raw = whole_run(groups[number].raw)
+            raw = groups[number].raw
+            case = case_of(raw, name)
             rates.set_title(textwrap.fill(names[number], _TITLE))
-            _rates(rates, raw, runs[number], look)
-            _delays(delays, raw, runs[number], look)
+            _rates(rates, case, raw["mss_bytes"], runs[number], look)
+            _delays(delays, raw, case, runs[number], look)
             delays.set_xlabel("time [s]")
         panels[0, 0].set_ylabel("rate of each flow [Mbit/s]")
         panels[1, 0].set_ylabel("delay in the queue [ms]")
         panels[0, 0].set_xlim(0, max(
-            outcome["parameters"]["duration_s"] for outcome in outcomes))
+            case_of(group.raw, name)["duration_s"] for group in groups))
         for axes in panels[:, 0]:
             headroom(axes, max(
                 other.dataLim.y1 for other in
@@ -75,15 +74,15 @@ def _weights(run):
     return [wtp / wtps[0] for wtp in wtps]
 
 
-def _rates(axes, raw, run, look):
+def _rates(axes, case, mss_bytes, run, look):
     """What each flow has acknowledged, without headers and retransmissions. The
     dotted lines are weighted proportionally fair shares, where flows have
     weights."""
-    edges = np.linspace(0, raw["parameters"]["duration_s"], 1 + _RATES)
+    edges = np.linspace(0, case["duration_s"], 1 + _RATES)
     middles = (edges[1:] + edges[:-1]) / 2
     # The flows of a path are one line with gaps: that makes a smaller file.
     found = {}
-    for flow in raw["flows"]:
+    for flow in case["flows"]:
         samples = flow["samples"]
         if samples.get("t_s"):
             bits = 8 * np.interp(edges, [flow["start_s"], *samples["t_s"]],
@@ -94,18 +93,17 @@ def _rates(axes, raw, run, look):
         axes.plot(np.tile(np.append(middles, np.nan), len(rates)),
                   np.concatenate(rates), linewidth=0.8,
                   label=f"flows of path {path}", **look.line("path", path))
-    mss_bits = 8 * raw["flows"][0]["mss_bytes"]
     weights = _weights(run)
     label = f"fair shares for weights {':'.join(map('{:g}'.format, weights))}"
     for group in run["classes"] if weights else ():
-        axes.axhline(mean_of(group["expected_pps"]) * mss_bits / 1e6,
+        axes.axhline(mean_of(group["expected_pps"]) * 8 * mss_bytes / 1e6,
                      color=THEORY, linestyle=":", linewidth=1.2, zorder=3,
                      label=label)
 
 
-def _delays(axes, raw, run, look):
+def _delays(axes, raw, case, run, look):
     """The backlog of each link over its rate; means without the warm-up."""
-    for name, queue in raw["queues"].items():
+    for name, queue in case["queues"].items():
         times = np.asarray(queue["t_s"], dtype=float)
         count = max(1, len(times) // _DELAYS)
         usable = len(times) // count * count
@@ -113,7 +111,7 @@ def _delays(axes, raw, run, look):
             if "backlog_bytes" in queue else \
             raw["parameters"]["packet_bytes"] * np.asarray(
                 queue["backlog_pkts"], dtype=float)
-        delays = 8e3 * backlog / LinkRate(raw, raw["links"], name).at(times)
+        delays = 8e3 * backlog / LinkRate(case, raw["links"], name).at(times)
         axes.plot(times[:usable].reshape(-1, count).mean(axis=1),
                   delays[:usable].reshape(-1, count).mean(axis=1),
                   linewidth=0.9, label=f"queue of link {name}",

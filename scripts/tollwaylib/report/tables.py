@@ -2,14 +2,15 @@
 """Tables of results.
 
 Every *_table function takes a result (results.analyse) or an aggregate over
-seeds (results.aggregate) and returns a Table, see rendering.py.
+seeds (results.aggregate), those of a case also that case of it, and returns a
+Table, see rendering.py.
 """
 
 from ..errors import TollwayError
-from ..results.fields import head_of, mean_of, part_of, run_of
+from ..results.fields import case_of, cases_with, head_of, mean_of
 from ..results.metrics.shares import steady_form_of
 from ..results.published import reasons
-from .names import combination, run_names
+from .names import combination, heading, run_names
 from .rendering import Table
 
 _NONE = "-"
@@ -72,21 +73,20 @@ def _seeds_note(result):
 
 # --- tables --------------------------------------------------------------
 
-def classes_table(result):
+def classes_table(result, case):
     """Each class's rate beside its weighted proportionally fair share; None for
-    users of pages, which are no greedy flows, and where metrics are named."""
-    run = run_of(result)
-    if run is None or "pages" in run:
+    users of pages, which are no greedy flows, and a case without classes."""
+    if "classes" not in case or "pages" in case:
         return None
     rows = []
-    for group in run["classes"]:
-        members = _members(run, group)
+    for group in case["classes"]:
+        members = _members(case, group)
         rows.append([group["path"], _wtp(group), str(members),
                      _number(group["rate_pps"]),
                      _number(group["expected_pps"]), _error(group),
                      _percent(group["spread"])])
     return Table(
-        f"Rates by class: {combination(result)}",
+        f"Rates by class: {heading(result, case)}",
         ["path", "wtp [pkts/s]", "flows", "rate [pkts/s]", "fair [pkts/s]",
          "error [%]", "spread [%]"], rows,
         notes=["fair: weighted proportionally fair share. spread: of the "
@@ -95,26 +95,25 @@ def classes_table(result):
                *_seeds_note(result)])
 
 
-def _members(run, group):
+def _members(case, group):
     """How many flows a class has."""
     return sum((flow["path"], flow["wtp"]) == (group["path"], group["wtp"])
-               for flow in run["flows"])
+               for flow in case["flows"])
 
 
-def links_table(result):
+def links_table(result, case):
     """Utilisation, backlog, marks and drops of each link with a queue; None
-    where metrics are named."""
-    links = part_of(result, "links")
-    if links is None:
+    if the case has only metrics."""
+    if "links" not in case:
         return None
     rows = [[name, f"{link['capacity_bps'] / 1e6:g}",
              _percent(link["utilization"], 2),
              _number(link["queue_mean_pkts"]),
              _number(link["queue_p99_pkts"]),
              _count(link["marks"]), _count(link["drops"])]
-            for name, link in links.items()]
+            for name, link in case["links"].items()]
     return Table(
-        f"Links: {combination(result)}",
+        f"Links: {heading(result, case)}",
         ["link", "rate [Mbit/s]", "utilisation [%]", "mean backlog [pkts]",
          "99th percentile [pkts]", "marks", "drops"], rows,
         notes=_seeds_note(result))
@@ -184,43 +183,44 @@ def bound_cells(bound):
             else f"{bound['measured']:.4g}", f"{bound['op']} {limit}{baseline}"]
 
 
-def costliest_path(result):
+def costliest_path(case):
     """The path whose fair share per wtp is smallest: the most bottlenecks."""
-    return min(run_of(result)["classes"], key=lambda group:
+    return min(case["classes"], key=lambda group:
                group["expected_pps"] / (group["wtp"] or 1.0))["path"]
 
 
-def path_share(result, path):
+def path_share(case, path):
     """A path's total rate over its weighted proportionally fair total."""
-    found = shares_of_paths(result)
+    found = shares_of_paths(case)
     if path not in found:
         raise TollwayError(f"the result has no class on path {path}")
     return found[path]
 
 
-def shares_of_paths(result):
+def shares_of_paths(case):
     """{path: its total rate over its weighted proportionally fair total}."""
-    run, found = run_of(result), {}
-    for group in run["classes"]:
-        members = _members(run, group)
+    found = {}
+    for group in case["classes"]:
+        members = _members(case, group)
         rate, fair = found.get(group["path"], (0, 0))
         found[group["path"]] = (rate + members * mean_of(group["rate_pps"]),
                                 fair + members * group["expected_pps"])
     return {path: rate / fair for path, (rate, fair) in found.items()}
 
 
-def comparison_table(results):
+def comparison_table(results, name=None):
     """Several pairs of congestion control and AQM of one experiment.
 
-    results: results or aggregates with the same links. The share column shows
+    results: results or aggregates with the same links. name: of the case, by
+    default the first. The share column shows
     how much of its fair rate the path with the most bottlenecks gets: far
     below 100 % for loss-based TCP (CP05 4.3.2, Figure 4.3.5).
     """
     if not results:
         raise TollwayError("there are no results to compare")
-    runs = list(map(run_of, results))
+    runs = [case_of(result, name) for result in results]
     links = list(runs[0]["links"])
-    path = costliest_path(results[0])
+    path = costliest_path(runs[0])
     if any(list(run["links"]) != links
            or result["experiment"] != results[0]["experiment"]
            or path not in {group["path"] for group in run["classes"]}
@@ -228,13 +228,13 @@ def comparison_table(results):
         raise TollwayError("only results of one experiment on the same links "
                            "can stand in one table")
     rows = []
-    for name, result, run in zip(run_names(results), results, runs):
+    for called, result, run in zip(run_names(results), results, runs):
         mean = sum(mean_of(link["utilization"])
                    for link in run["links"].values()) / len(links)
         published = [entry for entry in result["published"]
                      if entry["name"].endswith(_MEAN_UTILISATION)]
         rows.append(
-            [name]
+            [called]
             + [_percent(run["links"][link]["utilization"])
                for link in links]
             + [_percent(mean),
@@ -244,7 +244,7 @@ def comparison_table(results):
             + [_drops(run["links"]),
                _signed_percent(max((group["error"] for group in
                                     run["classes"]), key=abs)),
-               _percent(path_share(result, path))])
+               _percent(path_share(run, path))])
     return Table(
         "Congestion controls and AQMs compared",
         ["congestion control + queue",
@@ -259,14 +259,13 @@ def comparison_table(results):
                "share"])
 
 
-def intervals_table(result):
+def intervals_table(result, case):
     """One row per interval of a schedule; None if there is no schedule."""
-    run = run_of(result)
-    if run is None or "intervals" not in run:
+    if "intervals" not in case:
         return None
-    links = list(run["links"])
+    links = list(case["links"])
     rows = []
-    for step in run["intervals"]:
+    for step in case["intervals"]:
         worst = max(step["classes"], key=lambda group: abs(group["error"]))
         rows.append(
             [f"{step['start_s']:g}-{step['stop_s']:g}",
@@ -279,7 +278,7 @@ def intervals_table(result):
                _signed_percent(worst["error"]), _seconds(step["max_convergence_s"]),
                _seconds(_slowest(step["classes"])), f"{step['min_jain']:.4f}"])
     return Table(
-        f"Intervals: {combination(result)}",
+        f"Intervals: {heading(result, case)}",
         ["interval [s]", "load", *(f"{name} [%]" for name in links),
          *(f"backlog {name} [pkts]" for name in links), "drops",
          "drops after 2 s", "worst class error [%]", "converged [s]",
@@ -306,12 +305,12 @@ def variants_table(results):
     rows = []
     for result in results:
         parameters = result["parameters"]
-        run = run_of(result)
+        run = case_of(result)
         rate = sum(mean_of(flow["rate_pps"]) for flow in run["flows"]
                    if flow["path"] == path)
         rows.append([
             str(parameters.get("simulations", _NONE)), combination(result),
-            f"{rate:.0f}", _percent(path_share(result, path)),
+            f"{rate:.0f}", _percent(path_share(run, path)),
             _signed_percent(max((group["error"] for group in
                                  run["classes"]), key=abs)),
             _percent(run["links"][link]["utilization"]),
@@ -329,7 +328,8 @@ def _raw_note(results):
     """What marks that are taken for prices as they are cannot say."""
     prices = [group["wtp"] / group["expected_pps"] for result in results
               if result["parameters"]["estimator"] == "raw"
-              for group in part_of(result, "classes") if group["wtp"]]
+              for case in result["cases"] for group in case["classes"]
+              if group["wtp"]]
     if not prices:
         return []
     return ["raw marks and virtual queues can state prices up to 1. The fair "
@@ -347,7 +347,8 @@ def variants_tables(results):
     if results[0]["columns"]:
         shown = case_variants_tables(results)
     else:
-        shown = [baselines_table(results)]
+        shown = [baselines_table(results, name)
+                 for name in cases_with(results, "links")]
     return shown + [table for table in map(published_table, results)
                     if table] + judged
 
@@ -363,10 +364,10 @@ def _judged_table(results):
             for reason in reasons(result, "bounds"))))] if rows else []
 
 
-def baselines_table(results):
-    """Links, recovery and pages of each variant (as CP05 Tables 5.6.1-5.6.3),
-    a row each. Arguments as for variants_tables()."""
-    runs = list(map(run_of, results))
+def baselines_table(results, name):
+    """Links, recovery and pages of a case of each variant (as CP05 Tables
+    5.6.1-5.6.3), a row each. results: as for variants_tables()."""
+    runs = [case_of(result, name) for result in results]
     links = list(runs[0]["links"])
     heads = ["variant", "congestion control + queue", *(f"{name} [%]" for name in links),
              *(f"backlog {name} [pkts]" for name in links),
@@ -409,9 +410,9 @@ def _slowest(groups):
     return None if None in times else max(times)
 
 
-def interval_classes_table(result):
+def interval_classes_table(result, case):
     """Each class's error in each interval; None if there is no schedule."""
-    steps = part_of(result, "intervals")
+    steps = case.get("intervals")
     if steps is None:
         return None
     keys = list(dict.fromkeys(
@@ -426,16 +427,16 @@ def interval_classes_table(result):
             row.append(_error(group[0]) if group else _NONE)
         rows.append(row)
     return Table(
-        f"Errors of the classes by interval: {combination(result)}",
+        f"Errors of the classes by interval: {heading(result, case)}",
         ["path", "wtp [pkts/s]",
          *(f"{step['start_s']:g}-{step['stop_s']:g} s [%]" for step in steps)],
         rows, notes=["of the mean rate from 2 s after the change, against the "
                      "weighted proportionally fair share"])
 
 
-def steady_state_table(result):
+def steady_state_table(result, case):
     """Each link beside the model of CP05 5.5; None if it is not compared."""
-    points = part_of(result, "steady_state")
+    points = case.get("steady_state")
     if points is None:
         return None
     # The paper's table is of this form alone.
@@ -453,20 +454,20 @@ def steady_state_table(result):
             _number(point["expected_queue_pkts"]),
             _signed_percent(queue / point["expected_queue_pkts"] - 1)])
     return Table(
-        f"Steady state and {model}: {combination(result)}",
+        f"Steady state and {model}: {heading(result, case)}",
         ["link", "flows", "sum of w [pkts/s]", "c [pkts/s]",
          "worst rate error [%]", "marked [%]", "model [%]", "backlog [pkts]",
          "model [pkts]", "error [%]"], rows, notes=_seeds_note(result))
 
 
-def pages_table(result):
+def pages_table(result, case):
     """Page times of the HTTP model; None if there are no pages."""
-    groups = part_of(result, "pages")
+    groups = case.get("pages")
     if groups is None:
         return None
     rows = [[group["path"], *_page_cells(group)] for group in groups]
     return Table(
-        f"Pages: {combination(result)}",
+        f"Pages: {heading(result, case)}",
         ["path", "pages", "unfinished", "median [s]", "99th percentile [s]", "mean [s]",
          "throughput [kB/s]"], rows,
         notes=["pages that began after the warm-up. In the percentiles, an "
@@ -476,13 +477,13 @@ def pages_table(result):
                *_seeds_note(result)])
 
 
-def recovery_table(result):
+def recovery_table(result, case):
     """Retransmissions and timeouts of all hosts; None if not counted."""
-    counters = part_of(result, "recovery")
+    counters = case.get("recovery")
     if counters is None:
         return None
     return Table(
-        f"Recovery: {combination(result)}",
+        f"Recovery: {heading(result, case)}",
         ["counter", "number"],
         [[name.replace("_", " "), _count(value)]
          for name, value in counters.items()],
@@ -577,9 +578,12 @@ def case_variants_tables(results):
 
 def result_tables(result):
     """All tables of one result or aggregate, those that apply."""
-    tables = [*cases_tables(result), classes_table(result),
-              links_table(result), steady_state_table(result),
-              pages_table(result), recovery_table(result),
+    def of_cases(*made):
+        return [table(result, case) for case in result["cases"] for table in made]
+
+    tables = [*cases_tables(result),
+              *of_cases(classes_table, links_table, steady_state_table,
+                        pages_table, recovery_table),
               published_table(result), bounds_table(result),
-              intervals_table(result), interval_classes_table(result)]
+              *of_cases(intervals_table, interval_classes_table)]
     return [table for table in tables if table is not None]

@@ -8,7 +8,7 @@ from scipy import special
 
 from ..errors import TollwayError
 from ..experiments.quantities import OVER_SEEDS
-from .fields import look_up, run_of
+from .fields import case_of, look_up
 from .metrics.shares import longest_of, max_abs_error
 from .origins import origin_of
 from .published import compare_published
@@ -208,10 +208,10 @@ def _aggregate_bound(same, outcome):
     """The worst seed's: one that fails, if one does."""
     if "baseline" in same[0]:
         return judge_baseline(same[0], look_up(
-            outcome, same[0]["metric"], same[0]["of"]), None)
+            case_of(outcome), same[0]["metric"], same[0]["of"]), None)
     if same[0]["metric"] == OVER_SEEDS:
         return judge({**same[0], "value": same[0]["bound"]},
-                     max_abs_error(None, run_of(outcome)))
+                     max_abs_error(None, case_of(outcome)))
     if "over_seeds" in same[0]:
         return judge_case(same[0]["over_seeds"], outcome)
     return min(same, key=margin_of)

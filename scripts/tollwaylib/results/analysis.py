@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """From one run's raw measurements to its result.
 
-A run is a list of cases, and so is its result. Where the experiment names
-metrics, each case has them; else the only case has links, flows and classes.
+A run is a list of cases, and so is its result. Each case has the metrics that
+the experiment names; where it names none, links, flows and classes.
 
 Everything here is a pure function of raw.json (and of the published numbers
 in papers/), so results can be made again without running anything. Input that
@@ -34,6 +34,7 @@ What is measured:
   that never happens.
 """
 
+from ..errors import TollwayError
 from . import metrics
 from .measurements import cases_of, entry_of
 from .metrics.applications import pages_of
@@ -42,17 +43,16 @@ from .metrics.shares import (classes_of, intervals_of, measure_flows,
                              steady_state_of)
 from .metrics.transfers import recovery_of
 from .published import compare_published
-from .schema import SCHEMA, upgraded, validate
+from .schema import SCHEMA, validate
 from .verdicts import judged
 
 
 def analyse(raw):
     """The result of one run, the object that `tollway run --json` writes.
 
-    raw: the content of raw.json, of any known schema. Returns a dict that
+    raw: of RAW_SCHEMA, as schema.load_raw() returns it. Returns a dict that
     passes validate(). Raises TollwayError if any of it cannot be trusted.
     """
-    raw = upgraded(raw)
     cases = cases_of(raw)
     result = {
         "schema": SCHEMA,
@@ -73,18 +73,21 @@ def analyse(raw):
         "digest": entry_of(raw, "trace_sha256", "raw"),
     }
     if not raw["metrics"]:
-        (case,), (run,) = result["cases"], cases
-        case.update(_whole_run(raw, run))
+        if len(result["cases"]) < len(cases):
+            raise TollwayError("repeated cases have means of metrics, and the "
+                               "experiment names no metric")
+        for case, data in zip(result["cases"], cases):
+            case.update(_parts(data))
     result["published"] = compare_published(result)
     result["bounds"] = judged(raw.get("bounds") or [], cases, result)
     validate(result)
     return result
 
 
-def _whole_run(raw, run):
-    """What a result has of the only case of an experiment without metrics."""
+def _parts(run):
+    """What a result has of a case (CaseData) besides metrics."""
     run.need_window()
-    flows, rates = measure_flows(run)
+    raw, (flows, rates) = run.raw, measure_flows(run)
     found = {
         "links": {name: measure_link(run, queue)
                   for name, queue in run.queues.items()},

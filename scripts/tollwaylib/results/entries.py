@@ -9,7 +9,6 @@ import numpy as np
 
 from .measurements import EPSILON, cases_of, number_of
 from .metrics.shares import rtt_mean_ms
-from .schema import upgraded
 
 
 def entries_of(raw):
@@ -24,7 +23,7 @@ def entries_of(raw):
                        for name, queue in data.queues.items()},
              "flows": [_flow(data, flow, raw_flow) for flow, raw_flow in
                        zip(data.flows, data.case["flows"])]}
-            for data in cases_of(upgraded(raw))]
+            for data in cases_of(raw)]
 
 
 def _link(data, queue):

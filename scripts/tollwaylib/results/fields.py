@@ -23,16 +23,21 @@ def has_case(result, case):
     return any(point["name"] == case for point in result["cases"])
 
 
-def run_of(result):
-    """The case of a result or aggregate of which links, flows and classes were
-    measured: the only one of an experiment that names no metrics. None for an
-    experiment that does."""
-    return next((case for case in result["cases"] if "links" in case), None)
+def case_of(result, name=None):
+    """A case of a result, an aggregate or a raw result. Without a name, the first:
+    an experiment whose bounds and published values name no case has one."""
+    for case in result["cases"]:
+        if name in (None, case["name"]):
+            return case
+    raise TollwayError(f"the run has no case {name}")
 
 
-def part_of(result, name):
-    """`intervals`, `pages` or another part of run_of(); None if there is none."""
-    return (run_of(result) or {}).get(name)
+def cases_with(results, part):
+    """The names of the cases of which all these results have a part (`links`,
+    `classes` and others)."""
+    first, *others = ([case["name"] for case in result["cases"] if part in case]
+                      for result in results)
+    return [name for name in first if all(name in other for other in others)]
 
 
 def limit_of(bound, result, mean_of):
@@ -54,18 +59,18 @@ def mean_of(value):
     return value["mean"] if isinstance(value, dict) else value
 
 
-# Parts of a run whose entries are of a path.
+# Parts of a case whose entries are of a path.
 _OF_PATHS = ("classes", "pages")
 
 
-def look_up(result, metric, of, links=None):
-    """A field of a result's run, a mean over links, or the worst class.
+def look_up(case, metric, of, links=None):
+    """A field of a result's case, a mean over links, or the worst class.
 
     metric: of quantities.OF_RUNS; of: its link, path or interval. links: all by
-    default. Raises TollwayError where the result has no such field.
+    default. Raises TollwayError where the case has no such field.
     """
     try:
-        found = run_of(result)
+        found = case
         if metric == "mean_utilization":
             return statistics.fmean(
                 mean_of(found["links"][name]["utilization"])

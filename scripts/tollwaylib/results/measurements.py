@@ -117,7 +117,7 @@ class _Pages:
 class _Flow:
     """One flow's description and counters."""
 
-    def __init__(self, raw, paths, mss=None):
+    def __init__(self, raw, paths, mss):
         self.id = entry_of(raw, "id", "flow")
         self.where = f"flow {self.id}"
         self.path = entry_of(raw, "path", self.where)
@@ -130,8 +130,7 @@ class _Flow:
         self.weight = 1.0 if self.wtp is None else float(self.wtp)
         self.start = number_of(raw, "start_s", self.where)
         self.stop = number_of(raw, "stop_s", self.where)
-        self.mss = number_of({"mss_bytes": mss, **raw}, "mss_bytes",
-                             self.where, above=0)
+        self.mss = number_of({"mss_bytes": mss}, "mss_bytes", self.where, above=0)
         # Of our own sender; iperf3 does not say.
         self.connected = raw.get("final", {}).get("connected_s") or self.start
         self.samples = raw.get("samples") or {}
@@ -206,8 +205,7 @@ def _rates_of(case, links):
 class LinkRate:
     """The rate of a link, bit/s, which a case may change from time to time.
 
-    case: one of raw["cases"], or what schema.whole_run() makes of it; links: as they
-    are in it when it begins.
+    case: one of raw["cases"]; links: as they are in it when it begins.
     """
 
     def __init__(self, case, links, name):

@@ -57,14 +57,19 @@ def upgraded(content, what, schema, steps):
 
 def _raw_with_cases(raw):
     """Of schema 1: a run without a list of cases had its flows and queues in
-    their place."""
+    their place, and each flow the size of its packets."""
     if "cases" in raw:
         return raw
     kept = {key: value for key, value in raw.items()
              if key not in _OF_RAW_CASE}
     case = {key: raw[key] for key in _OF_RAW_CASE if key in raw}
-    flows = raw.get("flows") or [{}]
-    return {**kept, "mss_bytes": flows[0].get("mss_bytes"),
+    sizes = {flow.get("mss_bytes") for flow in raw.get("flows") or [{}]}
+    if len(sizes) > 1:
+        raise ValueError("the flows have packets of several sizes")
+    if "flows" in case:
+        case["flows"] = [{key: value for key, value in flow.items()
+                          if key != "mss_bytes"} for flow in case["flows"]]
+    return {**kept, "mss_bytes": sizes.pop(),
             "metrics": [], "pictures": [],
             "cases": [{"name": "run", "point": "run", "x": None,
                        "series": None, "rtt_s": None, "values": {},

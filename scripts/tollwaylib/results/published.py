@@ -4,7 +4,7 @@
 from ..experiments import published
 from ..experiments.quantities import unit_of
 from . import fields
-from .fields import look_up, mean_of, run_of
+from .fields import case_of, look_up, mean_of
 from .measurements import EPSILON
 from .verdicts import MISS
 
@@ -35,7 +35,8 @@ def compare_published(result):
     measured = []
     for row, number, links in found:
         if "case" not in number:
-            value = look_up(result, number["metric"], number["of"], links)
+            value = look_up(case_of(result), number["metric"], number["of"],
+                            links)
             if value is None:
                 continue
         elif fields.has_case(result, number["case"]):
@@ -65,13 +66,13 @@ def reasons(result, kind):
 
 def _is_network(result, setup):
     """Did the run have the links, flows and schedule that the paper's had?"""
-    capacity, run = result["capacity_bps"], run_of(result) or {}
-    edges = [step["start_s"] for step in run.get("intervals", ())]
+    capacity, case = result["capacity_bps"], case_of(result)
+    edges = [step["start_s"] for step in case.get("intervals", ())]
     if edges:
-        edges.append(run["intervals"][-1]["stop_s"])
+        edges.append(case["intervals"][-1]["stop_s"])
     return (all(capacity.get(name) == value
                 for name, value in setup["capacity_bps"].items())
-            and setup.get("flows") in (None, len(run.get("flows", ())))
+            and setup.get("flows") in (None, len(case.get("flows", ())))
             and setup.get("edges_s", edges) == edges
             and all(result["parameters"].get(name) == value
                     for name, value in setup.get("parameters", {}).items()))

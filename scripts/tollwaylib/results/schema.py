@@ -21,12 +21,12 @@ RECOVERY = ("fast_retransmits", "timeouts", "retransmits")
 PUBLISHED = pathlib.Path(__file__).with_name("result.schema.json")
 
 
-def load_raw(directory):
+def load_raw(directory, name="raw.json"):
     """The raw result in a directory's raw.json, as a dict of the schema of now.
 
     Raises TollwayError if it is missing, damaged or of an unknown schema.
     """
-    return _load(pathlib.Path(directory) / "raw.json", upgraded)
+    return _load(pathlib.Path(directory) / name, upgraded)
 
 
 def load_result(directory):
@@ -62,16 +62,6 @@ def upgraded(raw):
 def upgraded_result(result):
     """The same of a result, as one of SCHEMA."""
     return older.upgraded(result, "result", SCHEMA, older.RESULT)
-
-
-def whole_run(raw):
-    """A raw result of one case, with what it has of the case beside the rest, in
-    the place of `cases`: what tables and figures of a run without a list read.
-    """
-    (case,) = raw["cases"]
-    rest = {key: value for key, value in raw.items() if key != "cases"}
-    return {**rest, **case, "flows": [{"mss_bytes": raw["mss_bytes"],
-                                       **flow} for flow in case["flows"]]}
 
 
 # --- the schema ----------------------------------------------------------

@@ -11,10 +11,9 @@ import tempfile
 from pathlib import Path
 
 from ..errors import TollwayError
-from ..files import load_json
 from .directories import complete_results
 from .entries import entries_of
-from .schema import load_result
+from .schema import load_raw, load_result
 
 FORMATS = ("csv", "parquet")
 # One row for each number that was measured.
@@ -34,8 +33,8 @@ _PARTS_OF_INTERVALS = ("links", "classes")
 def rows(result, run, raw=None):
     """Rows of one result as a list of dicts, each with some of COLUMNS.
 
-    result: as in result.json. run: the name of its directory. raw: as in
-    raw.json; the flows and links of an experiment that names metrics are in it
+    result: as in result.json. run: the name of its directory. raw: of load_raw();
+    the flows and links of an experiment that names metrics are in it
     only. Flows, classes, links, cases and all other parts of a run have one row
     for each measured number; a number that is None was not measured, and has no
     row. Units are in the names of metrics.
@@ -80,13 +79,9 @@ def rows(result, run, raw=None):
         add_case(case)
         add(case["metrics"], case=case["name"], kind="case", name=case["name"],
             series=case["series"], x=case["x"])
-    for case in entries_of(raw) if raw and _names_metrics(result) else ():
+    for case in entries_of(raw) if raw else ():
         add_case(case)
     return found
-
-
-def _names_metrics(result):
-    return not any("flows" in case for case in result["cases"])
 
 
 def table(directory):
@@ -100,8 +95,8 @@ def table(directory):
     for place in complete_results(directory):
         result, raw = load_result(place), place / "raw.json"
         found += rows(result, str(place.relative_to(directory)),
-                      load_json(raw) if _names_metrics(result)
-                      and raw.exists() else None)
+                      load_raw(place) if result["columns"] and raw.exists()
+                      else None)
     if not found:
         raise TollwayError(f"{directory} holds no results: no result.json was "
                            "found below it")

@@ -8,7 +8,7 @@ import numpy as np
 from ..errors import TollwayError
 from ..experiments.quantities import OVER_SEEDS, check, unit_of
 from . import fields
-from .fields import look_up, mean_of, run_of
+from .fields import case_of, look_up, mean_of
 from .measurements import entry_of, number_of
 from .metrics.queues import (max_pc3_error, max_queue_mean, max_utilization,
                              min_utilization, total_drops,
@@ -83,7 +83,7 @@ def judge_case(bound, result):
 
 
 # How quantities are measured that are no field of a result. Each takes the run
-# (CaseData), its result (the case that has links, flows and classes) and what
+# (CaseData), its result (a case with links, flows and classes) and what
 # it is of, and returns a number, or None for "never happened", which fails every
 # bound. Units and meanings are in experiments/quantities.py.
 METRICS = {
@@ -126,8 +126,8 @@ def _measure_bound(bound, run, result):
         return OVER_SEEDS
     # Some are of the whole run or of an interval, which has them as a field.
     if metric in METRICS and "interval" not in of:
-        return METRICS[metric](run, run_of(result), **of)
-    return look_up(result, metric, of, run.bottlenecks)
+        return METRICS[metric](run, case_of(result), **of)
+    return look_up(case_of(result), metric, of, run.bottlenecks)
 
 
 def judge(bound, measured):
@@ -156,7 +156,7 @@ def judge_baseline(bound, measured, baseline):
              "bound": None, "verdict": "needs runs"}
     if baseline is None:
         return entry
-    value = look_up(baseline, bound["metric"], bound["of"])
+    value = look_up(case_of(baseline), bound["metric"], bound["of"])
     # A time to an event that never came for the baseline: any time is better.
     entry["bound"] = value
     if None in (measured, value):

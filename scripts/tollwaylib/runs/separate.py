@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import files
 from ..results import schema
 
 # Raw measurements of a part; a raw.json is a run's.
@@ -65,8 +64,7 @@ def keep(part):
 
 def merged(parts):
     """The raw result of all cases of a task, from those of its parts."""
-    found = [schema.upgraded(files.load_json(part.folder / PART))
-             for part in parts]
+    found = [schema.load_raw(part.folder, PART) for part in parts]
     body = hashlib.sha256()
     for raw in found:
         body.update(raw["trace_sha256"].encode())
