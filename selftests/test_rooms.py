@@ -15,17 +15,32 @@ TOP = Path(__file__).resolve().parents[1]
 LIBRARY = TOP / "scripts/tollwaylib"
 # Files of Python and of C are shorter than that, in lines.
 LONGEST = {".py": 600, ".c": 1000, ".h": 1000}
-# What a room imports of the others. Data flows one way: papers and components
-# -> experiments -> runs -> places -> guest, and raw measurements -> results ->
-# report.
+# What each room imports of the others, and what it may import: a package, or a
+# file beside them.
 MAY = {
+    "errors": set(), "jobqueue": set(), "progress": set(),
+    "files": {"errors"}, "paths": {"errors"}, "programs": {"errors"},
+    "words": {"errors"}, "ends": {"errors", "progress"},
     "guest": {"errors"},
     "theory": {"errors"},
     "components": {"errors"},
-    "results": {"errors", "files", "theory", "experiments"},
     "experiments": {"errors", "files", "theory", "components"},
     "papers": {"errors", "theory", "experiments"},
-    "report": {"errors", "files", "results", "experiments", "papers"},
+    "kernels": {"errors", "paths", "programs"},
+    "places": {"errors", "paths", "programs", "theory", "components",
+               "experiments", "kernels", "guest"},
+    "runs": {"errors", "files", "jobqueue", "paths", "programs", "progress",
+             "experiments", "results"},
+    "results": {"errors", "files", "theory", "components", "experiments"},
+    "report": {"errors", "files", "components", "experiments", "papers",
+               "results"},
+    "doctor": {"errors", "files", "paths", "programs", "words", "components",
+               "kernels", "places"},
+    "commands": {"errors", "ends", "paths", "programs", "progress", "words",
+                 "components", "experiments", "papers", "places", "runs",
+                 "results", "report"},
+    "cli": {"ends", "words", "commands", "components", "doctor", "experiments",
+            "kernels", "places", "report", "results"},
 }
 
 
@@ -64,13 +79,39 @@ def room_of(module):
     return module.partition(".")[0]
 
 
+def test_each_room_is_in_the_list():
+    assert {room_of(module) for module in FILES} - {""} == set(MAY)
+
+
 @pytest.mark.parametrize("room", MAY)
 def test_a_room_imports_only_what_it_may(room):
-    wrong = [f"{module} imports {other}" for module in FILES
-             if room_of(module) == room for other in sorted(imports_of(module))
-             if room_of(other) not in MAY[room] | {room}]
-    assert not wrong
-    assert any(room_of(module) == room for module in FILES)
+    found = {(module, other) for module in FILES if room_of(module) == room
+             for other in imports_of(module) if room_of(other) != room}
+    assert not [f"{module} imports {other}" for module, other in sorted(found)
+                if room_of(other) not in MAY[room]]
+    assert {room_of(other) for _, other in found} == MAY[room]
+
+
+def test_data_flows_one_way():
+    """As CONTRIBUTING.md draws it: from descriptions to what runs them, and from
+    raw.json to reports. What is in raw.json is all that goes from one to the
+    other, and runs has results made of it."""
+    made, read = [
+        re.findall(r"[a-z]+", line.replace("raw.json", ""))
+        for line in (TOP / "CONTRIBUTING.md").read_text().splitlines()
+        if line.startswith("    ") and "->" in line]
+    assert made == ["papers", "components", "experiments", "runs", "places",
+                    "guest"]
+    assert read == ["results", "report"]
+    described, run = set(made[:3]), set(made[3:])
+    for room in [*described, *read]:
+        assert not MAY[room] & run
+    for room in made:
+        assert MAY[room] & set(read) == ({"results"} if room == "runs" else set())
+    # What a place is, a queue of jobs is told.
+    assert not MAY["runs"] & {"places", "guest"}
+    assert not MAY["guest"] & {*made, *read}
+    assert not MAY["results"] & {"report", "papers"}
 
 
 def test_the_package_itself_imports_nothing():

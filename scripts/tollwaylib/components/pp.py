@@ -3,6 +3,8 @@
 
 from .component import Component
 
+# The unit in which pp reports its estimates and its setpoint, see tcp_pp(7).
+ESTIMATE_SCALE = 256
 _PARAMETERS = {
     # sch_fq_rr, and fq_codel beside it
     "buffer": (100, 2, 1000000, "limit of fq_rr, packets"),

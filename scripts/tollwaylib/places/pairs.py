@@ -7,8 +7,8 @@ again.
 
 import numpy as np
 
+from ..components.pp import ESTIMATE_SCALE
 from ..errors import RefusedError
-from ..results.metrics.queues import ESTIMATE_SCALE
 from ..theory import pairs
 
 

@@ -7,10 +7,10 @@ look: the Look of the page. All return [SVG path, PNG path].
 
 import numpy as np
 
+from ..components.pp import ESTIMATE_SCALE
 from ..errors import TollwayError
 from ..results.fields import case_of
 from ..results.measurements import CaseData
-from ..results.metrics.queues import ESTIMATE_SCALE
 from .plotting import (INK, LINES, STYLE, THEORY, headroom, legend_above, plt, save,
                        sawtooth, shade_intervals)
 from .names import combination, heading

@@ -5,6 +5,7 @@ import statistics
 
 import numpy as np
 
+from ...components.pp import ESTIMATE_SCALE
 from ...theory import measures
 from ..fields import mean_or_none
 from ..measurements import EPSILON, number_of
@@ -142,10 +143,6 @@ def class_jain(data, words):
     values = _class_values(data, words)
     means = values and [float(one.mean()) for one in values]
     return measures.jain_index(means) if means and max(means) > 0 else None
-
-
-# The unit in which a packet-pair source reports, see tcp_pp(7).
-ESTIMATE_SCALE = 256
 
 
 def estimate_error(data, words):
