@@ -95,7 +95,8 @@ bounds = [
 # Values that others published, to compare with: {{"metric": (name, link or flows),
 # "value": ..., "source": "paper, table"}}, and if they are known tolerance, case, cc,
 # queue and which values are better ("higher" or "lower"). Utilisation and share_error
-# are parts of 1: 0.9 is 90 %.
+# are parts of 1: 0.9 is 90 %. A text is the path of a JSON file in their place, see
+# tollway(1).
 published = []
 
 # Figures of a case over time (rates, queue, sequence, utilization), and ("curve",

@@ -12,7 +12,7 @@ import shlex
 from collections import Counter
 from dataclasses import replace
 
-from ..components import aqm_words, known_aqm
+from ..components import aqm_words
 from ..errors import TollwayError
 from .description import (Case, Experiment, Variant, case_bound, metric, panel,
                           program)
@@ -22,6 +22,7 @@ from .own_file import (NAME, SourceFile, as_dict, as_label, as_length, as_name,
                        as_number, as_rate, as_shown, as_size, as_text, as_time,
                        as_whole, one_of, shown, spoken)
 from .own_network import echo_ms, links_of, paths_of, rates_of, schedule_of
+from .own_published import published_of
 from .parameters import COMMON, SHIPPED, parse, parse_words
 
 MOST_FLOWS = 10000
@@ -83,7 +84,7 @@ def load(path):
                 **_settings(file, warmup_s, cc, queue)}
     names = tuple(case["name"] for case in cases)
     metrics, bounds = _measured(file, links, cases, names)
-    published = _published(file, names, metrics, cc, queue)
+    published = published_of(file, names, links, metrics, cc, queue)
     programs = _programs(file, links, paths)
 
     # The links whose delays are not the same in all cases.
@@ -372,42 +373,6 @@ def _measured(file, links, cases, names):
                        METRICS[name][-1] == "link" or any(
                            flow["role"] == subject for flow in one["flows"]))]
     return tuple(found.values()), tuple(bounds)
-
-
-def _published(file, names, metrics, cc, queue):
-    """What others have published of it, as a part of published.py."""
-    found = []
-    units = {one["key"]: one["unit"] for one in metrics}
-    for index, entry in enumerate(file.rows("published")):
-        place = ("published", index)
-        one = file.table(
-            place, entry, {"metric": lambda value: value, "value": as_number,
-                           "source": as_shown},
-            {"tolerance": as_number, "case": one_of(names, "the name of a case, "),
-             "better": one_of(("higher", "lower")), "cc": as_text,
-             "queue": as_text})
-        key = one["metric"]
-        if not isinstance(key, (list, tuple)) or len(key) != 2:
-            raise file.error((*place, "metric"), f"{spoken(place)}['metric'] is "
-                             f"{shown(key)}: give (name, link or flows)")
-        key = " ".join(map(str, key))
-        file.read((*place, "metric"), key, one_of(
-            tuple(units), "a metric of the experiment with its link or flows, "))
-        tolerance = one.get("tolerance", 0)
-        if tolerance < 0:
-            raise file.error((*place, "tolerance"), f"{spoken(place)}['tolerance'] "
-                             f"is {shown(tolerance)}: give a number of 0 or more")
-        case = one.get("case", names[0])
-        found.append({
-            "name": one["source"], "paper": one["source"], "setup": {},
-            "pairs": [[one.get("cc", cc), known_aqm(one.get("queue", queue))]],
-            # One of which nobody says what is better can only agree or differ.
-            "baseline": "better" not in one,
-            "numbers": [{"name": key if len(names) == 1 else f"{key}, {case}",
-                         "case": case, "metric": key, "value": one["value"],
-                         "unit": units[key], "tolerance": tolerance,
-                         "better": one.get("better", "higher")}]})
-    return ({"setup": {"capacity_bps": {}}, "rows": found},) if found else ()
 
 
 def _pictures(file, cases, names, metrics):

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """A Python file of assignments: what it assigns, where, and what its values mean.
+Also a JSON file beside it.
 
 Each error is one sentence with the file, the line and what is allowed.
 """
 
 import ast
 import difflib
+import json
 import math
 import re
 import types
+import warnings
 from pathlib import Path
 
 from ..errors import TollwayError
@@ -136,18 +139,112 @@ def listed(words):
         f"{', '.join(quoted[:-1])} or {quoted[-1]}"
 
 
-class SourceFile:
+def _text_of(path):
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise TollwayError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise TollwayError(f"{path} is not a text in UTF-8") from error
+
+
+def _line_in(node, keys, line):
+    """The line of a part of a value whose syntax is node, as well as it is known;
+    line: where the value begins."""
+    for key in keys:
+        if isinstance(node, ast.Dict):
+            found = [(name.lineno, value) for name, value in
+                     zip(node.keys, node.values)
+                     if isinstance(name, ast.Constant) and name.value == key]
+        elif isinstance(node, (ast.List, ast.Tuple)) and isinstance(
+                key, int) and key < len(node.elts):
+            found = [(node.elts[key].lineno, node.elts[key])]
+        else:
+            found = []
+        if not found:
+            break
+        line, node = found[-1]
+    return line
+
+
+class _File:
+    """A file of values, each at a place: the keys that lead to it."""
+
+    path = None
+
+    def line(self, place):
+        """The line of a part of the file, as well as it is known."""
+        raise NotImplementedError
+
+    def error(self, place, sentence):
+        """A TollwayError about a part of the file."""
+        return TollwayError(f"{self.path}:{self.line(place)}: {sentence}")
+
+    def read(self, place, value, reader):
+        """What a reader makes of a value."""
+        try:
+            return reader(value)
+        except ValueError as error:
+            raise self.error(place, f"{spoken(place)} is {shown(value)}: "
+                             f"{error}") from None
+
+    def table(self, place, value, needed, known):
+        """A dict with fields, each read by its reader."""
+        known = {**needed, **known}
+        if not isinstance(value, dict):
+            raise self.error(place, f"{spoken(place)} is {shown(value)}: give "
+                             f"a dict with {', '.join(known)}")
+        for key in value:
+            if key not in known:
+                raise self.error((*place, key), f"{spoken(place)} has no "
+                                 f"{shown(key)}: it has {', '.join(known)}")
+        for key in needed:
+            if key not in value:
+                raise self.error(place, f"{spoken(place)} has no {key}: it "
+                                 f"needs {', '.join(needed)}")
+        return {key: self.read((*place, key), entry, known[key])
+                for key, entry in value.items()}
+
+    def entries(self, place, value, least=0):
+        """A list with so many entries at least."""
+        if not isinstance(value, (list, tuple)) or len(value) < least:
+            raise self.error(place, f"{spoken(place)} is {shown(value)}: give a "
+                             "list" + (f" with {least} entries at least"
+                                       if least else ""))
+        return value
+
+
+class JsonFile(_File):
+    """A JSON file: its value, and where the parts of it are."""
+
+    def __init__(self, path):
+        self.path = Path(path)
+        text = _text_of(self.path)
+        try:
+            self.value = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise TollwayError(f"{path}:{error.lineno}: it is not valid JSON: "
+                               f"{error.msg}") from error
+        except (ValueError, RecursionError) as error:
+            raise TollwayError(f"{path}:1: it cannot be read: {error}") from error
+        try:
+            # JSON does not say where its values are, but Python reads it, too.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.tree = ast.parse(f"({text}\n)", mode="eval").body
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            self.tree = None
+
+    def line(self, place):
+        return _line_in(self.tree, place, 1)
+
+
+class SourceFile(_File):
     """The file of an experiment: what it assigns, and where."""
 
     def __init__(self, path, fields):
         self.path = Path(path)
-        try:
-            source = self.path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise TollwayError(f"{path} cannot be read: "
-                               f"{error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise TollwayError(f"{path} is not a text in UTF-8") from error
+        source = _text_of(self.path)
         try:
             self.tree = ast.parse(source, str(path))
         except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
@@ -186,51 +283,7 @@ class SourceFile:
                  if isinstance(target, ast.Name) and target.id == place[0]]
         if not nodes:
             return len(self.tree.body) and self.tree.body[-1].end_lineno or 1
-        line, node = nodes[-1].lineno, nodes[-1].value
-        for key in place[1:]:
-            if isinstance(node, ast.Dict):
-                found = [(name.lineno, value) for name, value in
-                         zip(node.keys, node.values)
-                         if isinstance(name, ast.Constant)
-                         and name.value == key]
-            elif isinstance(node, (ast.List, ast.Tuple)) and isinstance(
-                    key, int) and key < len(node.elts):
-                found = [(node.elts[key].lineno, node.elts[key])]
-            else:
-                found = []
-            if not found:
-                break
-            line, node = found[-1]
-        return line
-
-    def error(self, place, sentence):
-        """A TollwayError about a part of the file."""
-        return TollwayError(f"{self.path}:{self.line(place)}: {sentence}")
-
-    def read(self, place, value, reader):
-        """What a reader makes of a value."""
-        try:
-            return reader(value)
-        except ValueError as error:
-            raise self.error(place, f"{spoken(place)} is {shown(value)}: "
-                             f"{error}") from None
-
-    def table(self, place, value, needed, known):
-        """A dict with fields, each read by its reader."""
-        known = {**needed, **known}
-        if not isinstance(value, dict):
-            raise self.error(place, f"{spoken(place)} is {shown(value)}: give "
-                             f"a dict with {', '.join(known)}")
-        for key in value:
-            if key not in known:
-                raise self.error((*place, key), f"{spoken(place)} has no "
-                                 f"{shown(key)}: it has {', '.join(known)}")
-        for key in needed:
-            if key not in value:
-                raise self.error(place, f"{spoken(place)} has no {key}: it "
-                                 f"needs {', '.join(needed)}")
-        return {key: self.read((*place, key), entry, known[key])
-                for key, entry in value.items()}
+        return _line_in(nodes[-1].value, place[1:], nodes[-1].lineno)
 
     def has(self, field):
         """Is a field assigned, and not an empty dict?"""
@@ -259,13 +312,10 @@ class SourceFile:
 
     def rows(self, field, least=0):
         """The entries of a field that is a list."""
-        found = self.given.get(field, ())
-        if not isinstance(found, (list, tuple)) or len(found) < least:
-            raise self.error((field,), f"{field} is {shown(found)}: give a list"
-                             + (f" with {least} entries at least" if least else ""))
-        return found
+        return self.entries((field,), self.given.get(field, ()), least)
 
 
 def spoken(place):
     """A part of the file, as one writes it in Python."""
-    return place[0] + "".join(f"[{key!r}]" for key in place[1:])
+    return place[0] + "".join(f"[{key!r}]" for key in place[1:]) if place \
+        else "the file"
