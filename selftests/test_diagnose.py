@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from test_house import sh
 
+from tollwaylib.components import modules
 from tollwaylib.doctor import diagnose, finding, observe, stability
 from tollwaylib.errors import TollwayError
 
@@ -255,22 +256,20 @@ def test_source_and_law_that_do_not_go_together(source, law, noted):
 
 
 def test_each_counter_of_a_module_has_its_words():
-    """The tables of the C code, with those of the doctor."""
-    top, named = Path(__file__).parents[1], set()
-    for module in observe.MODULES:
+    """The tables of the C code, with those of the declarations."""
+    top = Path(__file__).parents[1]
+    declared = {one.name: one.counters for one in modules.MODULES}
+    for module in observe.CONTROLS:
         files = [(top / module / name).read_text() for name in sorted(
             one.name for one in (top / module).glob("*_net.c"))]
         found = re.findall(r'\[\w+_COUNT_\w+\]\s*= "(\w+)"', "".join(files))
-        assert found, module
-        named.update(found)
+        assert found == list(declared[module]), module
         (counters,) = re.findall(
             r"enum \w+_counter \{(.*?)\}", "".join(
                 file.read_text() for file in sorted((top / module).glob("*.h"))),
             re.DOTALL)
         # Each constant but the last one, which is their number.
         assert len(re.findall(r"\w+_COUNT_\w+,", counters)) == len(found)
-    assert named == {*diagnose.COUNTERS, *diagnose.USUAL}
-    assert not set(diagnose.COUNTERS) & set(diagnose.USUAL)
 
 
 def test_all_well():

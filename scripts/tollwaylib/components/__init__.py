@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Congestion controls and queues: what --set takes for them, their words of tc
-and their sysctls. The modules that have them are in modules.py; each other file
-here that has a COMPONENT declares a family of them."""
+and their sysctls, and the kernel modules that have them. Each file here that has
+MODULES or a COMPONENT declares a family; modules.py has the modules of all."""
 
 import importlib
 import pkgutil

@@ -1,7 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0
 """tcp_alpha, and the law alpha of sch_sbrm: names, parameters, sysctls."""
 
-from .component import Component, setting
+from .component import Component, Module, setting
+
+MODULES = (Module(
+    "tcp_alpha", controls=("alpha",), echoed=("alpha",), restricted=("alpha",),
+    judged="second-order", info="bbr",
+    counters={
+        "cycles": None,
+        "beyond_goal": "cycles of alpha in which BCN was heard",
+        "loss_as_mark": "ACKs of alpha whose losses counted as congestion",
+        "restarts": "rates of alpha that began again after timeouts or idle times",
+        "field_absent": "connections of alpha whose peer returned no CN and BCN",
+        "field_rewritten": "connections on whose path a box rewrites CN and BCN",
+        "field_outside": "segments outside of the windows, whose CN and BCN were ignored",
+        "field_no_df": "packets without DF, which carry no CN and BCN",
+        "field_invalid": "segments that TCP discards, whose CN and BCN were ignored",
+    },
+    carrying={"alpha": ("field_invalid", None)},
+    over="sbrm limit 100 mark alpha high 20 goal 60 feedback two-bit",
+    costs={"alpha": {"aqm": "sbrm mark alpha limit 1000 high 50 goal 300 "
+                            "feedback two-bit", "sink": "alpha"}}),)
 
 _QUEUE = {
     # sch_sbrm

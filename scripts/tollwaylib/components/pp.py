@@ -1,7 +1,43 @@
 # SPDX-License-Identifier: GPL-2.0
 """tcp_pp and sch_fq_rr: names, parameters, sysctls."""
 
-from .component import Component
+from .component import Component, Module, Trial
+
+_ROOM = "limit 65535 flows 65536"
+_RR = f"fq_rr {_ROOM} memory_limit 1gb"
+MODULES = (
+    Module(
+        "tcp_pp", controls=("pp", "ppx"), restricted=("ppx",),
+        judged="pairs", info="bbr",
+        counters={
+            "delayed_acks": "times that a receiver began to delay its ACKs",
+            "shared_queue": "times that a queue was found to be shared with other flows",
+            "window": "times that a window replaced the law, because the queue is shared",
+            "longer_path": "times that a path became longer",
+            "bunched_acks": "times that ACKs began to come in bursts",
+            "gro_timeouts": "times that a receiver's GRO was found to hold packets back",
+            "untimed_acks": "ACKs without a valid timestamp, because the socket was busy",
+        },
+        over="fq_rr limit 100",
+        costs={"pp": {"aqm": "fq_codel limit 10000 flows 1024 quantum 1514 "
+                             "target 10s interval 100s", "sink": "reno"}}),
+    Module(
+        "sch_fq_rr", queue="fq_rr",
+        trial=Trial(
+            "limit 300 flows 64 overflow drop-longest", "limit 400", "limit", 400,
+            ("limit {1}", "memory_limit {1}kb", "quantum {1}b", "service rr",
+             "service drr", "service wfq", "overflow drop-last",
+             "overflow drop-longest", "overflow drop-tail-of-longest",
+             "longest bytes", "longest packets", "classify priority",
+             "classify flow", "perturb {0}")),
+        costs={"fq_rr": f"{_RR} overflow drop-longest",
+               "fq_rr drop-last": f"{_RR} overflow drop-last",
+               "fq_rr drop-tail": f"{_RR} overflow drop-tail-of-longest",
+               "fq_rr drr": f"{_RR} service drr overflow drop-longest",
+               "fq_rr longest bytes": f"{_RR} longest bytes",
+               "fq_rr wfq": f"{_RR} service wfq overflow drop-longest"},
+        beside="fq_codel"),
+)
 
 # The unit in which pp reports its estimates and its setpoint, see tcp_pp(7).
 ESTIMATE_SCALE = 256

@@ -3,7 +3,63 @@
 
 import math
 
-from .component import Component, setting
+from .component import Component, Module, Trial, setting
+
+_MARKED = {"aqm": "sbrm limit 1000 target 10 gamma 0.01"}
+# Rates that have something to do: a packet every 0.6 us or so, and prices that
+# rise from 0 to some 0.2 meanwhile.
+_CLOCKED = "rate 10gbit avpkt 1514 gamma 1e-6"
+MODULES = (
+    Module(
+        "tcp_sbrm", controls=("sbrm", "rem", "cp", "rm"),
+        echoed=("sbrm", "rem", "cp"), restricted=("cp",),
+        counting=("sbrm", "rem"), judged="marks", info="dctcp",
+        counters={
+            "no_ecn": "connections whose peer refused ECN",
+            "latched": "connections whose peer repeats ECE instead of echoing marks",
+            "no_ipv4": "connections that wanted an explicit price over IPv6",
+            "price_absent": "times that a peer stopped returning the price",
+            "price_rewritten": "connections on whose path a box rewrites the price",
+            "price_outside": "segments outside of the window, whose price was ignored",
+            "price_no_df": "packets without DF, which carry no price",
+            "price_invalid": "segments that TCP discards, whose price was ignored",
+            "price_signed": "connections with signed segments, which carry no price",
+        },
+        carrying={"cp": ("price_invalid", "price_signed")},
+        over="sbrm limit 100",
+        costs={"sbrm relative": {"aqm": "sbrm limit 1000", "shipped": True},
+               "sbrm": _MARKED, "rm": {**_MARKED, "sink": "reno"},
+               "rem": _MARKED,
+               "cp": {"aqm": "sbrm limit 1000 target 10 gamma 0.01 "
+                             "feedback price"}},
+        free=("rm", "rem", "cp")),
+    Module(
+        "sch_sbrm", queue="sbrm",
+        trial=Trial(
+            "limit 300 target 20 gamma 0.02", "limit 400", "limit", 400,
+            ("limit {1}", "target {0} limit {1}", "gamma 0.{0}", "mark sbrm",
+             "mark rem-pc2", "mark rem-pc3 rate {0}mbit",
+             "mark vqm rate {0}mbit", "mark delay", "mark delay target {0}ms",
+             "target {0}ms", "feedback price", "feedback mark", "dither",
+             "no-dither", "split-gso", "no-split-gso", "ecn", "drop",
+             "reset-stats")),
+        costs={
+            # What tc makes without a word; its price is next to nothing, but
+            # drawn for.
+            "sbrm delay": "sbrm mark delay limit 65535",
+            "sbrm": "sbrm limit 65535 target 0 gamma {gamma}",
+            "sbrm no-dither": "sbrm limit 65535 target 0 gamma {gamma} no-dither",
+            "sbrm rem-pc1": f"sbrm mark rem-pc1 limit 65535 {_CLOCKED}",
+            "sbrm rem-pc2": "sbrm mark rem-pc2 limit 65535 target 0 "
+                            "phi 2.718281828 gamma {gamma}",
+            "sbrm rem-pc3": "sbrm mark rem-pc3 limit 65535 target {backlog} "
+                            f"{_CLOCKED}",
+            "sbrm vqm": "sbrm mark vqm limit 65535 rate 10gbit avpkt 1514",
+            "sbrm price": "sbrm limit 65535 target 0 gamma {gamma} feedback price",
+            "sbrm alpha": "sbrm mark alpha limit 65535 high 1 low 0 goal 60000",
+            "sbrm four-bit": "sbrm limit 65535 target 0 gamma {gamma} "
+                             "feedback four-bit"}),
+)
 
 # Willingness to pay goes by socket priority. These three are also what the
 # kernel makes of the types of service below (rt_tos2priority), which is all

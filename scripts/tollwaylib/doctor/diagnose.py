@@ -10,15 +10,11 @@ them in ICMP as they came there.
 observe() gathers, judge() is a pure function of what was gathered.
 """
 
-from ..components.modules import MODULES
+from ..components.modules import COUNTING, ECHOING, MODULES
 from . import stability
 from .finding import Finding
-from .observe import CE, CODEPOINTS, ECT0, PAIRED, PRICED, SECOND_ORDER
+from .observe import CE, CODEPOINTS, CONTROLS, ECT0, PAIRED, PRICED, SECOND_ORDER, UNJUDGED
 
-# Of these each mark must come back by itself.
-COUNTING = sum((module.counting for module in MODULES), ())
-# Linux' own dctcp echoes each mark, too.
-ECHOING = ("sbrm", "rem", "dctcp")
 # Bits of what alpha says in ss, see tcp_alpha(7).
 FIELD, HEARD = 4, 8
 # Counters of a queue sbrm: packets that the price dropped, in one way or another.
@@ -31,36 +27,9 @@ MARKED_MOST = {False: 0.8, True: 0.993}
 # A queue that never held more was never one.
 FULL_PACKETS = 1.5
 
-# Counters of /proc/net that grow where all is well: `cycles` with each round trip.
-USUAL = ("cycles",)
-
-# What growing lines of /proc/net/tcp_sbrm, tcp_pp and tcp_alpha say.
-COUNTERS = {
-    "no_ecn": "connections whose peer refused ECN",
-    "latched": "connections whose peer repeats ECE instead of echoing marks",
-    "no_ipv4": "connections that wanted an explicit price over IPv6",
-    "price_absent": "times that a peer stopped returning the price",
-    "price_rewritten": "connections on whose path a box rewrites the price",
-    "price_outside": "segments outside of the window, whose price was ignored",
-    "price_no_df": "packets without DF, which carry no price",
-    "price_invalid": "segments that TCP discards, whose price was ignored",
-    "price_signed": "connections with signed segments, which carry no price",
-    "delayed_acks": "times that a receiver began to delay its ACKs",
-    "shared_queue": "times that a queue was found to be shared with other flows",
-    "window": "times that a window replaced the law, because the queue is shared",
-    "longer_path": "times that a path became longer",
-    "bunched_acks": "times that ACKs began to come in bursts",
-    "gro_timeouts": "times that a receiver's GRO was found to hold packets back",
-    "untimed_acks": "ACKs without a valid timestamp, because the socket was busy",
-    "beyond_goal": "cycles of alpha in which BCN was heard",
-    "loss_as_mark": "ACKs of alpha whose losses counted as congestion",
-    "restarts": "rates of alpha that began again after timeouts or idle times",
-    "field_absent": "connections of alpha whose peer returned no CN and BCN",
-    "field_rewritten": "connections on whose path a box rewrites CN and BCN",
-    "field_outside": "segments outside of the windows, whose CN and BCN were ignored",
-    "field_no_df": "packets without DF, which carry no CN and BCN",
-    "field_invalid": "segments that TCP discards, whose CN and BCN were ignored",
-}
+# {line of /proc/net of a module: what it says where it grows}
+COUNTERS = {name: meaning for module in MODULES
+            for name, meaning in module.counters.items() if meaning}
 
 
 def judge_host(seen):
@@ -71,7 +40,7 @@ def judge_host(seen):
                       f"{seen['kernel']}")
     else:
         yield Finding("modules", "wrong",
-                      "neither tcp_sbrm nor tcp_pp nor tcp_alpha is loaded here",
+                      f"none of {', '.join(CONTROLS)} is loaded here",
                       "make install (or the package tollway-dkms), then "
                       "modprobe tcp_sbrm")
     if seen["tcp_ecn"] == 0:
@@ -347,6 +316,10 @@ def judge_connection(seen, one):
         return
     if one["cc"] in SECOND_ORDER:
         yield from judge_second_order(one, name, sent >= received)
+        return
+    if one["cc"] in UNJUDGED:
+        yield Finding("cc", "note", f"{name}: uses {one['cc']}, whose signals "
+                      "this command does not know")
         return
     if sent >= received:
         if one["cc"] not in PRICED:

@@ -13,16 +13,14 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..components.modules import CONTROLS, MODULES as OF_PROJECT
+from ..components.modules import CONTROLS, judged_by
 from ..errors import TollwayError
 from ..words import short
 from . import stability
 from .finding import SCHEMA
 
-PRICED, PAIRED, SECOND_ORDER = (
-    CONTROLS[name] for name in ("tcp_sbrm", "tcp_pp", "tcp_alpha"))
-MODULES = {module.name: module.controls for module in OF_PROJECT
-           if module.observed}
+PRICED, PAIRED, SECOND_ORDER, UNJUDGED = (
+    judged_by(how) for how in ("marks", "pairs", "second-order", None))
 
 HOPS_MAX = 30
 SILENT_MAX = 4
@@ -152,7 +150,7 @@ def snapshot(address, port):
         "connections": parse_ss(command(
             "ss", "-tinoH", "dst", f"{peer}:{port}" if port else peer), names),
         "counters": counters,
-        "module_counters": {name: value for module in MODULES for name, value
+        "module_counters": {name: value for module in CONTROLS for name, value
                             in parse_columns(read(f"/proc/net/{module}")).items()},
         "queues": parse_queues(command("tc", "-s", "-j", "qdisc", "show")),
     }
@@ -351,7 +349,7 @@ def observe(peer, seconds):
     family, address, port = resolve(peer)
     seen = {"schema": SCHEMA, "peer": peer, "address": address, "port": port,
             "seconds": seconds, "kernel": os.uname().release,
-            "modules": [name for name in MODULES if
+            "modules": [name for name in CONTROLS if
                         Path(f"/proc/net/{name}").exists()],
             "default": read("/proc/sys/net/ipv4/tcp_congestion_control"),
             "tcp_ecn": int(read("/proc/sys/net/ipv4/tcp_ecn") or 0),
