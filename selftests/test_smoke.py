@@ -19,6 +19,7 @@ class Machine:
     def __init__(self, monkeypatch, slow):
         self.now, self.end, self.bytes = 0.0, 0.0, 0
         self.slow = slow
+        monkeypatch.setattr(smoke, "PATHS", [("pp", "bbr", "fq_rr limit 100")])
         for name in ("run", "qdiscs", "two_hosts", "traffic", "time"):
             monkeypatch.setattr(smoke, name, getattr(self, name))
         monkeypatch.setattr(smoke_bench, "time", self.time)
@@ -55,14 +56,21 @@ class Machine:
 def test_a_flow_is_seen_on_a_slow_machine(slow, attempts, monkeypatch):
     Machine(monkeypatch, slow)
     notes = []
-    smoke.check_iperf3_through_fq_rr(notes.append)
+    smoke.check_iperf3_through_queues(notes.append)
     assert len(notes) == attempts and "bbr:(bw:1Mbps)" in notes[-1]
 
 
 def test_what_is_never_seen_is_a_failure(monkeypatch):
     Machine(monkeypatch, 1000)
     with pytest.raises(AssertionError, match="does not show pp"):
-        smoke.check_iperf3_through_fq_rr(lambda text: None)
+        smoke.check_iperf3_through_queues(lambda text: None)
+
+
+def test_the_state_in_ss_is_the_declared_one(monkeypatch):
+    Machine(monkeypatch, 0.1)
+    monkeypatch.setattr(smoke, "PATHS", [("pp", "dctcp", "fq_rr limit 100")])
+    with pytest.raises(AssertionError, match="does not show pp"):
+        smoke.check_iperf3_through_queues(lambda text: None)
 
 
 def test_a_kernel_that_does_not_sign(monkeypatch):

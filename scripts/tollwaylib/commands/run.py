@@ -53,10 +53,8 @@ def command_smoke(arguments):
     progress.done()
     out_dir = (arguments.out or Path("tollway-results") / "smoke" /
                machine.kernel.version).absolute()
-    given = json.dumps({"controls": modules.CONTROLS, "modules": modules.OURS,
-                        "restricted": modules.RESTRICTED})
     status = machine.run(["/usr/bin/python3", "-m", "tollwaylib.guest.smoke",
-                          given], out_dir, on_line=print_line, wall_s=SMOKE_S,
+                          json.dumps(modules.of_smoke())], out_dir, on_line=print_line, wall_s=SMOKE_S,
                          virtual_s=SMOKE_S)
     return EXIT_MISSED if status else EXIT_HOLDS
 

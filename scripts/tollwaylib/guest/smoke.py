@@ -35,16 +35,19 @@ from .smoke_bench import (LIMIT_S, SECONDS, Inside, execute, is_known, qdiscs,
 
 ADMIT = TOOLS / "tollway-admit"
 
-# What main() is given: {module: its congestion controls}, all modules, and the
-# controls that may be the default of the first network namespace only. Elsewhere
-# they are refused, and 6.1 leaks a reference to the module each time it refuses.
+# What main() is given, see of_smoke() in components/modules.py: {module: its
+# congestion controls}, all modules, and the controls that may be the default of the
+# first network namespace only. Elsewhere they are refused, and 6.1 leaks a reference
+# to the module each time it refuses.
 CONTROLS, MODULES, RESTRICTED = {}, [], []
-QDISCS = {
-    # kind: (words to add, words to change, an option and its value after it)
-    "sbrm": ("limit 300 target 20 gamma 0.02", "limit 400", "limit", 400),
-    "fq_rr": ("limit 300 flows 64 overflow drop-longest", "limit 400",
-              "limit", 400),
-}
+# {kind of a queue: the fields of its Trial}
+TRIALS = {}
+# [(congestion control, word of ss before its state, tc words of a queue)], and the
+# controls that count marks.
+PATHS, COUNTING = [], []
+# {congestion control: its file of counters, those of fields that cannot be true,
+# and of connections whose segments were signed from the start}
+CARRIERS = {}
 # How long a flow lasts that ss must see, s, in the first, second and third attempt.
 # Emulated processors on a busy host may need all of that to start ss.
 FLOW_LASTS_S = (SECONDS, 4 * SECONDS, 16 * SECONDS)
@@ -114,15 +117,17 @@ def check_sysctl_writers(note):
 
 
 def check_tc_with_the_plugins(note):
-    """tc adds, shows, changes, replaces and deletes both qdiscs."""
+    """tc adds, shows, changes, replaces and deletes each qdisc."""
     with two_hosts():
-        for kind, (add, change, option, value) in QDISCS.items():
-            run(f"tc qdisc add dev left root handle 1: {kind} {add}", space="a")
+        for kind, trial in TRIALS.items():
+            run(f"tc qdisc add dev left root handle 1: {kind} {trial['add']}",
+                space="a")
             shown = qdiscs("a")["1:"]
             assert shown["kind"] == kind and shown["options"], shown
-            run(f"tc qdisc change dev left handle 1: root {kind} {change}",
-                space="a")
-            assert qdiscs("a")["1:"]["options"][option] == value
+            run(f"tc qdisc change dev left handle 1: root {kind} "
+                f"{trial['change']}", space="a")
+            option = trial["option"]
+            assert qdiscs("a")["1:"]["options"][option] == trial["value"]
             said = refused("tc qdisc change dev left handle 1: root "
                            f"{kind} {option} nonsense", space="a")
             assert option in said, said
@@ -132,21 +137,21 @@ def check_tc_with_the_plugins(note):
             assert "1:" not in qdiscs("a")
 
 
-def through(kind, cc, note):
+def through(words, cc, info, note):
     """A flow through a shaped qdisc of ours must have its rate, and be seen."""
+    kind = words.split()[0]
     with two_hosts():
         run("tc qdisc add dev left root handle 1: htb default 1", space="a")
         run(f"tc class add dev left parent 1: classid 1:1 htb rate "
             f"{RATE_MBIT}mbit", space="a")
-        run(f"tc qdisc add dev left parent 1:1 handle 10: {kind} limit 100",
-            space="a")
+        run(f"tc qdisc add dev left parent 1:1 handle 10: {words}", space="a")
         run("ping -q -c 1 -w 5 10.0.0.2", space="a")
         for seconds in FLOW_LASTS_S:
             with traffic(cc, seconds) as report:
                 # Once it has sent for a while.
                 time.sleep(seconds / 2)
                 detail = wait_for(lambda: re.search(
-                    rf"\b{cc}\b.*? ((dctcp|bbr):\(\S+\))",
+                    rf"\b{cc}\b.*? ({info}:\(\S+\))",
                     run("ss -Hti dst 10.0.0.2", space="a")))
                 rate = received_bps(report())
             if detail:
@@ -162,18 +167,16 @@ def through(kind, cc, note):
         return shown, rate
 
 
-def check_iperf3_through_sbrm(note):
-    """sbrm through its queue: marked, and not lost."""
-    shown, rate = through("sbrm", "sbrm", note)
-    note(f"{shown['marks']} marks, {shown['drops']} drops")
-    # A link that its sender cannot fill has no price.
-    assert shown["marks"] > 0 or rate < RATE_MBIT * 1e6 / 2, shown
-
-
-def check_iperf3_through_fq_rr(note):
-    """pp through round-robin queues."""
-    shown, _ = through("fq_rr", "pp", note)
-    assert shown["flows_max"] >= 1, shown
+def check_iperf3_through_queues(note):
+    """A congestion control of each module through a queue that suits it: controls
+    that count marks are marked, and a queue with classes has seen the flow."""
+    for cc, info, words in PATHS:
+        shown, rate = through(words, cc, info, note)
+        if cc in COUNTING:
+            note(f"{shown['marks']} marks, {shown['drops']} drops")
+            # A link that its sender cannot fill has no price.
+            assert shown["marks"] > 0 or rate < RATE_MBIT * 1e6 / 2, shown
+        assert shown.get("flows_max", 1) >= 1, shown
 
 
 TCP_CONGESTION, MPTCP = 13, 262
@@ -195,10 +198,6 @@ def carried(near, far):
 # Name, function, and whether connections are signed from the start: the first key
 # of AO has to come before the connection.
 SIGNATURES = (("TCP_MD5SIG", sign, (True, False)), ("TCP-AO", sign_ao, (True,)))
-# {congestion control: its file of counters, those of fields that cannot be true,
-# and of connections whose segments were signed from the start}
-CARRIERS = {"cp": ("tcp_sbrm", "price_invalid", "price_signed"),
-            "alpha": ("tcp_alpha", "field_invalid", None)}
 
 
 def counters_of(file, space):
@@ -263,8 +262,8 @@ def signed_connection(note, cc, how, begin):
 
 
 def check_signed_connections(note):
-    """Connections of cp and alpha whose segments TCP signs (MD5, AO), from the
-    start and from some time on: they go on, without prices."""
+    """Connections of controls that carry fields, whose segments TCP signs (MD5, AO),
+    from the start and from some time on: they go on, without prices."""
     for option, how, begins in SIGNATURES:
         if not is_known(how):
             note(f"this kernel has no {option}")
@@ -276,7 +275,7 @@ def check_signed_connections(note):
 
 def check_ipsec_policy(note):
     """A host that accepts only what IPsec protects: segments that TCP discards for
-    that carry fields which cp and alpha do not believe."""
+    that carry fields which are not believed."""
     policy = "src 10.0.0.1 dst 10.0.0.2 dir in"
     status, said = execute("ip xfrm policy list")
     if status:
@@ -379,15 +378,15 @@ def check_mptcp_subflows(note):
 
 
 def check_multi_queue(note):
-    """Both qdiscs under mq at once, on all processors, while they change."""
+    """Qdiscs of ours under mq at once, on all processors, while they change."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(two_hosts(QUEUES))
         run("tc qdisc add dev left root handle 1: mq", space="a")
-        kinds = list(QDISCS)
+        kinds = list(TRIALS)
         for queue in range(QUEUES):
             kind = kinds[queue % len(kinds)]
             run(f"tc qdisc replace dev left parent 1:{queue + 1} handle "
-                f"{queue + 1}0: {kind} {QDISCS[kind][0]}", space="a")
+                f"{queue + 1}0: {kind} {TRIALS[kind]['add']}", space="a")
         # Packets are received on both processors, whoever sends. /sys is that
         # of the namespace in which it was mounted.
         run("unshare -m sh -c 'mkdir -p /tmp/net; mount -t sysfs sysfs /tmp/net; "
@@ -416,23 +415,11 @@ def check_multi_queue(note):
              f"{changes} changes meanwhile")
 
 
-STORM = {
-    "sbrm": ("limit {1}", "target {0} limit {1}", "gamma 0.{0}", "mark sbrm",
-             "mark rem-pc2", "mark rem-pc3 rate {0}mbit", "mark vqm rate {0}mbit",
-             "mark delay", "mark delay target {0}ms", "target {0}ms",
-             "feedback price", "feedback mark", "dither", "no-dither",
-             "split-gso", "no-split-gso", "ecn", "drop", "reset-stats"),
-    "fq_rr": ("limit {1}", "memory_limit {1}kb", "quantum {1}b", "service rr",
-              "service drr", "service wfq", "overflow drop-last",
-              "overflow drop-longest", "overflow drop-tail-of-longest",
-              "longest bytes", "longest packets", "classify priority",
-              "classify flow", "perturb {0}"),
-}
 STORM_LEAST = 200
 
 
 def check_storm(note):
-    """Queues of both kinds under mq take each other's place, and change, while
+    """Queues of each kind under mq take each other's place, and change, while
     packets go through them on all processors."""
     rng = random.Random(1)
     done = collections.Counter()
@@ -453,11 +440,11 @@ def check_storm(note):
                 what = rng.choice(("replace", "change", "change", "change",
                                    "del"))
                 if what == "replace" or queue not in kinds:
-                    what, kinds[queue] = "replace", rng.choice(list(STORM))
+                    what, kinds[queue] = "replace", rng.choice(list(TRIALS))
                     where += f" handle {queue}0: {kinds[queue]}"
                 elif what == "change":
                     where += f" handle {queue}0: {kinds[queue]} " + rng.choice(
-                        STORM[kinds[queue]]).format(rng.randrange(1, 50),
+                        TRIALS[kinds[queue]]["storm"]).format(rng.randrange(1, 50),
                                                     rng.randrange(100, 400))
                 else:
                     del kinds[queue]
@@ -509,10 +496,10 @@ def check_removal(note):
     for module in CONTROLS:
         assert wait_for(lambda name=module: users(name) == 0, LIMIT_S), module
     with two_hosts():
-        run("tc qdisc add dev left root handle 1: sbrm", space="a")
-        note(refused("rmmod sch_sbrm"))
-        run("tc qdisc replace dev left root handle 2: fq_rr", space="a")
-        note(refused("rmmod sch_fq_rr"))
+        for number, kind in enumerate(TRIALS, start=1):
+            run(f"tc qdisc replace dev left root handle {number}: {kind}",
+                space="a")
+            note(refused(f"rmmod sch_{kind}"))
         for module, names in CONTROLS.items():
             # Its end must not come before rmmod has been refused.
             with traffic(names[0], FLOW_LASTS_S[1]) as report:
@@ -552,15 +539,23 @@ CHECKS = {name[len("check_"):]: function
           if name.startswith("check_")}
 
 
+def know(given):
+    """Take what is declared of the modules."""
+    for name, known in (("controls", CONTROLS), ("queues", TRIALS),
+                        ("carriers", CARRIERS)):
+        known.update(given.get(name, {}))
+    for name, known in (("modules", MODULES), ("restricted", RESTRICTED),
+                        ("paths", PATHS), ("counting", COUNTING)):
+        known.extend(given.get(name, ()))
+
+
 def main(given="{}"):
     """Run all checks; 0 if they hold, else 1.
 
-    given: a JSON object with controls, modules and restricted, see the top.
+    given: a JSON object, see the top.
     """
-    described, results = json.loads(given), {}
-    CONTROLS.update(described.get("controls", {}))
-    MODULES.extend(described.get("modules", ()))
-    RESTRICTED.extend(described.get("restricted", ()))
+    know(json.loads(given))
+    results = {}
     print("KTAP version 1", flush=True)
     print(f"1..{len(CHECKS)}", flush=True)
     for number, (name, function) in enumerate(CHECKS.items(), start=1):
