@@ -3,20 +3,32 @@
 
 The measuring is that of selftests/lab/guest_cost.py, in the lab: cycles of a
 dequeue and an enqueue, and cycles of a congestion control's callbacks for an
-ACK. Here are the names, and tables and figures of what was found.
+ACK. Here are what is measured of the kernel's own beside what the modules declare, and
+tables and figures of what was found.
 """
 
 import statistics
 
+from ..components.modules import MODULES
 from .rendering import Table
 
 # (flows with packets in the queue, packets come with their hash), see
 # selftests/kunit/qdisc_cost.c.
 COLUMNS = ((1, True), (100, True), (10000, True), (100, False))
 PACKET = 1514
-# Rates that have something to do: a packet every 0.6 us or so, and prices that
-# rise from 0 to some 0.2 meanwhile.
-CLOCKED = "rate 10gbit avpkt 1514 gamma 1e-6"
+
+
+def _beside(module):
+    """The kernel's own that a module is compared with."""
+    return module.beside or ("codel" if module.queue else "bbr")
+
+
+def _ours(beside):
+    """{name: words or path} of the modules that are compared with this one."""
+    return {name: words for module in MODULES if _beside(module) == beside
+            for name, words in module.costs.items()}
+
+
 # {name: words of tc}. backlog: in packets. The AQMs that mark do so for about
 # every tenth packet, but for vqm, which marks all of them; codel and pie, which
 # have no reason to, none.
@@ -26,55 +38,27 @@ FIFOS = {
            "probability 0.2 bandwidth 10gbit ecn",
     "codel": "codel limit 65535 target 100s interval 200s ecn",
     "pie": "pie limit 65535 ecn",
-    # What tc makes without a word; its price is next to nothing, but drawn for.
-    "sbrm delay": "sbrm mark delay limit 65535",
-    "sbrm": "sbrm limit 65535 target 0 gamma {gamma}",
-    "sbrm no-dither": "sbrm limit 65535 target 0 gamma {gamma} no-dither",
-    "sbrm rem-pc1": f"sbrm mark rem-pc1 limit 65535 {CLOCKED}",
-    "sbrm rem-pc2": "sbrm mark rem-pc2 limit 65535 target 0 phi 2.718281828 "
-                    "gamma {gamma}",
-    "sbrm rem-pc3": "sbrm mark rem-pc3 limit 65535 target {backlog} "
-                    f"{CLOCKED}",
-    "sbrm vqm": "sbrm mark vqm limit 65535 rate 10gbit avpkt 1514",
-    "sbrm price": "sbrm limit 65535 target 0 gamma {gamma} feedback price",
-    "sbrm alpha": "sbrm mark alpha limit 65535 high 1 low 0 goal 60000",
-    "sbrm four-bit": "sbrm limit 65535 target 0 gamma {gamma} "
-                     "feedback four-bit",
+    **_ours("codel"),
 }
 _ROOM = "limit 65535 flows 65536"
-_RR = f"fq_rr {_ROOM} memory_limit 1gb"
 FAIR = {
     # codel must not come to drop, and time passes at each reading.
     "fq_codel": f"fq_codel {_ROOM} memory_limit 1gb target 100s interval 200s",
     "sfq": "sfq limit 65535 flows 65407 divisor 65536 depth 127",
     "cake": "cake unlimited besteffort flows rtt 1000s memlimit 1gb",
-    "fq_rr": f"{_RR} overflow drop-longest",
-    "fq_rr drop-last": f"{_RR} overflow drop-last",
-    "fq_rr drop-tail": f"{_RR} overflow drop-tail-of-longest",
-    "fq_rr drr": f"{_RR} service drr overflow drop-longest",
-    "fq_rr longest bytes": f"{_RR} longest bytes",
-    "fq_rr wfq": f"{_RR} service wfq overflow drop-longest",
+    **_ours("fq_codel"),
 }
 QDISCS = {**FIFOS, **FAIR}
 # {name: how the path is made for it}, a name being that of the congestion control
 # and what else tells it apart; see Path of selftests/lab/tcp_bench.py.
-_MARKED = {"aqm": "sbrm limit 1000 target 10 gamma 0.01"}
 _DROPPED = {"aqm": "pfifo limit 300", "sink": "reno"}
-_TURNS = {"aqm": "fq_codel limit 10000 flows 1024 quantum 1514 target 10s "
-                 "interval 100s", "sink": "reno"}
 CONGESTION_CONTROLS = {
     "reno": _DROPPED,
     "cubic": _DROPPED,
-    "bbr": _TURNS,
-    "dctcp": {**_MARKED, "sink": "dctcp"},
-    "sbrm relative": {"aqm": "sbrm limit 1000", "shipped": True},
-    "sbrm": _MARKED,
-    "rm": {**_MARKED, "sink": "reno"},
-    "rem": _MARKED,
-    "cp": {"aqm": "sbrm limit 1000 target 10 gamma 0.01 feedback price"},
-    "pp": _TURNS,
-    "alpha": {"aqm": "sbrm mark alpha limit 1000 high 50 goal 300 "
-                     "feedback two-bit", "sink": "alpha"},
+    "bbr": {"aqm": "fq_codel limit 10000 flows 1024 quantum 1514 target 10s "
+                   "interval 100s", "sink": "reno"},
+    "dctcp": {"aqm": "sbrm limit 1000 target 10 gamma 0.01", "sink": "dctcp"},
+    **_ours("bbr"),
 }
 
 
@@ -104,11 +88,11 @@ def given():
 
 # (ours, what they may cost at most). With the clock that both would read on a
 # kernel in real time: qdiscs. An ACK: the callbacks.
-QDISC_BOUNDS = (*((name, "codel") for name in FIFOS if "sbrm" in name),
-                *((name, "fq_codel") for name in FAIR if "fq_rr" in name))
-ACK_BOUNDS = (("sbrm relative", "bbr"), ("sbrm", "bbr"), ("pp", "bbr"),
-              ("alpha", "bbr"))
-OURS = {ours for ours, _ in (*QDISC_BOUNDS, *ACK_BOUNDS)} | {"rm", "rem", "cp"}
+QDISC_BOUNDS = tuple((name, beside) for beside in ("codel", "fq_codel")
+                     for name in _ours(beside))
+ACK_BOUNDS = tuple((name, _beside(module)) for module in MODULES if module.controls
+                   for name in module.costs if name not in module.free)
+OURS = {name for module in MODULES for name in module.costs}
 
 
 def column_name(column):
