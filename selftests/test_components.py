@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The declaration of the modules, and the lists that cannot read it."""
+"""The declaration of the modules, and that nothing lists them again."""
 
 import ast
+import importlib
 import json
 import pathlib
 import re
@@ -14,7 +15,6 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
 from tollwaylib.components import modules  # noqa: E402
-from tollwaylib.doctor import observe  # noqa: E402
 from tollwaylib.kernels import build  # noqa: E402
 from tollwaylib.paths import TOP  # noqa: E402
 
@@ -48,14 +48,35 @@ def test_controls_are_those_that_the_sources_register():
             assert set(group) <= set(module.controls)
 
 
-def test_dkms_builds_them():
-    text = (TOP / "dkms.conf").read_text()
-    names = re.findall(r'^BUILT_MODULE_NAME\[(\d+)\]="(.*)"', text, re.M)
-    places = re.findall(r'^BUILT_MODULE_LOCATION\[(\d+)\]="build/(.*)"', text,
-                        re.M)
-    assert names == places
-    assert {name for _, name in names} == set(modules.OURS)
-    assert [int(number) for number, _ in names] == list(range(len(names)))
+def test_kunit_calls_every_control():
+    done = subprocess.run([sys.executable, HERE / "kunit/gen_cc_names.py"],
+                          check=True, text=True, capture_output=True)
+    names = re.findall(r'"(\w+)"', done.stdout)
+    assert sorted(names) == sorted(CONTROLS)
+
+
+# What DKMS makes of a dkms.conf, in the words of its safe_source().
+SOURCE_IT = """. "$1"; . "$1"
+for name in BUILT_MODULE_NAME BUILT_MODULE_LOCATION DEST_MODULE_LOCATION; do
+	eval 'echo "${'$name'[@]}"'
+done"""
+
+
+def test_dkms_builds_every_folder(tmp_path):
+    shutil.copy(TOP / "dkms.conf", tmp_path)
+    names = [*modules.OURS, "tcp_zz"]
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "Kbuild").touch()
+    (tmp_path / "sch_without_kbuild").mkdir()
+    done = subprocess.run(["bash", "-euc", SOURCE_IT, "dkms",
+                           tmp_path / "dkms.conf"], text=True, check=True,
+                          cwd="/", env={"kernel_source_dir": "/nonexistent"},
+                          capture_output=True)
+    found, places, targets = map(str.split, done.stdout.splitlines())
+    assert sorted(found) == sorted(names) and not done.stderr
+    assert places == [f"build/{name}" for name in found]
+    assert targets == ["/updates/dkms"] * len(found)
 
 
 def test_checks_in_the_lab_know_them():
@@ -72,21 +93,76 @@ def test_checks_in_the_lab_know_them():
         set(modules.OURS)
 
 
-def test_no_check_in_the_lab_lists_them_again():
-    """A list of all modules, or of the controls of several, is a second place."""
-    again = []
-    for path in sorted((HERE / "lab").glob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, (ast.Tuple, ast.List, ast.Set, ast.Dict)):
-                words = {leaf.value for leaf in ast.walk(node)
-                         if isinstance(leaf, ast.Constant)}
-                if words >= set(modules.OURS) or words >= set(CONTROLS):
-                    again.append(f"{path.name}:{node.lineno}")
+# {a name of a module, control or queue: the file that declares it}
+HOMES = {name: file for file in sorted(
+    path.stem for path in (TOP / "scripts/tollwaylib/components").glob("[a-z]*.py")
+    if path.stem != "modules")
+         for module in getattr(importlib.import_module(
+             f"tollwaylib.components.{file}"), "MODULES", ())
+         for name in (module.name, module.queue, *module.controls) if name}
+# Queues, too, have laws with such names.
+NO_QUEUES = {name: file for name, file in HOMES.items()
+             if name in CONTROLS or name in modules.OURS}
+
+
+def listed(path, homes, pattern):
+    """[(line, files whose names a literal of a Python file has)]; pattern: what a
+    name is in a string."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, (ast.Tuple, ast.List, ast.Set, ast.Dict)):
+            words = {word for leaf in ast.walk(node)
+                     if isinstance(leaf, ast.Constant)
+                     and isinstance(leaf.value, str)
+                     for word in re.findall(pattern, leaf.value)}
+            found.append((node.lineno, {homes[word] for word in words
+                                        if word in homes}))
+    return found
+
+
+def test_nothing_lists_them_again(tmp_path):
+    """A list with names of two families is a second place in the harness; in
+    tests, one with names of all. Experiments of a paper choose what they compare."""
+    again, families = [], set(HOMES.values())
+    assert {*modules.OURS, *CONTROLS} <= set(HOMES)
+    apart = {TOP / "scripts/tollwaylib" / name for name in ("components", "papers")}
+    for path in [TOP / "scripts/bench", *sorted((TOP / "scripts").rglob("*.py"))]:
+        if not apart & set(path.parents):
+            again += [f"{path.name}:{line}" for line, files in
+                      listed(path, HOMES, r"[\w.-]+") if len(files) > 1]
+    for path in sorted(HERE.rglob("*.py")):
+        again += [f"{path.name}:{line}" for line, files in
+                  listed(path, NO_QUEUES, "^.+$") if files == families]
+    assert not again
+    example = tmp_path / "example.py"
+    example.write_text('KINDS = {"a": ("sbrm limit 9",), "b": ["fq_rr"]}\n')
+    assert (1, {"sbrm", "pp"}) in listed(example, HOMES, r"[\w.-]+")
+
+
+def test_no_script_lists_the_modules():
+    files = [TOP / "Makefile", TOP / "dkms.conf", HERE / "clean-system",
+             HERE / "kunit/cc_states_kunit.c",
+             *(path for folder in ("scripts", "tools/debian")
+               for path in (TOP / folder).rglob("*")
+               if path.is_file() and not path.suffix)]
+    again = [path.name for path in files
+             if len({HOMES[name] for name in re.findall(
+                 r"\b(?:tcp|sch)_\w+", path.read_text()) if name in HOMES}) > 1]
     assert not again
 
 
 NEW_FAMILY = '''
-from .component import Component, setting
+from .component import Component, Module, Trial, setting
+
+MODULES = (
+    Module("tcp_zz", controls=("zz",), restricted=("zz",), info="bbr",
+           counters={"zz_lost": "losses of zz", "zz_usual": None},
+           over="zz limit 9", carrying={"zz": ("zz_lost", None)},
+           costs={"zz": {"aqm": "zz limit 9"}}),
+    Module("sch_zz", queue="zz", trial=Trial("limit 9", "limit 8", "limit", 8,
+                                             ("limit {0}",)),
+           costs={"zz": "zz limit 65535"}, beside="fq_codel"),
+)
 
 COMPONENT = Component(
     controls=("zz",), parameters={"zz_gain": (0.5, 0.0, 1.0, "gain of zz"),
@@ -101,47 +177,59 @@ COMPONENT = Component(
 '''
 USE_IT = """
 import json, sys
+from tollwaylib.components import modules
+from tollwaylib.doctor import diagnose, observe
 from tollwaylib.experiments import jobs, parameters
+from tollwaylib.guest import smoke
 from tollwaylib.papers import get
+from tollwaylib.report import costs
 found = get("double-bottleneck")
 values = parameters.parse(found, ["zz_gain=0.25", "zz_mode=b"], "zz", "zz")
 job = jobs.job(found, "zz", "zz", values, 10.0, 1)
-print(json.dumps([job["aqm"], job["sysctls"],
-                  sorted(parameters.deciding("zz", "zz", values))]))
+one = {"cc": "zz", "local": "a:1", "remote": "d:2", "flags": [],
+       "grown": {"bytes_acked": 9.0}}
+smoke.know(json.loads(json.dumps(modules.of_smoke())))
+print(json.dumps({
+    "job": [job["aqm"], job["sysctls"],
+            sorted(parameters.deciding("zz", "zz", values))],
+    "doctor": [[(found.verdict, found.text) for found in
+                diagnose.judge_connection({"seconds": 5}, one)],
+               diagnose.COUNTERS.get("zz_lost"), "zz_usual" in diagnose.COUNTERS,
+               "tcp_zz" in observe.CONTROLS],
+    "smoke": [smoke.CONTROLS["tcp_zz"], smoke.TRIALS["zz"]["storm"],
+              smoke.CARRIERS["zz"], ["zz", "bbr", "zz limit 9"] in smoke.PATHS,
+              "sch_zz" in smoke.MODULES, "zz" in smoke.RESTRICTED],
+    "costs": [costs.FAIR["zz"], costs.CONGESTION_CONTROLS["zz"],
+              ("zz", "fq_codel") in costs.QDISC_BOUNDS,
+              ("zz", "bbr") in costs.ACK_BOUNDS]}))
 parameters.parse(found, ["zz_mode=c"], "zz", "zz")
 """
 
 
-def test_a_new_family_is_one_file_and_its_module(tmp_path):
-    """Parameters, words of tc, sysctls and what decides them are found in it."""
+def test_a_new_family_is_one_file(tmp_path):
+    """All that the harness, the doctor, the smoke set and the bench have to know of
+    it is found there."""
     shutil.copytree(TOP / "scripts/tollwaylib", tmp_path / "tollwaylib")
     (tmp_path / "tollwaylib/components/zz.py").write_text(NEW_FAMILY)
-    declared = tmp_path / "tollwaylib/components/modules.py"
-    declared.write_text(declared.read_text().replace(
-        "MODULES = (", 'MODULES = (\n    Module("tcp_zz", controls=("zz",)),', 1))
     done = subprocess.run([sys.executable, "-c", USE_IT], cwd=tmp_path, text=True,
                           capture_output=True, check=False)
-    queue, sysctls, names = json.loads(done.stdout)
+    assert "--set zz_mode=c: give one of a, b" in done.stderr
+    found = json.loads(done.stdout)
+    queue, sysctls, names = found["job"]
     assert queue == "zz limit 1000 gain 0.25 mode b"
     assert sysctls["net.ipv4.tcp_zz.gain"] == "0.250000"
     assert not any("tcp_sbrm" in name for name in sysctls)
     assert {"zz_gain", "zz_mode", "limit"} <= set(names)
     assert "initcwnd" not in names
-    assert "--set zz_mode=c: give one of a, b" in done.stderr
-
-
-def test_the_packages_are_checked_for_all():
-    text = (HERE / "clean-system").read_text()
-    for name in modules.OURS:
-        assert re.search(rf"for name in [^\n]*\b{name}\b", text), name
+    assert found["doctor"] == [
+        [["note", "a:1 > d:2: uses zz, whose signals this command does not know"]],
+        "losses of zz", False, True]
+    assert found["smoke"] == [["zz"], ["limit {0}"], ["tcp_zz", "zz_lost", None],
+                              True, True, True]
+    assert found["costs"] == ["zz limit 65535", {"aqm": "zz limit 9"}, True, True]
 
 
 def test_each_has_a_manual_page():
     for module in modules.MODULES:
         page = f"tc-{module.queue}.8" if module.queue else f"{module.name}.7"
         assert (TOP / "tools/man" / page).is_file(), page
-
-
-def test_the_doctor_reads_what_is_there():
-    """Each module with a congestion control has counters in /proc/net."""
-    assert set(observe.MODULES) == set(modules.CONTROLS)

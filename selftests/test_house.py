@@ -258,14 +258,14 @@ def test_what_the_doctor_says_installs_what_it_misses(bare, monkeypatch):
     assert not missing - set(depended), missing
 
 
-@pytest.mark.parametrize("module", ["sbrm", "pp", "alpha"])
+@pytest.mark.parametrize("module", modules.CONTROLS)
 def test_every_sysctl_is_in_the_manual(module):
-    source = (TOP / f"tcp_{module}/{module}_net.c").read_text()
+    source = "".join(path.read_text() for path in (TOP / module).glob("*_net.c"))
     names = re.findall(r'(?:\.procname\s*= |TOLLWAY_SETTING\w*\()"(\w+)"',
                        source)
     names += re.findall(r"^\tALPHA_(?:NUMBER|FRACTION)\((\w+),", source, re.M)
     assert names
-    text = page(f"tcp_{module}.7")
+    text = page(f"{module}.7")
     for name in names:
         assert re.search(rf"^\.TP\n\.BR? {name}\b", text, re.M), name
 

@@ -18,11 +18,8 @@
 #include <net/net_namespace.h>
 #include <net/tcp.h>
 
+#include "cc_names.h"
 #include "compat.h"
-
-static const char * const cc_names[] = {
-	"sbrm", "rem", "cp", "rm", "pp", "ppx", "alpha",
-};
 
 /* A socket with a congestion control, locked. */
 static struct socket *cc_socket(struct kunit *test, const char *name)
