@@ -74,6 +74,30 @@ def test_a_run_on_the_host_that_hangs(deaf, tmp_path, monkeypatch):
     assert gone(said[0].split()[1])
 
 
+# A run whose child needs memory; what it does where it gets none.
+HUNGRY = """import subprocess, sys
+sys.exit(subprocess.call([sys.executable, "-c", f"bytearray({mb} << 20)"]))
+"""
+
+
+@pytest.mark.parametrize("mb, enough", [(64, True), (512, False)])
+def test_the_memory_of_a_run_on_the_host(mb, enough, tmp_path, monkeypatch):
+    """It is that of each process, also of one that a run starts."""
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/hungry.py").write_text(f"mb = {mb}\n{HUNGRY}")
+    monkeypatch.setattr(host, "TOP", tmp_path)
+    monkeypatch.setattr(host, "PROGRAM", "hungry")
+    monkeypatch.setattr(limits, "PROCESS_MB", 256)
+    place = HostPlace([("reno", "pfifo")])
+    if enough:
+        place.run({"virtual_s": 1, "cases": []}, tmp_path, 0, print)
+        return
+    with pytest.raises(TollwayError, match="There was no memory left: on the host "
+                       "a process may have 256 MiB") as raised:
+        place.run({"virtual_s": 1, "cases": []}, tmp_path, 0, print)
+    assert str(tmp_path / "console.log") in str(raised.value)
+
+
 @pytest.mark.parametrize("make", [LabPlace, QemuPlace])
 def test_a_long_list_of_cases_may_take_its_time(make, tmp_path):
     """The limit is that of all cases, not that of one."""

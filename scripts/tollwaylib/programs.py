@@ -37,6 +37,7 @@ PROGRAMS = (
     ("mount", (LAB,), "mount"),
     ("setarch", (LAB,), "util-linux"),
     ("setpriv", (LAB, HOST, QEMU), "util-linux"),
+    ("prlimit", (HOST,), "util-linux"),
     ("taskset", (LAB,), "util-linux"),
     ("unshare", (HOST, KERNELS), "util-linux"),
     ("insmod", (LAB,), "kmod"),

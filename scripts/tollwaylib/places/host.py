@@ -115,7 +115,7 @@ class HostPlace:
         (folder / "job.json").write_text(json.dumps(inside))
         environment = dict(os.environ, PYTHONPATH=str(TOP / "scripts"),
                            TC_LIB_DIR=str(self.tools))
-        limit_s = limits.real_s(job)
+        limit_s, memory = limits.real_s(job), limits.process_bytes()
         expired = threading.Event()
 
         def expire():
@@ -127,8 +127,8 @@ class HostPlace:
         # reaches it once, through stop(), as it has a session of its own.
         with open(folder / "console.log", "w", encoding="utf-8") as log, \
                 subprocess.Popen(
-                    ["setpriv", "--pdeathsig", "TERM", sys.executable, "-m",
-                     PROGRAM, str(folder / "job.json")],
+                    ["prlimit", f"--as={memory}", "setpriv", "--pdeathsig", "TERM",
+                     sys.executable, "-m", PROGRAM, str(folder / "job.json")],
                     # Python looks for modules in the working directory first, which
                     # may be one that others can write to.
                     cwd="/", text=True, errors="replace", env=environment,
@@ -151,7 +151,12 @@ class HostPlace:
                 f"the run did not finish within {limit_s:g} s and was stopped: "
                 f"see {folder / 'console.log'}")
         if self.process.returncode:
-            raise errors.of_run(folder, self.process.returncode)
+            error = errors.of_run(folder, self.process.returncode)
+            said = (folder / "console.log").read_text(errors="replace")
+            if limits.NO_MEMORY.search(f"{error}\n{said}"):
+                raise TollwayError(f"{error}. There was no memory left: on the host a "
+                                   f"process may have {memory >> 20} MiB")
+            raise error
 
     def stop(self):
         """End the run; it removes its own namespaces."""

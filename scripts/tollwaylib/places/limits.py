@@ -2,6 +2,8 @@
 """What a job may take, at every place: far more than it should, to end one that
 hangs."""
 
+import re
+import resource
 from collections import defaultdict
 
 from ..experiments import networks
@@ -11,6 +13,12 @@ from ..experiments import networks
 # of both hosts and with the headers of the kernel: the host sees 0.5 GB of it.
 FLOWS_IN_MEMORY, BYTES_IN_MEMORY = 1000, 5 * 10**6
 MEMORY_MB, MORE_MB = 768, 8192
+# MiB of address space that each process of a run on the host may have. Its kernel
+# has no memory of its own that could be limited. tcpdump and Mininet, the largest,
+# map some 100 MiB.
+PROCESS_MB = 4096
+# What Python, the C library and the programs of tools/ say where there is none left.
+NO_MEMORY = re.compile(r"\bMemoryError\b|Cannot allocate memory|out of memory")
 # Beyond the traffic, s: in virtual time, and in real time, where building the
 # network, the calibration and the collection take time, too.
 VIRTUAL_GRACE_S, REAL_GRACE_S = 300, 600
@@ -26,6 +34,14 @@ def virtual_s(job):
 def real_s(job):
     """Seconds that a job may take where traffic takes real time."""
     return job["virtual_s"] + REAL_GRACE_S
+
+
+def process_bytes():
+    """Address space that a process of a run on the host may have: no more than
+    this process, which may not be allowed to raise its own limit."""
+    most = resource.getrlimit(resource.RLIMIT_AS)[1]
+    ours = PROCESS_MB << 20
+    return ours if most == resource.RLIM_INFINITY else min(ours, most)
 
 
 def memory_mb(job):
