@@ -14,8 +14,10 @@ from xml.etree import ElementTree
 import pytest
 
 from tollwaylib import VERSION as OUR_VERSION, papers, programs, progress
-from tollwaylib.components import modules
+from tollwaylib.commands.list import command_list
+from tollwaylib.components import COMPONENTS, modules
 from tollwaylib.doctor import local
+from tollwaylib.experiments import parameters
 from tollwaylib.kernels import usermode
 
 TOP = Path(__file__).resolve().parents[1]
@@ -283,10 +285,65 @@ def test_every_option_and_parameter_is_in_the_manual():
             options = re.findall(r"(?<!\w)--[a-z][a-z-]+", done.stdout)
             for option in set(options) - {"--help"}:
                 assert option in manual, f"{command} {option}"
-    for experiment in papers.EXPERIMENTS.values():
-        assert experiment.name in text
-        for name, (default, *_) in experiment.parameters().items():
-            assert re.search(rf"^\.BR? {name}\b", text, re.M), name
+    # The others are declared with components and experiments, see below.
+    for name in parameters.COMMON.keys() - {
+            name for one in COMPONENTS for name in one.parameters}:
+        assert re.search(rf"^\.BR? {name}\b", text, re.M), name
+
+
+@pytest.mark.parametrize("name", papers.EXPERIMENTS)
+def test_every_experiment_describes_itself(name, capsys):
+    """What it is, what it compares, and each of its parameters."""
+    experiment = papers.get(name)
+    assert len(experiment.about) > 20 and experiment.about.endswith(".")
+    assert command_list(name) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"{name}: {experiment.title}.\n")
+    assert experiment.about.partition(".")[0] in " ".join(said.split())
+    assert f"Duration: {experiment.duration_s:g} s" in said
+    for parameter, (default, *_, meaning) in experiment.parameters().items():
+        assert re.search(rf"^    {parameter}={re.escape(str(default))} +"
+                         rf"{re.escape(meaning)}$", said, re.M), parameter
+        assert meaning
+
+
+NEW_EXPERIMENT = """
+from ..experiments.description import Experiment
+from . import networks
+
+EXPERIMENTS = (Experiment(
+    name="zz-share", title="Shares", reproduces="no paper",
+    topology=networks.confluence, duration_s=7.0, cc="reno", aqm="pfifo",
+    special={"zz_pause": (2.5, 0.0, 9.0, "s between bursts of zz")},
+    about="Two flows that pause."),)
+"""
+
+
+def test_a_new_experiment_is_one_file(tmp_path):
+    """It is listed and described, and --set takes the parameter of its own."""
+    shutil.copytree(TOP / "scripts", tmp_path / "scripts")
+    (tmp_path / "scripts/tollwaylib/papers/zz.py").write_text(NEW_EXPERIMENT)
+    command = tmp_path / "scripts/tollway"
+    assert "\nzz-share\n" in sh(command, "list").stdout
+    said = sh(command, "list", "zz-share").stdout
+    assert "\nTwo flows that pause.\n" in said
+    assert re.search(r"zz_pause=2.5 +s between bursts of zz\n", said)
+    assert "Default: --cc reno --aqm pfifo." in " ".join(said.split())
+    done = sh(command, "run", "zz-share", "--set", "zz_pause=10")
+    assert "--set zz_pause=10: give a number from 0 to 9" in done.stderr
+
+
+def test_list_of_an_own_experiment(tmp_path):
+    sh("scripts/tollway", "new", tmp_path / "mine.py")
+    said = sh("scripts/tollway", "list", tmp_path / "mine.py").stdout
+    assert said.startswith("mine: ")
+    assert f"Your own experiment: {tmp_path}" in " ".join(said.split())
+
+
+def test_list_of_what_there_is_not():
+    done = sh("scripts/tollway", "list", "nosuch")
+    assert done.returncode == 2 and "no experiment nosuch" in done.stderr
+    assert sh("scripts/tollway", "list", "smoke").stdout.startswith("smoke: ")
 
 
 def test_readme_names_both_commands():

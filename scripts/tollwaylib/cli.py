@@ -7,8 +7,9 @@ import sys
 from . import VERSION
 from .commands.admit import command_admit
 from .commands.lab import command_lab
+from .commands.list import command_list
 from .commands.new import command_new
-from .commands.run import command_list, command_run
+from .commands.run import command_run
 from .components import AQMS
 from .doctor import local
 from .ends import HOLDS as EXIT_HOLDS
@@ -33,8 +34,11 @@ def parser():
     explained = commands.add_parser("help", help="explain the command line, or "
                                     "that of one command")
     explained.add_argument("about", nargs="?", metavar="COMMAND")
-    commands.add_parser("list", help="list the experiments, and what each "
-                        "reproduces")
+    listed = commands.add_parser("list", help="list the experiments, and what each "
+                                 "reproduces; or describe one")
+    listed.add_argument("experiment", type=plain, nargs="?", metavar="EXPERIMENT",
+                        help="describe this one (a name, or a file FILE.py), with "
+                        "its parameters")
 
     run = commands.add_parser(
         "run", help="run an experiment, print its table, write its report")
@@ -175,7 +179,7 @@ def main(words=None):
     if arguments.command == "help":
         return command_help(arguments.about)
     if arguments.command == "list":
-        return command_list()
+        return command_list(arguments.experiment)
     if arguments.command == "new":
         return command_new(arguments.file)
     if arguments.command == "run":

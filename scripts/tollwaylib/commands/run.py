@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`tollway run` and `tollway list`."""
+"""`tollway run`."""
 
 import json
 import shlex
@@ -57,24 +57,6 @@ def command_smoke(arguments):
                           json.dumps(modules.of_smoke())], out_dir, on_line=print_line, wall_s=SMOKE_S,
                          virtual_s=SMOKE_S)
     return EXIT_MISSED if status else EXIT_HOLDS
-
-
-def _origin(experiment):
-    """Where an experiment is from, as a sentence."""
-    what = experiment.reproduces
-    if what.startswith("no paper"):
-        return f"Not from a paper{what.removeprefix('no paper')}."
-    return f"Reproduces {what}."
-
-
-def command_list():
-    """List the experiments."""
-    for experiment in papers.EXPERIMENTS.values():
-        print(f"{experiment.name}\n    {experiment.title}.\n"
-              f"    {_origin(experiment)}")
-    print("smoke\n    Do the modules work on a kernel? With --on qemu: on a "
-          "stock one.")
-    return EXIT_HOLDS
 
 
 def command_run(arguments, words):

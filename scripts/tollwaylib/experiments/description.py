@@ -30,6 +30,9 @@ class Variant:
 class Experiment:
     """An experiment.
 
+    about: what is run and compared, for `tollway list NAME`. special: {name:
+    (default, least, greatest, meaning)} of parameters that only it has; least
+    and greatest are None for words.
     topology: function of rate_bps and what shape gives, which returns a
     networks.Network. classes: [(path, weight)] in the order of the
     flow numbers, each with `flows_per_class` flows, whose willingness to pay
@@ -80,10 +83,12 @@ class Experiment:
     others: tuple = ()
     queues: Callable = lambda values: ()
     published: tuple = ()
+    about: str = ""
+    special: dict = field(default_factory=dict)
 
     def parameters(self):
         """{name: (default, least, greatest, meaning)} of all that --set takes."""
-        known = dict(COMMON)
+        known = {**COMMON, **self.special}
         known["flows_per_class"] = (self.flows_per_class, 1, 1000,
                                     "flows of each class and path")
         for name, value in self.defaults.items():

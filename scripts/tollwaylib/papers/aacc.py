@@ -365,7 +365,9 @@ EXPERIMENTS = (
         "offered traffic, of the link's rate", metrics=(*_COLUMNS, _JAIN),
         pictures=(("curves", (panel("goodput"), panel("delay", log=True),
                               panel("beta"))),
-                  ("admission", f"{AACC} 1.2"), ("admission", f"{FREE} 1.2"))),
+                  ("admission", f"{AACC} 1.2"), ("admission", f"{FREE} 1.2")),
+        about="Poisson sources with a load of 0.4 to 2.0 of the rate; with "
+              "admission, without it, and without it over codel, fq_codel and sbrm."),
     _experiment(
         "aacc-loss", "Loss at the build-out delay that admission needs",
         "AACC 4.2: Figure 13", _loss_cases, _loss_bounds,
@@ -376,7 +378,10 @@ EXPERIMENTS = (
             metric("build_out", "build_out_units",
                    "limit for 5 %", 1, part=LOSS_PART),
             *_COLUMNS[2:]),
-        pictures=(("curves", (panel("loss"), panel("build_out", log=True))),)),
+        pictures=(("curves", (panel("loss"), panel("build_out", log=True))),),
+        about="The smallest build-out delay (packets that take longer count as "
+              "lost) with which admission loses at most 5 % at any load, and the "
+              "losses with this delay, with admission and without it."),
     _experiment(
         "aacc-dynamic", "Two modulated sources",
         "AACC 4.1: Figures 6 to 11", _dynamic_cases, _dynamic_bounds, None,
@@ -386,24 +391,35 @@ EXPERIMENTS = (
                         "beta 1 below 0.8 offered", 1, below=0.8)),
         pictures=(("admission", f"{AACC}, {CHANGES[0]}"),
                   ("admission", f"{AACC}, {CHANGES[2]}"),
-                  ("admission", FREE))),
+                  ("admission", FREE)),
+        about="Two Markov-modulated sources, see tollway-traffic(1), with each "
+              "value of the option --change of tollway-admit(8), beside the same "
+              "input without admission and over the other queues."),
     _experiment(
         "aacc-delay", "Admission over long paths", "AACC 4.3: Figure 14",
         _delay_cases, _delay_bounds, "offered traffic, of the link's rate",
         # It is built with a delay, so that cases can change it.
-        defaults={**_DEFAULTS, "rtt_ms": 50.0}, shape=_delay_shape),
+        defaults={**_DEFAULTS, "rtt_ms": 50.0}, shape=_delay_shape,
+        about="Propagation of 0 to 500 packet times, with the two steps of beta as "
+              "the text of 4.3 prints them, and exchanged, as in all other settings "
+              "of the paper."),
     _experiment(
         "aacc-theta", "The lower threshold", "AACC 4.4: Figure 15",
-        _theta_cases, _theta_bounds, "theta_1 [packet times]"),
+        _theta_cases, _theta_bounds, "theta_1 [packet times]",
+        about="The lower threshold from 0.25 to 5 packet times."),
     _experiment(
         "aacc-rate", "The rate of samples", "AACC 4.5: Figure 16",
-        _rate_cases, _rate_bounds, "samples of a path, of the link's packets"),
+        _rate_cases, _rate_bounds, "samples of a path, of the link's packets",
+        about="One sample of each path in every 100 packet times, up to one in "
+              "every 5."),
     _experiment(
         "aacc-peers", "Several peers at once", "no paper", _peer_cases,
         _peer_bounds, "peers", shape=lambda values: {"sources": max(PEERS)},
         metrics=(*_COLUMNS, _JAIN),
         pictures=(("curves", (panel("goodput"), panel("delay", log=True))),
-                  ("admission", f"{PEERS[-1]} peers, {AACC}"))),
+                  ("admission", f"{PEERS[-1]} peers, {AACC}")),
+        about="One, two and four peers at once, with a load of 1.2 of the rate "
+              "together."),
     _experiment(
         "aacc-tcp", "TCP behind a gate", "no paper", _tcp_cases, _tcp_bounds,
         None, shape=_delay_shape, variants=TCP,
@@ -423,7 +439,9 @@ EXPERIMENTS = (
             metric("retransmits", "retransmits", "retransmissions", 0),
             metric("gate_drops", "gate_drops", "dropped at gates", 0),
             metric("beta", "beta_mean", "mean beta", 2)),
-        pictures=(("rates", FREE), ("rates", AACC))),
+        pictures=(("rates", FREE), ("rates", AACC)),
+        about="Two TCP flows behind each of two gates, cubic over pfifo or sbrm "
+              "over the law delay; the gates have the same queue as the link."),
     _experiment(
         "aacc-change", "A link that has a tenth of its rate for a time",
         "no paper", _change_cases, _change_bounds, None, duration_s=CHANGE_S,
@@ -440,5 +458,6 @@ EXPERIMENTS = (
             metric("used_after", "utilization", "utilisation after 20 s",
                    1, link=LINK, from_s=SLOW_S[1] + 20),
             metric("gate_drops", "gate_drops", "dropped at gates", 0)),
-        pictures=(("admission", AACC), ("admission", FREE))),
+        pictures=(("admission", AACC), ("admission", FREE)),
+        about="From 40 s to 80 s the link has a tenth of its rate."),
 )

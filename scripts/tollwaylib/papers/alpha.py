@@ -414,7 +414,9 @@ EXPERIMENTS = (
         bounds=((OURS, _loss_bounds),),
         x_title="gain of the paper [packets/ms²]",
         pictures=(("curves", (panel("rho"), panel("rho_16"), panel("loss"),
-                              panel("loss_15"))),)),
+                              panel("loss_15"))),),
+        about="A constant gain, over gains and round trips; the largest queue "
+              "beside equation (8), and the losses in a cycle beside (16)."),
     _experiment(
         "alpha-example", "Two connections come to the goal",
         "ALPHA V: examples 1 and 2, Figure 9",
@@ -439,7 +441,8 @@ EXPERIMENTS = (
             metric("jain", "jain", "Jain of rates, last half", 4,
                    from_part=0.5)),
         bounds=((OURS, _example_bounds),),
-        pictures=tuple(("queue", name) for name, *_ in EXAMPLE)),
+        pictures=tuple(("queue", name) for name, *_ in EXAMPLE),
+        about="Two connections with the gains of example 1."),
     _experiment(
         "alpha-connections", "Three connections that start one by one",
         "ALPHA VI: Figures 10-12, Table I",
@@ -453,7 +456,13 @@ EXPERIMENTS = (
         pictures=(("queue", "I, alpha"), ("rates", "I, alpha"),
                   ("queue", "I, constant"), ("rates", "I, constant"),
                   ("queue", "I, share"), ("rates", "I, share"),
-                  ("queue", "II, alpha"), ("queue", "II, constant"))),
+                  ("queue", "II, alpha"), ("queue", "II, constant")),
+        about="Three connections that start one by one, with a limit of 800 packets "
+              "(I) and of 400 (II). BW_EST, the bandwidth in the law (BW in "
+              "tcp_alpha(7)), is the rate of the link as in the paper (alpha), or "
+              "the geometric mean of this rate and of the flow's share (share). A "
+              "third case (constant) has the BW_EST of the paper and a constant "
+              "gain."),
     _experiment(
         "alpha-files", "Files of twenty sizes", "ALPHA VI: Table II",
         duration_s=140.0, cases=_file_cases, shape=_sources(1),
@@ -469,7 +478,9 @@ EXPERIMENTS = (
                    bytes=CELL_BYTES, role="file"),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, _file_bounds),), x_title="size of the file [kB]",
-        pictures=(("curves", (panel("time_ms"), panel("lost_kbytes"))),)),
+        pictures=(("curves", (panel("time_ms"), panel("lost_kbytes"))),),
+        about="Files of twenty sizes with and without control of the gain. All "
+              "forty cases take some minutes: --set only=1700 runs a few."),
     _experiment(
         "alpha-paths", "1 to 32 flows, unequal round trips, half of the link gone",
         "no paper: a comparison", networks.one_link,
@@ -495,5 +506,9 @@ EXPERIMENTS = (
         bounds=((OURS, _path_bounds),), x_title="flows",
         pictures=(("curves", (panel("utilization"), panel("queue_mean"),
                               panel("queue_max"), panel("jain"))),
-                  ("rates", RTTS_CASE), ("queue", CHANGE_CASE))),
+                  ("rates", RTTS_CASE), ("queue", CHANGE_CASE)),
+        about="1 to 32 flows, round trips of 20 to 200 ms, and a link of which "
+              "other traffic takes half for a while. Without --cc and --aqm it "
+              "compares alpha with its defaults with sbrm, pp, cubic and bbr, with "
+              "the same limit."),
 )

@@ -174,5 +174,30 @@ EXPERIMENTS = (
                               panel("delay_mean_ms", log=True),
                               panel("delay_p99_ms", log=True),
                               panel("settled_s"))),
-                  ("rates", JOIN), ("rates", LEAVE))),
+                  ("rates", JOIN), ("rates", LEAVE)),
+        about="The congestion control sbrm with the source relative over the queue "
+              "law delay, with the same settings at rates from 1 Mb/s to 1 Gb/s, "
+              "round trips from 5 to 200 ms and with 1 to 36 flows; and one flow "
+              "that joins nine, and five of ten flows that leave. Each of these is "
+              "a case. Rate and delay of the link are changed from case to case; "
+              "the link is calibrated with all of them before the first case. "
+              "Packets have 1514 bytes on the link, and hosts have the defaults of "
+              "Linux: an initial window of ten segments, delayed acknowledgements, "
+              "timestamps, TSO.\n\n"
+              "Each case has its utilisation, the mean and the 99th percentile of "
+              "the delay in the queue, and the packets dropped (all after the first "
+              "3 s); the longest delay in the first 3 s; the worst share in its "
+              "second half; and the settling time. The settling time begins when "
+              "the last flow joins or leaves. It ends when, until the end of the "
+              "case, in each 0.3 s (longer if 20 packets of a share take longer) "
+              "each flow is within 15 % of its share of the link, and all flows "
+              "together have 90 % of the link.\n\n"
+              "With --scale many there are all combinations of 1, 10, 100, 1000 and "
+              "10000 Mb/s, of 5, 20, 100 and 200 ms, and of 1, 4 and 36 flows, "
+              "where the share of a flow is 0.25 Mb/s or more. That is for --on "
+              "model, which takes some minutes; in the lab, choose cases with --set "
+              "only=.\n\n"
+              "Without --cc and --aqm it compares with cubic over fq_codel, bbr "
+              "over fq, dctcp over codel with a ce_threshold of 1 ms, and pp over "
+              "fq_rr. Bounds apply to sbrm over delay."),
 )

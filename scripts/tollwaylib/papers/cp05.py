@@ -397,7 +397,10 @@ EXPERIMENTS = (
                 _bound("path III, part of its fair share", "path_share",
                        ">=", 0.9, path="III"),
                 _bound("path III, part of its fair share, at most",
-                       "path_share", "<=", 1.1, path="III"))))),
+                       "path_share", "<=", 1.1, path="III")))),
+        about="Two links in a row and three paths, each with flows of three values "
+              "of the willingness to pay. The expected rates are the weighted "
+              "proportionally fair rates, computed from topology and weights."),
     Experiment(
         name="double-bottleneck-dynamics",
         title="Two bottlenecks with a changing number of flows",
@@ -433,7 +436,9 @@ EXPERIMENTS = (
                 bound for link in ("core1", "core2") for bound in
                 _in_intervals(f"utilisation of {link}",
                               "utilization_after_2s", ">=",
-                              (0.9, None, None, None, 0.9), link=link))))),
+                              (0.9, None, None, None, 0.9), link=link)))),
+        about="double-bottleneck with twice the flows from 20 s on, four times from "
+              "40 s on, twice from 60 s on, and once from 80 s on."),
     Experiment(
         name="parking-lot",
         title="Eight paths over four bottlenecks, few flows or many",
@@ -448,7 +453,15 @@ EXPERIMENTS = (
         presets=_PARKING_LOT_PRESETS, bounds=_PARKING_LOT_BOUNDS,
         pictures=(("acknowledgements", WHOLE_RUN), ("price_tracking", WHOLE_RUN)),
         variants=_as_published(("cp", "price"), ("rem", "rem"),
-                               ("rem", "rem4"))),
+                               ("rem", "rem4")),
+        about="Four links in a row and eight paths of one to four links with round "
+              "trips from 20 to 100 ms. Each source has 2, 8, 4, 8 and 2 flows, for "
+              "20 s each.\n\n"
+              "With --scale many there are 100 times the flows over links of 4.8 "
+              "Gb/s; try --duration 4 first. The lab takes about 21 s of a core for "
+              "each second, with TMPDIR on a tmpfs that is mounted with huge=always "
+              "and a kernel with seccomp mode. It takes 24 s without seccomp mode, "
+              "and a third more without huge pages. The results are the same."),
     Experiment(
         name="price-laws",
         title="27 combinations of source, price law and feedback",
@@ -461,7 +474,12 @@ EXPERIMENTS = (
         defaults={"simulations": "all", "setup": "paper", "dither": 0,
                   "warmup_s": 30.0, "rate_mbit": 48.0, "wtp": 140},
         presets=_PARKING_LOT_PRESETS, variants=tuple(_simulations()),
-        pictures=(("price_laws", WHOLE_RUN),)),
+        pictures=(("price_laws", WHOLE_RUN),),
+        about="The 27 combinations of source, price law and feedback of Table "
+              "5.4.2, one after another, in the parking lot with 8 flows from each "
+              "source. They always have the setup of the paper, with marks that are "
+              "drawn independently. The bounds are what 5.4.4 says of them; what it "
+              "says of 400 flows from each source is not compared."),
     Experiment(
         name="single-bottleneck",
         title="Two-way traffic over one bottleneck, greedy or HTTP",
@@ -486,7 +504,17 @@ EXPERIMENTS = (
                               "flow_sample_ms": 0}),),
         variants=tuple(_two_ways()),
         pictures=(("window_histograms", WHOLE_RUN),
-                  ("queue_histograms", WHOLE_RUN))),
+                  ("queue_histograms", WHOLE_RUN)),
+        about="Ten flows in each direction on three paths of 20, 36 and 56 ms, over "
+              "a link of 34 Mb/s. With --set model=http there are 100 users of web "
+              "pages instead, see tollway-traffic(1), and a warm-up of 10 s.\n\n"
+              "Without --cc and --aqm it compares TCP/RM with NewReno-ECN over the "
+              "queues sbrm and red. With users it compares NewReno-ECN, TCP/RM, "
+              "cubic, and sbrm with its larger gain for young connections, over "
+              "sbrm, and cubic over fq_codel; once with the pauses of 0.5 s of the "
+              "paper, which keep the link full, and once with pauses of 6.6 s, "
+              "whose load is 0.7 of the link. The bounds then compare a variant "
+              "with the measured value of another one."),
     Experiment(
         name="steady-state",
         title="Rate, marking probability and queue against the model",
@@ -498,5 +526,10 @@ EXPERIMENTS = (
                       for path in (1, 2, 3) for _ in range(count)),
         defaults={"warmup_s": 10.0, "rate_mbit": 48.0},
         steady_state=True,
-        bounds=((("sbrm+sbrm",), _steady_bounds),)),
+        bounds=((("sbrm+sbrm",), _steady_bounds),),
+        about="Seven links with three paths each, which differ in the number of "
+              "flows, in their willingness to pay, and in the rate. It shows rate, "
+              "marking probability and backlog of each link beside the model of its "
+              "source. With --set setup=paper that is Table 5.5.1 of the paper: the "
+              "direct update with the raw bit and independent marks."),
 )

@@ -167,5 +167,10 @@ EXPERIMENTS = (
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, _overload_bounds),),
         pictures=(("curve", "goodput"), ("curve", "pp_each"),
-                  ("curve", "other_each"))),
+                  ("curve", "other_each")),
+        about="Ten closed on-off sources, of which 10, 9, 1 or none are packet "
+              "pair, and the others the uncontrolled ppx. There are three sizes of "
+              "the buffer, and a fourth, two packets for each source (B = 0.2), "
+              "where all sources are packet pair. With two rules of overflow and "
+              "seven loads these are 182 cases of round_trips each."),
 )

@@ -320,7 +320,9 @@ EXPERIMENTS = (
             case_bound("greatest queue from 10 RTT on", "setpoint 20",
                        "queue_max", "<=", 22)]),),
         pictures=(("queue", "setpoint 20"), ("utilization", "setpoint 20"),
-                  ("sequence", "setpoint 20"))),
+                  ("sequence", "setpoint 20")),
+        about="One source with a setpoint of 20 packets. A time unit (TU) is a "
+              "hundredth of the round trip."),
     Experiment(
         name="pp-setpoint", title="Four sources probe 100 buffers",
         reproduces="PP94 9.1: Figures 15 and 16",
@@ -353,7 +355,8 @@ EXPERIMENTS = (
                        "queue_each", "<=", PIPE_PKTS / 4),
             case_bound("losses of a source, mean", "4 sources", "losses_each",
                        "<=", 6)]),),
-        pictures=(("class_queues", "4 sources"), ("sequence", "4 sources"))),
+        pictures=(("class_queues", "4 sources"), ("sequence", "4 sources")),
+        about="Four sources probe 100 buffers."),
     Experiment(
         name="pp-law", title="The poles of the discrete law",
         reproduces="PP94 4.2.1",
@@ -373,7 +376,11 @@ EXPERIMENTS = (
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, _law_bounds),),
         pictures=(("queue", "pole 1"), ("queue", "pole 0.9"),
-                  ("queue", "pole 0.5"), ("queue", "continuous"))),
+                  ("queue", "pole 0.5"), ("queue", "continuous")),
+        about="One source with the discrete law and a pole of 1, 0.9 and 0.5, and "
+              "with the continuous law, over a link that has half of its rate for "
+              "two round trips. By PP94's analysis the queue oscillates without end "
+              "with a pole of 1; in this experiment it does not."),
     Experiment(
         name="pp-probing", title="Steps of a setpoint that is probed",
         reproduces="PP94 7 and 9.1",
@@ -395,7 +402,9 @@ EXPERIMENTS = (
         bounds=((OURS, _probing_bounds),),
         pictures=(("class_queues", "2 every 2 RTT"),
                   ("class_queues", "1 every 2 RTT"),
-                  ("class_queues", "0.1 every 4 RTT"))),
+                  ("class_queues", "0.1 every 4 RTT")),
+        about="Four sources that probe in steps of 2 and of 1 packet after 2 round "
+              "trips, and of 0.1 after 4."),
     Experiment(
         name="pp-arrivals", title="Sources that come one after another",
         reproduces="PP94 9.2: Figures 17 and 18",
@@ -416,7 +425,9 @@ EXPERIMENTS = (
             case_bound("Jain's index after the last source has started",
                        f"every {apart} RTT", "jain", ">=", 0.99) for apart in ("0.5", "2")]),),
         pictures=(("rates", "every 0.5 RTT"), ("rates", "every 2 RTT"),
-                  ("class_queues", "every 0.5 RTT"))),
+                  ("class_queues", "every 0.5 RTT")),
+        about="Nine sources join the first, one in every half or every second round "
+              "trip."),
     Experiment(
         name="pp-estimators", title="Three estimators of the service time",
         reproduces="PP94 4.4 and 4.5, with the sources of 9.2",
@@ -442,7 +453,8 @@ EXPERIMENTS = (
                        f"fuzzy, every {apart} RTT", "peak", "<=", 1.0,
                        of_case=f"{other}, every {apart} RTT")
             for other in ("fixed", "kalman") for apart in ("0.5", "2")]),),
-        pictures=(("curve", "peak"), ("curve", "completion_tu"))),
+        pictures=(("curve", "peak"), ("curve", "completion_tu")),
+        about="The sources of pp-arrivals with each estimator."),
     Experiment(
         name="pp-burst", title="N - 1 sources start at once",
         reproduces="PP94 9.2: Tables 4 and 5, Figures 19-21",
@@ -473,7 +485,10 @@ EXPERIMENTS = (
                   ("curve", "completion_tu"),
                   ("class_queues", "N = 10, limited"),
                   ("rates", "N = 10, limited"),
-                  ("sequence", "N = 10, limited"))),
+                  ("sequence", "N = 10, limited")),
+        about="N - 1 sources start at once beside an existing one, for N from 2 to "
+              "10, with 100 buffers and with 10000. Peaks are those that the queue "
+              "counted, see packets max in tc-fq_rr(8)."),
     Experiment(
         name="pp-public", title="On-off sources, open and closed",
         reproduces="PP94 9.3: Table 6",
@@ -490,7 +505,10 @@ EXPERIMENTS = (
                    link="R1"),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, _public_bounds),),
-        pictures=(("curve", "goodput"),)),
+        pictures=(("curve", "goodput"),),
+        about="Ten on-off sources of 2000 packets, open and closed, at nominal "
+              "loads from 0.5 to 5. They are on for two round trips on average, at "
+              "the rate of the bottleneck."),
     Experiment(
         name="pp-window", title="A window beside the rate, and room for it",
         reproduces="PP94 10.3, with the sources of 9.2",
@@ -508,7 +526,11 @@ EXPERIMENTS = (
                    2, link="R1", from_rtt=10)),
         bounds=((OURS, _lossless(_window_cases)), (OURS, _cut_off)),
         pictures=(("curve", "peak"), ("curve", "completion_tu"),
-                  ("class_queues", "N = 10, reserved"))),
+                  ("class_queues", "N = 10, reserved")),
+        about="The sources of pp-burst with a window of 110 packets and as much "
+              "room (reserve) for each of them at the queue, and one source with a "
+              "window of 50. No packet may be lost. The variant pp-fq_rr-shared has "
+              "the same room, but shared, and no window."),
     Experiment(
         name="pp-window-public",
         title="On-off sources with a window, and room for it",
@@ -525,5 +547,6 @@ EXPERIMENTS = (
             metric("queue_mean", "queue_mean", "mean queue [pkts]", 1,
                    link="R1")),
         bounds=((OURS, _lossless(_public_cases)),),
-        pictures=(("curve", "queue_mean"),)),
+        pictures=(("curve", "queue_mean"),),
+        about="The window and reservation of pp-window, with the sources of pp-public."),
 )

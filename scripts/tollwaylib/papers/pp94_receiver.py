@@ -112,7 +112,13 @@ EXPERIMENTS = (
                        of_case=_receiver(each / 4))
             for each in INTERVALS[1:]]),),
         pictures=(("curve", "peak"), ("queue", "one source"),
-                  ("class_queues", _receiver(1)))),
+                  ("class_queues", _receiver(1))),
+        about="A receiver controls the rate of a stream over UDP, see law in "
+              "tollway-traffic(1). There is one source with a setpoint of 20 "
+              "packets, and the sources of pp-arrivals, one in every second round "
+              "trip, with packet pair at the sender and with reports every 0.25, 1, "
+              "4 and 16 round trips, all with a setpoint of 5. The paper has no "
+              "results for it."),
     Experiment(
         name="pp-receiver-two-way", title="Reports instead of acknowledgements",
         reproduces="PP94 10.4, with the sources of 9.4.6",
@@ -133,7 +139,10 @@ EXPERIMENTS = (
             case_bound(f"goodput {role}, part of the sender's", RECEIVER,
                        f"goodput_mbit, {role}", ">=", 1.0, of_case=SENDER)
             for role in ("forth", "back")]),),
-        pictures=(("queue", RECEIVER),)),
+        pictures=(("queue", RECEIVER),),
+        about="The sources of pp-bench-6 with packet pair at the sender, and as "
+              "streams with packet pair at the receiver and a setpoint of 10. The "
+              "goodput is that of the first 1.5 s, without headers."),
     Experiment(
         name="pp-receiver-video", title="Coders whose receivers tell the rate",
         reproduces="PP94 10.4, with the sources of 9.5",
@@ -148,5 +157,9 @@ EXPERIMENTS = (
             case_bound("losses of a coder", RECEIVER, "losses", "<=", 0.01),
             case_bound("utilisation", RECEIVER, "utilization", ">=", 0.9)]),),
         pictures=(("frames", SENDER), ("frames", RECEIVER),
-                  ("queue", RECEIVER))),
+                  ("queue", RECEIVER)),
+        about="The adaptive coders of pp-video with packet pair at the sender, and "
+              "as streams with packet pair at the receiver and a setpoint of 5. A "
+              "frame has arrived when its acknowledgement reaches the sender; for a "
+              "stream this is the time at which it would."),
 )

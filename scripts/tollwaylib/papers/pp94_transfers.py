@@ -185,9 +185,9 @@ _BENCH_METRICS = (
 
 def _bench(number, title, table, cases, shape, roles=("primary",),
            topology=networks.confluence, defaults=(), metrics=(), pictures=(),
-           duration_s=10.0, x_title=None):
+           duration_s=10.0, x_title=None, about=""):
     return Experiment(
-        name=f"pp-bench-{number}", title=title,
+        name=f"pp-bench-{number}", title=title, about=about,
         reproduces=f"PP94 9.4.{number}: Table {table}",
         topology=topology, duration_s=duration_s,
         # Linux begins with ten segments, as the baselines do; PP94 with a pair.
@@ -285,31 +285,43 @@ VIDEO_METRICS = (
 
 EXPERIMENTS = (
     _bench(1, "Slow changes of the cross traffic", 7,
-           _bench_cases(BENCH_RTT_MS / 1000), bench_shape(CROSSES + 1)),
+           _bench_cases(BENCH_RTT_MS / 1000), bench_shape(CROSSES + 1),
+           about="File transfers under cross traffic that arrives slowly."),
     _bench(2, "Sudden jumps of the cross traffic", 8, _bench_cases(0.004),
-           bench_shape(CROSSES + 1)),
+           bench_shape(CROSSES + 1),
+           about="File transfers under cross traffic that arrives at once."),
     _bench(3, "Short files", 9, _bench_3_cases, bench_shape(1),
            x_title="packets of the file",
-           pictures=(("curve", "slowdown"), ("sequence", "2000 packets"))),
+           pictures=(("curve", "slowdown"), ("sequence", "2000 packets")),
+           about="Transfers of short files."),
     _bench(4, "Two round trips", 10, _bench_4_cases, _bench_4_shape,
-           roles=("short", "long")),
+           roles=("short", "long"),
+           about="File transfers over two round trips."),
     _bench(5, "A bottleneck that migrates", 11, _bench_5_cases,
-           lambda values: {}, topology=networks.migration),
+           lambda values: {}, topology=networks.migration,
+           about="A file transfer over a bottleneck that migrates."),
     _bench(6, "Two-way traffic", 12, _bench_6_cases,
-           bench_shape(CROSSES + 1, mirror=MIRRORED), roles=("forth", "back")),
+           bench_shape(CROSSES + 1, mirror=MIRRORED), roles=("forth", "back"),
+           about="File transfers in both directions."),
     _bench(7, "Cross traffic that nobody controls", 13, _bench_7_cases,
            bench_shape(CROSSES + 1), defaults={"repeats": 5},
            x_title="cross traffic, of the link's rate",
            metrics=(metric("variance", "completion_variance",
                            "variance", 1, role="primary"),),
-           pictures=(("curve", "slowdown"), ("queue", "load 0.6 #1"))),
+           pictures=(("curve", "slowdown"), ("queue", "load 0.6 #1")),
+           about="File transfers beside uncontrolled Poisson traffic, with each "
+                 "load as often as repeats says."),
     _bench(8, "A tenth of the buffers", 14, _bench_cases(BENCH_RTT_MS / 1000),
            bench_shape(CROSSES + 1),
-           defaults={"buffer": int(BENCH_RTT_MS)}),
+           defaults={"buffer": int(BENCH_RTT_MS)},
+           about="File transfers under cross traffic that arrives slowly, with a "
+                 "tenth of the buffers."),
     _bench(9, "A torture test for rates", 15, _bench_9_cases, _bench_9_shape,
            roles=("near", "far"),
            # One round trip's worth of the longer one.
-           defaults={"buffer": 202}),
+           defaults={"buffer": 202},
+           about="File transfers with round trips of 0.2 and 20.2 ms, under traffic "
+                 "that switches on and off every 4 ms."),
     Experiment(
         name="pp-video", title="Coders that read the rate they may send",
         reproduces="PP94 9.5", topology=networks.confluence,
@@ -329,7 +341,11 @@ EXPERIMENTS = (
             case_bound("utilisation", "adaptive", "utilization", ">=",
                        0.9)]),),
         pictures=(("frames", "adaptive"), ("frames", "constant"),
-                  ("queue", "adaptive"))),
+                  ("queue", "adaptive")),
+        about="Eight video coders, 25 frames a second of at most 5 Mb/s each, over "
+              "40 Mb/s. Eight greedy flows join them twice for 4 s. Adaptive coders "
+              "read the rate that they may send before each frame, see floor in "
+              "tollway-traffic(1); constant coders do not."),
     Experiment(
         name="pp-video-told", title="Coders that find their share or are told it",
         reproduces="PP94 9.5", topology=networks.confluence,
@@ -345,5 +361,9 @@ EXPERIMENTS = (
             case_bound("99th percentile, part of one that is told", PAIRED,
                        "delay_p99_ms", "<=", 1.1, of_case=TOLD)]),),
         pictures=(("frames", PAIRED), ("frames", TOLD), ("queue", PAIRED),
-                  ("queue", TOLD))),
+                  ("queue", TOLD)),
+        about="The adaptive coders of pp-video beside the same coders and flows "
+              "that are told their share at once when it changes, see told in "
+              "tollway-traffic(1). They stand for the explicit rates with which the "
+              "paper compares."),
 )
