@@ -73,16 +73,11 @@ def parser():
                      metavar="N", help="number of runs, with successive seeds "
                      "(default: 1)")
     run.add_argument("-j", "--jobs", type=number(int, MOST_RUNS), default=1,
-                     metavar="N", help="number of runs at the same time, each on "
-                     "a core (default: 1); a run is one seed of one variant, or "
-                     "with --separate one case")
-    run.add_argument("--separate", action="store_true",
-                     help="each case in a network of its own, and in the lab in "
-                     "a kernel of its own, so that -j runs cases at the same "
-                     "time; their numbers differ from those of cases that "
-                     "follow one another")
+                     metavar="N", help="number of jobs at the same time, each on "
+                     "a core (default: 1); a job is one case of one seed of one "
+                     "variant")
     run.add_argument("--resume", action="store_true",
-                     help="keep the runs whose results are in --out, and make "
+                     help="keep the runs and cases that are in --out, and make "
                      "those that are missing")
     run.add_argument("--traffic", choices=("tollway", "iperf3"),
                      default="tollway", help="program that sends (default: tollway)")

@@ -149,6 +149,7 @@ class Progress:
         self.width = 0
         self.lock = threading.RLock()
         self.total = self.ended = 0
+        self.called = "runs"
         self.running = []
 
     def step(self, text):
@@ -176,9 +177,11 @@ class Progress:
                 self._print(f"{text}: {so_far}, "
                             f"{_times(self._passed(), left)}")
 
-    def jobs(self, total):
-        """From now on `total` jobs are run, some at a time."""
+    def jobs(self, total, called="runs"):
+        """From now on `total` jobs are run, some at a time. called: what they
+        are."""
         with self.lock:
+            self.called = called
             self.started = time.monotonic()
             self.total, self.ended = total, 0
             if self.bars:
@@ -222,7 +225,7 @@ class Progress:
 
     def so_far(self):
         """How many jobs are done, and when all will be."""
-        return f"{self.ended} of {self.total} runs done in " \
+        return f"{self.ended} of {self.total} {self.called} done in " \
             f"{_times(self._passed(), self.left_s())}"
 
     def left_s(self):
@@ -270,7 +273,7 @@ class Progress:
     def _show_all(self):
         """The bar of all jobs."""
         if self.total > 1:
-            self._draw("all", f"{self.ended} of {self.total} runs done",
+            self._draw("all", f"{self.ended} of {self.total} {self.called} done",
                        self.started, self._part(), self.left_s())
 
     def _draw(self, *arguments):

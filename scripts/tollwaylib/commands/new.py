@@ -51,7 +51,7 @@ flows = [
     {{"path": "near", "name": "transfer", "bytes": "2MB", "start": "12s"}},
 ]
 
-# Variations of the experiment, which are run one after another. Each names only what
+# Variations of the experiment, each in an idle network. Each names only what
 # differs in it. A loop makes a grid of them:
 #   cases = {{f"{{_rate}}Mbit": {{"links": {{"core": {{"rate": f"{{_rate}}Mbit"}}}}, "x": _rate}}
 #            for _rate in (5, 20, 80)}}

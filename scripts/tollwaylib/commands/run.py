@@ -26,7 +26,7 @@ SMOKE_S = 1800
 # {an option that smoke has no use for: its value where it is not given}
 NOT_OF_SMOKE = {"cc": None, "aqm": None, "scale": None, "settings": [],
                 "duration": None, "seed": 1, "repeat": 1, "jobs": 1,
-                "separate": False, "resume": False, "traffic": "tollway",
+                "resume": False, "traffic": "tollway",
                 "trace": "none", "as_json": None}
 _CALLED = {"settings": "set", "as_json": "json"}
 
@@ -146,8 +146,7 @@ def _roles(job):
 def run_all(arguments, words, experiment, checked, out_dir):
     """Run all seeds of all combinations; returns their results."""
     options = {"trace": None if arguments.trace == "none" else arguments.trace,
-               "traffic": arguments.traffic, "verbose": arguments.verbose,
-               **({"separate": True} if arguments.separate else {})}
+               "traffic": arguments.traffic, "verbose": arguments.verbose}
     combinations = [
         runner.Combination(experiment, cc, aqm, values,
                            arguments.duration or experiment.duration_s, folder,

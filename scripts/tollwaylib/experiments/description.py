@@ -46,7 +46,7 @@ class Experiment:
     variants: what is run where neither source nor queue is given, if it is a
     comparison.
 
-    What a run does is a list of cases, one after another in one network. cases:
+    What a run does is a list of cases, each in an idle network. cases:
     of the parameters, the list of Case; without it the run is one case, of the
     flows of the classes. shape: of the parameters, the keywords of the topology.
     metrics: what is measured of each case, see results/metrics; without them the

@@ -243,6 +243,8 @@ class QemuPlace:
 
     # It runs in real time, and each kernel takes several cores.
     parallel = False
+    # A boot takes about a minute.
+    separate = False
     has_kernel = True
 
     def __init__(self, word="6.1"):

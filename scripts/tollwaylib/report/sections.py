@@ -162,12 +162,13 @@ def section(group, heading, name, directory, look):
                         "have their usual value", heads, others, left=3),
         "calibration": _calibration(group.raw),
         "provenance": _provenance(group),
-        "files": [(str(place.relative_to(directory)) or ".",
+        "files": [(str(folder.relative_to(directory)) or ".",
                    [(path.name, link(path, directory))
-                    for path in sorted(place.iterdir())
+                    for path in sorted(folder.iterdir())
                     if path.is_file() and not path.name.startswith(".")
                     and path.suffix != ".html"])
-                  for place in group.places]}
+                  for place in group.places
+                  for folder in (place, *sorted(place.glob("cases/*")))]}
 
 
 def _figures(group, directory, name, look):

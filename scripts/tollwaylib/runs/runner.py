@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Run experiments at a place: all jobs of a command in one queue.
 
-A job is one seed of one variant. The cases of an experiment are one job: they
-run one after another in one network and one kernel, and share the stream of
-random numbers of their start times, so that each case begins in the state that
-the ones before it have left. In kernels of their own they give other numbers
-than those published: that is for those who ask for it, see separate.py.
+A job is one case of one seed of one variant, see separate.py. Where a place does not
+run cases by themselves, the cases of a seed are one job: they run one after another
+in one network and one kernel, and each begins in the state that the ones before it
+have left.
 """
 
 import contextlib
@@ -64,9 +63,11 @@ class Combination:
 
 @dataclass(frozen=True)
 class Task:
-    """A job of the queue: a seed of a combination."""
+    """A seed of a combination. separate: its cases, if it has several, are jobs of
+    their own."""
     combination: Combination
     seed: int
+    separate: bool
 
     @property
     def folder(self):
@@ -82,7 +83,9 @@ class Task:
 
     def job(self):
         """What the guest needs (dict)."""
-        return self.combination.job(self.seed)
+        job = self.combination.job(self.seed)
+        return dict(job, separate=True) \
+            if self.separate and len(job["cases"]) > 1 else job
 
 
 @contextlib.contextmanager
@@ -125,13 +128,13 @@ def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
     this order.
 
     place: object with prepare(progress), run(job, folder, core, on_line),
-    stop(), provenance(), `parallel` (may several jobs run at a time?) and
-    `has_kernel` (are there networks to build?), see places/lab.py. out_dir: the
-    directory of all combinations. jobs: how many jobs run at a time, each on a
-    core of its own. resume: keep the results that are there; TollwayError where
-    another job or another kernel made them.
+    stop(), provenance(), `parallel` (may several jobs run at a time?), `separate`
+    (are cases jobs of their own?) and `has_kernel` (are there networks to build?),
+    see places/lab.py. out_dir: the directory of all combinations. jobs: how many
+    jobs run at a time, each on a core of its own. resume: keep what is there;
+    TollwayError where another job or another kernel made a result.
 
-    A result is written when its job ends. What a failed or interrupted job
+    What a job measured is written when it ends. What a failed or interrupted job
     left is removed, but for its logs; the jobs that have not ended are lost,
     the others are kept.
     """
@@ -142,26 +145,51 @@ def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
     place.prepare(progress)
     # Before the run: what fails here would have made it in vain.
     provenance = place.provenance()
-    tasks = [Task(combination, seed) for combination in combinations
-             for seed in seeds]
+    tasks = [Task(combination, seed, place.separate)
+             for combination in combinations for seed in seeds]
     with contextlib.ExitStack() as claims:
         for folder in dict.fromkeys([out_dir, *(combination.out_dir for
                                                 combination in combinations)]):
             claims.enter_context(claimed(folder))
         done = {task.folder: kept(task, provenance) for task in tasks} \
             if resume else {}
-        waiting = [task for task in tasks if not done.get(task.folder)]
+        joined, queue, total = separate.Joined(), [], 0
+        for task in tasks:
+            parts = separate.parts_of(task)
+            total += len(parts) or 1
+            if not done.get(task.folder):
+                queue += _left(task, parts, provenance, resume, joined) \
+                    if parts else [task]
+                if parts and joined.is_whole(task):
+                    done[task.folder] = join(task)
+        called = "cases" if total > len(tasks) else "runs"
         if resume:
-            progress.say(f"{len(tasks) - len(waiting)} of {len(tasks)} runs "
-                         "exist already")
+            progress.say(f"{total - len(queue)} of {total} {called} exist already")
         provenance.update(command=command, checkout=checkout())
+        ended = []
+
+        def one(job, core):
+            with progress.job(job.name) as line:
+                if isinstance(job, separate.Part):
+                    run_part(place, job, core, provenance, line)
+                    if joined.is_last(job):
+                        done[job.task.folder] = join(job.task)
+                else:
+                    done[job.folder] = run_task(place, job, core, provenance, line)
+            ended.append(job)
+
+        cores = jobqueue.cores()[:max(1, min(jobs if place.parallel else 1,
+                                             len(queue)))]
+        progress.jobs(len(queue), called)
         try:
-            _run_all(place, waiting, jobs if place.parallel else 1, provenance,
-                     progress, done, resume)
-        except BaseException:
-            count = len([result for result in done.values() if result])
+            jobqueue.run(queue, cores, one, place.stop)
+        except BaseException as error:
+            if isinstance(error, RefusedError):
+                # Nor is there anything to explain of those that it has stopped.
+                separate.discard(queue)
+            count = total - len(queue) + len(ended)
             if count:
-                progress.say(f"{count} of {len(tasks)} runs are kept: the "
+                progress.say(f"{count} of {total} {called} are kept: the "
                              "same command with --resume makes the others")
             raise
         finally:
@@ -169,42 +197,18 @@ def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
     return [done[task.folder] for task in tasks]
 
 
-def _run_all(place, waiting, jobs, provenance, progress, done, resume):
-    """Run tasks, and put each result into `done` as it comes."""
-    joined, queue = separate.Joined(), []
-    for task in waiting:
-        parts = separate.parts_of(task)
-        if not parts:
-            queue.append(task)
-            continue
-        if not resume:
-            shutil.rmtree(task.folder, ignore_errors=True)
-        left = [part for part in parts if not _is_kept(part, provenance)]
-        if left:
-            joined.expect(task, len(left))
-            queue += left
-        else:
-            done[task.folder] = join(task)
-    cores = jobqueue.cores()[:max(1, min(jobs, len(queue)))]
-    progress.jobs(len(queue))
-
-    def one(task, core):
-        with progress.job(task.name) as line:
-            if isinstance(task, separate.Part):
-                result = run_part(place, task, core, provenance, line, joined)
-                if result:
-                    done[task.task.folder] = result
-            else:
-                done[task.folder] = run_task(place, task, core, provenance, line)
-
-    jobqueue.run(queue, cores, one, place.stop)
+def _left(task, parts, provenance, resume, joined):
+    """The parts of a task that have to be run."""
+    if not resume:
+        shutil.rmtree(task.folder, ignore_errors=True)
+    left = [part for part in parts if not _is_kept(part, provenance)]
+    joined.expect(task, len(left))
+    return left
 
 
 def _is_kept(part, provenance):
     """Has an earlier run left what this part would be?"""
     folder = part.folder
-    provenance = {key: value for key, value in provenance.items()
-                  if key not in ("command", "checkout")}
     if not all((folder / name).is_file() for name in
                ("job.json", separate.PART)):
         return False
@@ -215,32 +219,19 @@ def _is_kept(part, provenance):
         json.loads(json.dumps({"job": _compared(part.job()), **provenance})))
 
 
-def run_part(place, part, core, provenance, line, joined):
-    """Run one case into its folder; returns the result of its task if it was the
-    last one of it."""
-    folder, task, complete = part.folder, part.task, False
-    try:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        place.run(part.job(), folder, core, _follow(part.job(), line))
-        raw = schema.load_raw(folder)
-        raw["provenance"].update(provenance)
-        files.write_json_atomic(folder / "raw.json", raw, indent=None)
-        separate.keep(part)
-        complete = True
-    finally:
-        if not complete:
-            (folder / "raw.json").unlink(missing_ok=True)
-    return join(task) if joined.is_last(part) else None
-
-
 def join(task):
     """The result of a task all of whose parts are there, which is written."""
     separate.write_job(task)
     raw = separate.merged(separate.parts_of(task))
     files.write_json_atomic(task.folder / "raw.json", raw, indent=None)
+    return _write_result(task.folder, raw)
+
+
+def _write_result(folder, raw):
+    """The result of raw measurements. It is the sign that all is there: nothing is
+    written after it."""
     result = analysis.analyse(raw)
-    files.write_json_atomic(task.folder / "result.json", result)
+    files.write_json_atomic(folder / "result.json", result)
     return result
 
 
@@ -255,10 +246,22 @@ def _follow(job, line):
 
 
 def run_task(place, task, core, provenance, line):
-    """Run one job into its folder; returns its result. line: its
-    progress.Job."""
+    """Run all cases of a task; returns its result. line: its progress.Job."""
+    with _measured(place, task, core, provenance, line) as raw:
+        return _write_result(task.folder, raw)
+
+
+def run_part(place, part, core, provenance, line):
+    """Run one case of a task."""
+    with _measured(place, part, core, provenance, line):
+        separate.keep(part)
+
+
+@contextlib.contextmanager
+def _measured(place, task, core, provenance, line):
+    """Run a task or a part into its folder; gives its raw.json, which is removed if
+    what is done with it fails."""
     folder, job = task.folder, task.job()
-    complete = False
     try:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -266,19 +269,14 @@ def run_task(place, task, core, provenance, line):
         raw = schema.load_raw(folder)
         raw["provenance"].update(provenance)
         files.write_json_atomic(folder / "raw.json", raw, indent=None)
-        result = analysis.analyse(raw)
-        # Last: the result is the sign that all is there.
-        files.write_json_atomic(folder / "result.json", result)
-        complete = True
-        return result
-    except RefusedError:
-        # It was not run, and there is nothing that a log could explain.
-        shutil.rmtree(folder, ignore_errors=True)
+        yield raw
+    except BaseException as error:
+        for name in ("raw.json", "raw.json.new", "result.json"):
+            (folder / name).unlink(missing_ok=True)
+        if isinstance(error, RefusedError):
+            # It was not run, and there is nothing that a log could explain.
+            shutil.rmtree(folder, ignore_errors=True)
         raise
-    finally:
-        if not complete:
-            for name in ("raw.json", "raw.json.new", "result.json"):
-                (folder / name).unlink(missing_ok=True)
 
 
 def kept(task, provenance):

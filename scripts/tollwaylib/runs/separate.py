@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Cases of a run as jobs of their own, so that they can run at the same time.
+"""Cases of a run as jobs of their own: they can run at the same time, and each is
+kept when it ends.
 
-Each case then has a network of its own, and in the lab a kernel of its own. Its
-numbers are those of `--set only=CASE`, whatever other cases there are, and not
-those of the same case after others.
+Each case has a network of its own, and in the lab a kernel of its own. Its numbers
+are those of `--set only=CASE`, whatever other cases there are. After others in one
+kernel it has other numbers: it begins at another time and in another state of the
+kernel's random numbers, as with another seed.
 """
 
+import contextlib
 import hashlib
 import json
+import shutil
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,8 +62,28 @@ def parts_of(task):
 
 
 def keep(part):
-    """Keep the measurements of a part under another name: raw.json is of all cases."""
+    """Keep the measurements of a part under another name, as raw.json is of all cases,
+    and what its programs wrote where that of all cases is."""
+    for made in part.folder.glob("programs/*"):
+        kept = part.task.folder / "programs" / made.name
+        shutil.rmtree(kept, ignore_errors=True)
+        kept.parent.mkdir(exist_ok=True)
+        made.rename(kept)
+    with contextlib.suppress(OSError):
+        (part.folder / "programs").rmdir()
+    # Last: it is the sign that all is there.
     (part.folder / "raw.json").rename(part.folder / PART)
+
+
+def discard(jobs):
+    """Remove what parts have left that did not end, and directories that are empty
+    then."""
+    for part in jobs:
+        if isinstance(part, Part) and not (part.folder / PART).is_file():
+            shutil.rmtree(part.folder, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                part.folder.parent.rmdir()
+                part.task.folder.rmdir()
 
 
 def merged(parts):
@@ -91,6 +115,10 @@ class Joined:
         """So many parts of it will come."""
         self.left[task.folder] = count
 
+    def is_whole(self, task):
+        """Is there nothing left to run of a task?"""
+        return not self.left[task.folder]
+
     def is_last(self, part):
         """A part is done: was it the last one of its task?"""
         with self.lock:
@@ -99,5 +127,9 @@ class Joined:
 
 
 def write_job(task):
-    """Write the job of all cases of a task, as a place does that runs them all."""
+    """Write the job of all cases of a task, as a place does that runs them all. Remove
+    other files, but not those of the parts: a run that was killed may have left some."""
+    for path in task.folder.iterdir():
+        if path.is_file():
+            path.unlink()
     Path(task.folder / "job.json").write_text(json.dumps(task.job()))
