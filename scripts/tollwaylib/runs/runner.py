@@ -160,7 +160,7 @@ def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
             if not done.get(task.folder):
                 queue += _left(task, parts, provenance, resume, joined) \
                     if parts else [task]
-                if parts and joined.is_whole(task):
+                if parts and joined.is_complete(task):
                     done[task.folder] = join(task)
         called = "cases" if total > len(tasks) else "runs"
         if resume:

@@ -115,7 +115,7 @@ class Joined:
         """So many parts of it will come."""
         self.left[task.folder] = count
 
-    def is_whole(self, task):
+    def is_complete(self, task):
         """Is there nothing left to run of a task?"""
         return not self.left[task.folder]
 
