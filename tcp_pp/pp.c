@@ -334,7 +334,7 @@ static void pp_be_wary(struct pp *ca)
 	if (!ca->estimate.service)
 		return;
 	ca->epoch_rate = pp_invert(ca->estimate.service);
-	pp_path_be_wary(ca, false);
+	pp_pace_be_wary(ca, false);
 }
 
 /**

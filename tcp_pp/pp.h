@@ -316,6 +316,9 @@ static inline bool pp_is_discrete(const struct pp *ca)
  */
 #define PP_TOLERANCE		8
 
+/* Where `full` is so much, R is looked at: 16 round trips of PP_FULL_STEP (pp_path.c). */
+#define PP_FULL_LIMIT		64
+
 /*
  * A pair, or a train, is one packet of so many segments: what is paced, it
  * leaves the host back to back. Route changes reset sk_gso_max_segs. It is asked
@@ -348,6 +351,7 @@ void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe);
 bool pp_pace_is_cut_off(const struct sock *sk, const struct pp_net *net, u32 train);
 void pp_pace_cut_off(struct sock *sk, const struct pp *ca);
 bool pp_pace_is_stopped(const struct sock *sk, const struct pp *ca);
+void pp_pace_be_wary(struct pp *ca, bool looking);
 bool pp_pace_stop(struct sock *sk, struct pp *ca, u32 wait_us);
 u32 pp_pace_settle(struct sock *sk, struct pp *ca);
 void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train);
@@ -384,9 +388,7 @@ void pp_share_idle(struct sock *sk, u32 idle_us);
 
 /* pp_path.c */
 u64 pp_path_bound(const struct pp *ca);
-void pp_path_be_wary(struct pp *ca, bool looking);
 void pp_path_hold(struct pp *ca);
-void pp_path_look_again(struct pp *ca);
 u64 pp_path_ack(struct sock *sk, struct pp *ca, const struct rate_sample *rs);
 void pp_path_round(struct sock *sk, struct pp *ca);
 

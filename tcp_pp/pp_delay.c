@@ -68,7 +68,7 @@ void pp_delay_set(struct pp *ca, u32 delay_us)
 	pp_delay_forget(ca);
 	/* It may be less still: look again. */
 	if (delay_us < before_us && ca->looking)
-		pp_path_look_again(ca);
+		ca->full = PP_FULL_LIMIT;
 }
 
 /**
@@ -106,7 +106,7 @@ static bool pp_delay_stop(struct sock *sk, struct pp *ca, u64 wait_us)
 		return false;
 	if (!pp_pace_stop(sk, ca, min_t(u64, wait_us, 2 * rtt_us)))
 		return false;
-	pp_path_be_wary(ca, true);
+	pp_pace_be_wary(ca, true);
 	return true;
 }
 

@@ -166,6 +166,23 @@ void pp_pace_cut_off(struct sock *sk, const struct pp *ca)
 	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), window));
 }
 
+/*
+ * Round trips after a pause in which s_hat becomes smaller slowly, see pp_path_hold(). In
+ * as many 1 / s_hat may become (9/8)^8 = 2.6 times as large.
+ */
+#define PP_WARY			8
+
+/**
+ * pp_pace_be_wary() - nothing is sent for a time, or was not
+ * @ca: connection
+ * @looking: so that R shows
+ */
+void pp_pace_be_wary(struct pp *ca, bool looking)
+{
+	ca->wary = PP_WARY;
+	ca->looking = looking;
+}
+
 /**
  * pp_pace_stop() - send nothing for a time
  * @sk: socket

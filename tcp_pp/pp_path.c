@@ -93,7 +93,6 @@
  */
 #define PP_FULL_LOSSES		64
 #define PP_FULL_STEP		4
-#define PP_FULL_LIMIT		64
 #define PP_LOOKS		2
 
 /*
@@ -127,12 +126,6 @@
  */
 #define PP_SHORT		16
 #define PP_SHORT_ROUNDS		4
-
-/*
- * Round trips after a pause in which s_hat becomes smaller slowly, see pp_path_hold(). In
- * as many 1 / s_hat may become (9/8)^8 = 2.6 times as large.
- */
-#define PP_WARY			8
 
 /*
  * More than this in a queue in which nothing of ours should wait was not there
@@ -201,17 +194,6 @@ u64 pp_path_bound(const struct pp *ca)
 	else if (!pp_is_bunched(ca) && ca->history.since < PP_RELAPSE_ROUNDS)
 		times = 4;
 	return pp_most_arrived(ca) * times;
-}
-
-/**
- * pp_path_be_wary() - nothing is sent for a time, or was not
- * @ca: connection
- * @looking: so that R shows
- */
-void pp_path_be_wary(struct pp *ca, bool looking)
-{
-	ca->wary = PP_WARY;
-	ca->looking = looking;
 }
 
 /**
@@ -681,15 +663,6 @@ static void pp_path_full(const struct sock *sk, struct pp *ca)
 		return;
 	}
 	ca->full += PP_FULL_STEP >> ca->history.looks;
-}
-
-/**
- * pp_path_look_again() - R fell at a look: it may be less still
- * @ca: connection
- */
-void pp_path_look_again(struct pp *ca)
-{
-	ca->full = PP_FULL_LIMIT;
 }
 
 /* What a round trip says of a queue that is taken for our own. */
