@@ -92,8 +92,8 @@ def test_the_memory_of_a_run_on_the_host(mb, enough, tmp_path, monkeypatch):
     if enough:
         place.run({"virtual_s": 1, "cases": []}, tmp_path, 0, print)
         return
-    with pytest.raises(TollwayError, match="There was no memory left: on the host "
-                       "a process may have 256 MiB") as raised:
+    with pytest.raises(TollwayError, match="There was no memory left, of the host "
+                       "or of a process, which may have 256 MiB") as raised:
         place.run({"virtual_s": 1, "cases": []}, tmp_path, 0, print)
     assert str(tmp_path / "console.log") in str(raised.value)
 

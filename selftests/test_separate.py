@@ -9,13 +9,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tollwaylib import papers
-from tollwaylib.experiments import plan
+from tollwaylib.experiments import own, plan
 from tollwaylib.places import model
 from tollwaylib.runs import runner
+from tollwaylib.runs import separate as separate_cases
 
 HERE = Path(__file__).resolve().parent
 TOLLWAY = HERE.parent / "scripts/tollway"
@@ -262,3 +264,36 @@ def test_a_refused_case_leaves_nothing(tmp_path):
         check=False)
     assert done.returncode == 2 and "nosuchqueue" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_earlier_results_go_when_their_first_case_begins(tmp_path):
+    """And not before: what is refused or interrupted first has lost nothing."""
+    task = SimpleNamespace(folder=tmp_path / "seed-1")
+    parts, joined = [SimpleNamespace(task=task)] * 2, separate_cases.Joined()
+    for resume in (True, False):
+        task.folder.mkdir(exist_ok=True)
+        (task.folder / "raw.json").write_text("{}")
+        joined.expect(task, 2, resume)
+        assert (task.folder / "raw.json").exists()
+        joined.begin(parts[0])
+        assert (task.folder / "raw.json").exists() == resume
+    task.folder.mkdir()
+    (task.folder / "case").write_text("{}")
+    joined.begin(parts[1])
+    assert (task.folder / "case").exists()
+
+
+def test_a_case_has_the_queues_of_its_links(tmp_path):
+    """As with --set only=: each queue that is looked up takes random numbers."""
+    second = '{"more": {"from": "b", "to": "c", "rate": "9Mbit", "queue": "fq_codel"},'
+    (tmp_path / "two.py").write_text(MANY.replace('{"core": {"from"', second +
+                                                  ' "core": {"from"')
+                                     .replace('["core"]', '["core", "more"]'))
+    experiment = own.load(tmp_path / "two.py")
+    values = {name: spec[0] for name, spec in experiment.parameters().items()}
+    combination = runner.Combination(experiment, "sbrm", "delay", values, 1.0,
+                                     tmp_path)
+    task = runner.Task(combination, 1, True)
+    found = separate_cases.parts_of(task)
+    assert found and task.job()["queues"] == ["fq_codel"]
+    assert all(part.job()["queues"] == ["fq_codel"] for part in found)

@@ -10,7 +10,7 @@ import shlex
 from ..errors import TollwayError
 from .modules import CONTROLS
 
-# In the order of modules.py; the kernel's own are last.
+# In the order of the names of the files; the kernel's own are last.
 _ORDER = [cc for controls in CONTROLS.values() for cc in controls]
 COMPONENTS = tuple(sorted(
     (found for found in (

@@ -92,7 +92,7 @@ class Experiment:
         known["flows_per_class"] = (self.flows_per_class, 1, 1000,
                                     "flows of each class and path")
         for name, value in self.defaults.items():
-            known[name] = (value,) + {**COMMON, **SPECIAL, **_USERS}[name][1:]
+            known[name] = (value,) + {**known, **SPECIAL, **_USERS}[name][1:]
         if self.cases:
             known["only"] = SPECIAL["only"]
         return known

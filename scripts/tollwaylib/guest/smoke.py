@@ -176,7 +176,7 @@ def check_iperf3_through_queues(note):
             note(f"{shown['marks']} marks, {shown['drops']} drops")
             # A link that its sender cannot fill has no price.
             assert shown["marks"] > 0 or rate < RATE_MBIT * 1e6 / 2, shown
-        assert shown.get("flows_max", 1) >= 1, shown
+        assert "marks" in shown or shown["flows_max"] >= 1, shown
 
 
 TCP_CONGESTION, MPTCP = 13, 262

@@ -116,7 +116,7 @@ class HostPlace:
                       real_time=True)
         (folder / "job.json").write_text(json.dumps(inside))
         environment = dict(os.environ, PYTHONPATH=str(TOP / "scripts"),
-                           TC_LIB_DIR=str(self.tools))
+                           TC_LIB_DIR=str(self.tools), OPENBLAS_NUM_THREADS="1")
         limit_s, memory = limits.real_s(job), limits.process_bytes()
         expired = threading.Event()
 
@@ -156,8 +156,8 @@ class HostPlace:
             error = errors.of_run(folder, self.process.returncode)
             said = (folder / "console.log").read_text(errors="replace")
             if limits.NO_MEMORY.search(f"{error}\n{said}"):
-                raise TollwayError(f"{error}. There was no memory left: on the host a "
-                                   f"process may have {memory >> 20} MiB")
+                raise TollwayError(f"{error}. There was no memory left, of the host or "
+                                   f"of a process, which may have {memory >> 20} MiB")
             raise error
 
     def stop(self):

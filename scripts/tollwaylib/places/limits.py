@@ -14,8 +14,8 @@ from ..experiments import networks
 FLOWS_IN_MEMORY, BYTES_IN_MEMORY = 1000, 5 * 10**6
 MEMORY_MB, MORE_MB = 768, 8192
 # MiB of address space that each process of a run on the host may have. Its kernel
-# has no memory of its own that could be limited. tcpdump and Mininet, the largest,
-# map some 100 MiB.
+# has no memory of its own that could be limited. tcpdump, Mininet and numpy, the
+# largest, map some 100 MiB each, numpy for each of its threads: host.py gives it one.
 PROCESS_MB = 4096
 # What Python, the C library and the programs of tools/ say where there is none left.
 NO_MEMORY = re.compile(r"\bMemoryError\b|Cannot allocate memory|out of memory")
@@ -39,9 +39,9 @@ def real_s(job):
 def process_bytes():
     """Address space that a process of a run on the host may have: no more than
     this process, which may not be allowed to raise its own limit."""
-    most = resource.getrlimit(resource.RLIMIT_AS)[1]
-    ours = PROCESS_MB << 20
-    return ours if most == resource.RLIM_INFINITY else min(ours, most)
+    return min([PROCESS_MB << 20, *(
+        most for most in resource.getrlimit(resource.RLIMIT_AS)
+        if most != resource.RLIM_INFINITY)])
 
 
 def memory_mb(job):

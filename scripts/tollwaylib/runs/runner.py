@@ -153,7 +153,7 @@ def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
             claims.enter_context(claimed(folder))
         done = {task.folder: kept(task, provenance) for task in tasks} \
             if resume else {}
-        joined, queue, total = separate.Joined(), [], 0
+        joined, queue, total, complete = separate.Joined(), [], 0, []
         for task in tasks:
             parts = separate.parts_of(task)
             total += len(parts) or 1
@@ -161,7 +161,7 @@ def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
                 queue += _left(task, parts, provenance, resume, joined) \
                     if parts else [task]
                 if parts and joined.is_complete(task):
-                    done[task.folder] = join(task)
+                    complete.append(task)
         called = "cases" if total > len(tasks) else "runs"
         if resume:
             progress.say(f"{total - len(queue)} of {total} {called} exist already")
@@ -171,18 +171,23 @@ def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
         def one(job, core):
             with progress.job(job.name) as line:
                 if isinstance(job, separate.Part):
+                    joined.begin(job)
                     run_part(place, job, core, provenance, line)
+                    ended.append(job)
                     if joined.is_last(job):
                         done[job.task.folder] = join(job.task)
                 else:
                     done[job.folder] = run_task(place, job, core, provenance, line)
-            ended.append(job)
+                    ended.append(job)
 
         cores = jobqueue.cores()[:max(1, min(jobs if place.parallel else 1,
                                              len(queue)))]
         progress.jobs(len(queue), called)
         try:
             jobqueue.run(queue, cores, one, place.stop)
+            # Last: what cannot be joined must not keep others from being run.
+            for task in complete:
+                done[task.folder] = join(task)
         except BaseException as error:
             if isinstance(error, RefusedError):
                 # Nor is there anything to explain of those that it has stopped.
@@ -199,10 +204,9 @@ def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
 
 def _left(task, parts, provenance, resume, joined):
     """The parts of a task that have to be run."""
-    if not resume:
-        shutil.rmtree(task.folder, ignore_errors=True)
-    left = [part for part in parts if not _is_kept(part, provenance)]
-    joined.expect(task, len(left))
+    left = [part for part in parts
+            if not resume or not _is_kept(part, provenance)]
+    joined.expect(task, len(left), resume)
     return left
 
 

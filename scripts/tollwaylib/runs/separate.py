@@ -44,10 +44,11 @@ class Part:
 
     def job(self):
         """What the guest needs (dict)."""
-        job = self.task_job
+        job, combination = self.task_job, self.task.combination
         # Each queue that is looked up takes random numbers.
         return dict(job, cases=[self.case],
-                    queues=sorted({self.case["aqm"]} - {job["aqm"]}),
+                    queues=sorted({*combination.experiment.queues(
+                        combination.values), self.case["aqm"]} - {job["aqm"]}),
                     virtual_s=self.case["duration_s"] + 5)
 
 
@@ -109,11 +110,21 @@ class Joined:
     """Counts the parts of tasks that are done; safe for several threads."""
 
     def __init__(self):
-        self.lock, self.left = threading.Lock(), {}
+        self.lock, self.left, self.old = threading.Lock(), {}, set()
 
-    def expect(self, task, count):
-        """So many parts of it will come."""
+    def expect(self, task, count, resume):
+        """So many parts of it will come. resume: what is there stays."""
         self.left[task.folder] = count
+        if not resume:
+            self.old.add(task.folder)
+
+    def begin(self, part):
+        """A part begins: what an earlier run has left of its task goes with the
+        first one, and not before anything runs."""
+        with self.lock:
+            if part.task.folder in self.old:
+                self.old.remove(part.task.folder)
+                shutil.rmtree(part.task.folder, ignore_errors=True)
 
     def is_complete(self, task):
         """Is there nothing left to run of a task?"""
