@@ -143,4 +143,8 @@ def write_job(task):
     for path in task.folder.iterdir():
         if path.is_file():
             path.unlink()
+    # Another choice of cases may have been interrupted here.
+    for folder in {*(task.folder / "cases").glob("*")} - {
+            part.folder for part in parts_of(task)}:
+        shutil.rmtree(folder)
     Path(task.folder / "job.json").write_text(json.dumps(task.job()))
