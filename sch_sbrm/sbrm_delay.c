@@ -107,13 +107,14 @@
  * needs ten of them to see an answer (see relative_answer_us() of tcp_sbrm), which
  * take 10 p / w seconds. k is what is due in three times that, 30 p marks, and
  * windows move by w / k = 25 / (30 p), 0.8 / p per second. So b is divided by p.
- * The gain a / d0 is one of the second order, and is divided by p^2, from what it
- * is with a d0 of this many ns: where d0 is longer, it is that much smaller anyway.
- * Where it is shorter, the divisor is no larger than p^2, or many flows that begin
- * would wait for their price. Otherwise the price is ahead of the windows by a
- * factor of ten and more, and swings: with 100 flows at 10 Mb/s and 20 ms (p = 2.5)
- * there were 56 % of the link and 74 ms of delay in turns, instead of 99 % and
- * 10 ms.
+ * The gain a / d0 is one of the second order, and is divided by p^2. If it were not,
+ * the price would be ahead of the windows by a factor of ten and more, and swing:
+ * with 100 flows at 10 Mb/s and 20 ms (p = 2.5) there were 56 % of the link and 74 ms
+ * of delay in turns, instead of 99 % and 10 ms.
+ *
+ * p^2 is for a d0 of up to this many ns. Where d0 is longer, a / d0 is smaller by
+ * that anyway, and the divisor is, too. Where it is shorter, the divisor is not
+ * larger, or many flows that begin would wait for their price.
  *
  * For b it is the price that the sources see: when many have left, that is far
  * below e^u, as idle is much, and those who stay do not wait for long.

@@ -450,8 +450,8 @@ static bool sbrm_hit(struct sbrm_sched_data *q, struct sk_buff *skb, u64 price)
 /*
  * Charge the coupled probability, to a packet that cannot carry a mark or, with
  * l4s-ect, one with ECT(0). Its draws are independent: they are rare, and what
- * the flow gets to see is a loss, not a price. The
- * probability of a drop is at most @most, Q32.
+ * the flow gets to see is a loss, not a price. The probability of a drop is at
+ * most @most, Q32.
  *
  * Return: true if the packet has paid and may leave.
  */

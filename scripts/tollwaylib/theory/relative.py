@@ -11,10 +11,9 @@ and a source moves the logarithm of its window W by (tcp_sbrm/sbrm_relative.c)
     (ln W)' = (w - x p r)/k
 
 with its rate x = W/RTT, the price p that its marks stand for, and r the round trip
-that paces it
-over its average of two seconds. In slow start W' = x, until one mark is due, which
-leaves the window; more was charged than a mark, which halves it; or packets wait,
-which takes a quarter off.
+that paces it over its average of two seconds. In slow start W' = x, until one mark is
+due, which leaves the window; more was charged than a mark, which halves it; or packets
+wait, which takes a quarter off.
 
 No paper has them. The constants are those of the modules, see there for reasons.
 What the law does to learn the rate of its link is not here: a fluid link says it.
