@@ -301,6 +301,15 @@ def test_only_parameters_that_matter_are_shown():
     # What another queue has is shown where somebody has set it.
     result["parameters"]["red_min"] = 6
     assert "red_min" in [name for name, _, _ in about.parameters(result)[0]]
+    # So is what only some experiments have, and what differs from their defaults.
+    result = synthetic.analyse(priced(1))
+    result["experiment"] = "parking-lot"
+    result["parameters"].update(scale="few", rate_mbit=48.0)
+    names = [name for name, _, _ in about.parameters(result)[0]]
+    assert "scale" not in names and "rate_mbit" in names
+    result["parameters"].update(scale="many", rate_mbit=96.0)
+    names = [name for name, _, _ in about.parameters(result)[0]]
+    assert "scale" in names and "rate_mbit" in names
     # An old result, or tc words for a queue, are no error.
     result["parameters"] = {"cc": "x", "aqm": "codel ecn", "old": 1}
     assert about.parameters(result)[0] == []

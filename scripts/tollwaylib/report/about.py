@@ -162,7 +162,8 @@ def parameters(outcome):
     meaning.
 
     A parameter matters if the congestion control or the queue of the run
-    depends on it, or if its value is not the usual one.
+    depends on it, or if its value is not the usual one: of a parameter that only
+    some experiments have, the default of this experiment.
     """
     values = outcome["parameters"]
     experiment = known(outcome["experiment"])
@@ -180,9 +181,11 @@ def parameters(outcome):
         if name in _SAID or value in (None, ""):
             continue
         meaning = meanings[name][3] if name in meanings else ""
-        # The modules' own defaults are usual, too.
-        differs = name in usual and value not in (
-            usual[name], SHIPPED.get(name, usual[name])) and not (
+        # What the experiment has, and what most have. The modules' own defaults are
+        # usual, too.
+        expected = [[entry[name][0], SHIPPED.get(name, entry[name][0])]
+                    for entry in (meanings, COMMON) if name in entry]
+        differs = not all(value in each for each in expected) and not (
             name == "wtp" and value == [usual["wtp"]])
         matters = name in needed or differs and name not in _TOLERANCES
         (shown if matters else others).append(
