@@ -28,7 +28,6 @@ class FakePlace:
     """A place without a kernel."""
 
     parallel = True
-    separate = True
     has_kernel = True
 
     def __init__(self, *_):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Cases of a run are jobs of their own: with the fluid model, and in the lab."""
+"""Cases of a run are jobs of their own: with the fluid model, and in the lab. For the
+host see lab/guest_host.py."""
 
 import json
 import os
@@ -121,19 +122,6 @@ def test_without_resume_all_is_made_again(separate):
     after = parts(separate)
     assert after.keys() == before.keys()
     assert not any(after[path] == before[path] for path in after)
-
-
-def test_a_place_may_have_one_job_for_all_cases(tmp_path, monkeypatch):
-    """As the host and qemu do, where a network takes real time to build."""
-    monkeypatch.setattr(model.ModelPlace, "separate", False)
-    experiment = papers.EXPERIMENTS["pp-law"]
-    values = plan.parse_settings(experiment, [], "pp", "fq_rr")
-    result, = runner.run(model.ModelPlace(), [runner.Combination(
-        experiment, "pp", "fq_rr", values, 5, tmp_path,
-        options={"traffic": "tollway"})], [1], tmp_path, command="tollway run pp-law")
-    assert len(result["cases"]) == CASES
-    assert "separate" not in result["provenance"]
-    assert not parts(tmp_path) and not (tmp_path / "seed-1/cases").exists()
 
 
 MANY = '''
@@ -293,7 +281,7 @@ def test_a_case_has_the_queues_of_its_links(tmp_path):
     values = {name: spec[0] for name, spec in experiment.parameters().items()}
     combination = runner.Combination(experiment, "sbrm", "delay", values, 1.0,
                                      tmp_path)
-    task = runner.Task(combination, 1, True)
+    task = runner.Task(combination, 1)
     found = separate_cases.parts_of(task)
     assert found and task.job()["queues"] == ["fq_codel"]
     assert all(part.job()["queues"] == ["fq_codel"] for part in found)

@@ -159,6 +159,49 @@ def check_sigkill():
     interrupted("sigkill", signal.SIGKILL, False)
 
 
+CASES = """
+links = {"core": {"from": "a", "to": "b", "rate": "8Mbit"}}
+paths = {"p": {"links": ["core"], "rtt": "20ms"}}
+flows = [{"path": "p"}]
+cases = {"slow": {"links": {"core": {"rate": "4Mbit"}}}, "fast": {}}
+cc, queue, duration = "sbrm", "delay", "3s"
+metrics = [("utilization", "core")]
+"""
+
+
+def check_cases_are_kept():
+    """An interrupt loses the case that runs, and no other."""
+    folder = Path("/tmp/cases")
+    folder.mkdir()
+    (folder / "two.py").write_text(CASES)
+    words = [*COMMAND, "run", "two.py", "--on", "host", "--out", "out"]
+    process = guest_base.start(
+        words, text=True, env=environment(), cwd=folder,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    said = ""
+    for line in process.stderr:
+        said += line
+        if "1 of 2 cases done" in line:
+            break
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    said += process.stderr.read()
+    assert process.wait(LIMIT_S) == 130, said
+    assert "1 of 2 cases are kept" in said, said
+    gone()
+    kept = folder / "out/seed-1/cases/001/part.json"
+    made = kept.read_bytes()
+    done = subprocess.run([*words, "--resume"], text=True, env=environment(),
+                          cwd=folder, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False, timeout=LIMIT_S)
+    assert done.returncode == 0, done.stderr
+    assert "1 of 2 cases exist already" in done.stderr, done.stderr
+    assert kept.read_bytes() == made
+    result = json.loads((folder / "out/seed-1/result.json").read_text())
+    assert [case["name"] for case in result["cases"]] == ["slow", "fast"]
+    gone()
+
+
 def check_iperf3_leaves_nothing():
     """A client that waits for its start goes with the run."""
     process = guest_base.start(

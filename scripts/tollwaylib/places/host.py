@@ -54,8 +54,6 @@ class HostPlace:
 
     # Runs would disturb one another in real time.
     parallel = False
-    # To build and calibrate a network takes real time, and the kernel would be the same.
-    separate = False
     has_kernel = True
 
     def __init__(self, pairs):

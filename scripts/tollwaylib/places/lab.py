@@ -18,9 +18,6 @@ class LabPlace:
 
     # What the others on this machine do has no effect in virtual time.
     parallel = True
-    # A boot takes a few seconds, and a kernel of its own makes a case independent of
-    # the others.
-    separate = True
     has_kernel = True
 
     def __init__(self, flavour="plain"):

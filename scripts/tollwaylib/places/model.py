@@ -33,7 +33,6 @@ class ModelPlace:
 
     # Threads of one process, of which one computes at a time.
     parallel = False
-    separate = True
     has_kernel = False
 
     def __init__(self):

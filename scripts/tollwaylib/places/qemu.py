@@ -239,12 +239,10 @@ class Qemu(Lab):
 
 
 class QemuPlace:
-    """Boots a stock kernel for each job. word: for a kernel, or DEBUG."""
+    """Boots a stock kernel for each job, which takes about a minute. word: for a kernel, or DEBUG."""
 
     # It runs in real time, and each kernel takes several cores.
     parallel = False
-    # A boot takes about a minute.
-    separate = False
     has_kernel = True
 
     def __init__(self, word="6.1"):

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Run experiments at a place: all jobs of a command in one queue.
 
-A job is one case of one seed of one variant, see separate.py. Where a place does not
-run cases by themselves, the cases of a seed are one job: they run one after another
-in one network and one kernel, and each begins in the state that the ones before it
-have left.
+A job is one case of one seed of one variant, at each place: see separate.py.
 """
 
 import contextlib
@@ -63,11 +60,9 @@ class Combination:
 
 @dataclass(frozen=True)
 class Task:
-    """A seed of a combination. separate: its cases, if it has several, are jobs of
-    their own."""
+    """A seed of a combination. Its cases, if it has several, are jobs of their own."""
     combination: Combination
     seed: int
-    separate: bool
 
     @property
     def folder(self):
@@ -84,8 +79,8 @@ class Task:
     def job(self):
         """What the guest needs (dict)."""
         job = self.combination.job(self.seed)
-        return dict(job, separate=True) \
-            if self.separate and len(job["cases"]) > 1 else job
+        # Results of earlier versions, whose cases shared a network, are others.
+        return dict(job, separate=True) if len(job["cases"]) > 1 else job
 
 
 @contextlib.contextmanager
@@ -128,9 +123,8 @@ def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
     this order.
 
     place: object with prepare(progress), run(job, folder, core, on_line),
-    stop(), provenance(), `parallel` (may several jobs run at a time?), `separate`
-    (are cases jobs of their own?) and `has_kernel` (are there networks to build?),
-    see places/lab.py. out_dir: the directory of all combinations. jobs: how many
+    stop(), provenance(), `parallel` (may several jobs run at a time?) and `has_kernel`
+    (are there networks to build?), see places/lab.py. out_dir: the directory of all combinations. jobs: how many
     jobs run at a time, each on a core of its own. resume: keep what is there;
     TollwayError where another job or another kernel made a result.
 
@@ -145,7 +139,7 @@ def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
     place.prepare(progress)
     # Before the run: what fails here would have made it in vain.
     provenance = place.provenance()
-    tasks = [Task(combination, seed, place.separate)
+    tasks = [Task(combination, seed)
              for combination in combinations for seed in seeds]
     with contextlib.ExitStack() as claims:
         for folder in dict.fromkeys([out_dir, *(combination.out_dir for

@@ -2,10 +2,10 @@
 """Cases of a run as jobs of their own: they can run at the same time, and each is
 kept when it ends.
 
-Each case has a network of its own, and in the lab a kernel of its own. Its numbers
+Each case has a network of its own, and in the lab and in qemu a kernel of its own. Its numbers
 are those of `--set only=CASE`, whatever other cases there are. After others in one
-kernel it has other numbers: it begins at another time and in another state of the
-kernel's random numbers, as with another seed.
+kernel it would have other numbers: it would begin at another time and in another state
+of the kernel's random numbers, as with another seed.
 """
 
 import contextlib
@@ -53,10 +53,9 @@ class Part:
 
 
 def parts_of(task):
-    """The parts of a task, in order; none where its cases are no jobs of their
-    own."""
+    """The parts of a task, in order; none where it has one case."""
     job = task.job()
-    if not job.get("separate") or len(job["cases"]) < 2:
+    if len(job["cases"]) < 2:
         return []
     return [Part(task, number, case, job) for number, case in
             enumerate(job["cases"])]
