@@ -91,6 +91,8 @@ void pp_bunch_begin(const struct sock *sk, struct pp *ca)
 	ca->shared = 0;
 	ca->watched = 0;
 	ca->delayed = 0;
+	/* It was a count of merged ACKs, see pp_bunch_was_late(). */
+	ca->merged_acks = 0;
 	pp_count(sock_net(sk), PP_COUNT_BUNCHED);
 }
 

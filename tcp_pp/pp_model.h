@@ -189,10 +189,11 @@ static inline u32 pp_law_wait(u32 rtt_us, u32 delay_us, u64 service)
  *
  * What leaves now shows in what arrives in the round trip after the next. So the
  * rate grows by the root of this in a round trip. At first what is in the pipe may be
- * any part of what it holds: 5/2 makes it 1.6 times as much in each, where a slow start
- * has 2 and leaves a whole pipe in the queue. Later it is 3/2, 1.2 in a round trip. On
- * a full link that leaves half of a round trip in the queue, so that @caution makes it
- * less there. Where the other flows of a link have left, less would use it later.
+ * any part of what it holds: 5/2 makes it 1.6 times as much in each, a choice. 4 would
+ * make it 2, as a slow start, which leaves a whole pipe in the queue; with 2 it would be
+ * 1.4, and take a third longer. Later it is 3/2, 1.2 in a round trip. On a full link that
+ * leaves half of a round trip in the queue, so that @caution makes it less there. Where
+ * the other flows of a link have left, less would use it later.
  *
  * Return: packets/s in Q16: 5/2 of 1 / s_hat, or 3/2 and less.
  */
