@@ -127,7 +127,7 @@ def test_missing_programs_are_named_before_the_run(options, program, tmp_path,
     with pytest.raises(TollwayError) as raised:
         runner.run(SimpleNamespace(has_kernel=True), [runner.Combination(
             papers.get("double-bottleneck"), "sbrm", "sbrm", {}, 3,
-            tmp_path / "out", options=options)], [1], tmp_path / "out")
+            tmp_path / "out", options=options)], [1], tmp_path / "out", None)
     assert program in str(raised.value)
     assert "scripts/install-dependencies" in str(raised.value)
     assert ("tcpdump" in str(raised.value)) == ("trace" in options)

@@ -281,7 +281,7 @@ def test_a_case_has_the_queues_of_its_links(tmp_path):
     values = {name: spec[0] for name, spec in experiment.parameters().items()}
     combination = runner.Combination(experiment, "sbrm", "delay", values, 1.0,
                                      tmp_path)
-    task = runner.Task(combination, 1)
+    task = runner.Task(combination, 1, None)
     found = separate_cases.parts_of(task)
     assert found and task.job()["queues"] == ["fq_codel"]
     assert all(part.job()["queues"] == ["fq_codel"] for part in found)

@@ -17,6 +17,7 @@ from ..places.lab import LabPlace
 from ..places.machine import Lab, print_line
 from ..places.qemu import Qemu, QemuPlace
 from ..progress import Progress
+from ..results import reading
 from ..results.verdicts import all_hold
 from ..runs import runner
 from ..words import check_file, visible
@@ -155,7 +156,7 @@ def run_all(arguments, words, experiment, checked, out_dir):
     return runner.run(
         place_of(arguments, combinations), combinations,
         range(arguments.seed, arguments.seed + arguments.repeat), out_dir,
-        jobs=arguments.jobs, command=visible(shlex.join(["tollway", *words])),
+        reading, jobs=arguments.jobs, command=visible(shlex.join(["tollway", *words])),
         resume=arguments.resume)
 
 

@@ -19,7 +19,6 @@ from ..errors import RefusedError, TollwayError
 from ..experiments import jobs as experiments
 from ..paths import checkout
 from ..progress import Progress
-from ..results import analysis, schema
 from . import separate
 
 # Of a job: what does not change its numbers, and what places add to it.
@@ -60,9 +59,11 @@ class Combination:
 
 @dataclass(frozen=True)
 class Task:
-    """A seed of a combination. Its cases, if it has several, are jobs of their own."""
+    """A seed of a combination. Its cases, if it has several, are jobs of their own.
+    results: see run()."""
     combination: Combination
     seed: int
+    results: Any
 
     @property
     def folder(self):
@@ -117,15 +118,16 @@ def claimed(out_dir):
                     folder.rmdir()
 
 
-def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
-        resume=False):
+def run(place, combinations, seeds, out_dir, results, jobs=1, command="",
+        progress=None, resume=False):
     """Run every seed of every combination; returns the list of results, in
     this order.
 
     place: object with prepare(progress), run(job, folder, core, on_line),
     stop(), provenance(), `parallel` (may several jobs run at a time?) and `has_kernel`
-    (are there networks to build?), see places/lab.py. out_dir: the directory of all combinations. jobs: how many
-    jobs run at a time, each on a core of its own. resume: keep what is there;
+    (are there networks to build?), see places/lab.py. out_dir: the directory of all
+    combinations. results: what reads and makes results, see results/reading.py. jobs:
+    how many jobs run at a time, each on a core of its own. resume: keep what is there;
     TollwayError where another job or another kernel made a result.
 
     What a job measured is written when it ends. What a failed or interrupted job
@@ -139,7 +141,7 @@ def run(place, combinations, seeds, out_dir, jobs=1, command="", progress=None,
     place.prepare(progress)
     # Before the run: what fails here would have made it in vain.
     provenance = place.provenance()
-    tasks = [Task(combination, seed)
+    tasks = [Task(combination, seed, results)
              for combination in combinations for seed in seeds]
     with contextlib.ExitStack() as claims:
         for folder in dict.fromkeys([out_dir, *(combination.out_dir for
@@ -222,14 +224,14 @@ def join(task):
     separate.write_job(task)
     raw = separate.merged(separate.parts_of(task))
     files.write_json_atomic(task.folder / "raw.json", raw, indent=None)
-    return _write_result(task.folder, raw)
+    return _write_result(task, raw)
 
 
-def _write_result(folder, raw):
+def _write_result(task, raw):
     """The result of raw measurements. It is the sign that all is there: nothing is
     written after it."""
-    result = analysis.analyse(raw)
-    files.write_json_atomic(folder / "result.json", result)
+    result = task.results.analyse(raw)
+    files.write_json_atomic(task.folder / "result.json", result)
     return result
 
 
@@ -246,7 +248,7 @@ def _follow(job, line):
 def run_task(place, task, core, provenance, line):
     """Run all cases of a task; returns its result. line: its progress.Job."""
     with _measured(place, task, core, provenance, line) as raw:
-        return _write_result(task.folder, raw)
+        return _write_result(task, raw)
 
 
 def run_part(place, part, core, provenance, line):
@@ -264,7 +266,7 @@ def _measured(place, task, core, provenance, line):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         place.run(job, folder, core, _follow(job, line))
-        raw = schema.load_raw(folder)
+        raw = task.results.load_raw(folder)
         raw["provenance"].update(provenance)
         files.write_json_atomic(folder / "raw.json", raw, indent=None)
         yield raw
@@ -287,7 +289,7 @@ def kept(task, provenance):
     if not all((folder / name).is_file() for name in
                ("job.json", "raw.json", "result.json")):
         return None
-    result = schema.load_result(folder)
+    result = task.results.load_result(folder)
     made = {"job": _compared(files.load_json(folder / "job.json")),
             **{key: result["provenance"].get(key) for key in provenance}}
     # As it is after a way through a file of JSON.

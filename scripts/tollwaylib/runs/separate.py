@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..results import schema
-
 # Raw measurements of a part; a raw.json is a run's.
 PART = "part.json"
 
@@ -36,6 +34,11 @@ class Part:
     def folder(self):
         """Where its measurements are."""
         return self.task.folder / "cases" / f"{self.number + 1:03d}"
+
+    @property
+    def results(self):
+        """What reads its measurements."""
+        return self.task.results
 
     @property
     def name(self):
@@ -88,7 +91,7 @@ def discard(jobs):
 
 def merged(parts):
     """The raw result of all cases of a task, from those of its parts."""
-    found = [schema.load_raw(part.folder, PART) for part in parts]
+    found = [part.results.load_raw(part.folder, PART) for part in parts]
     body = hashlib.sha256()
     for raw in found:
         body.update(raw["trace_sha256"].encode())
