@@ -265,7 +265,6 @@ def test_every_sysctl_is_in_the_manual(module):
     source = "".join(path.read_text() for path in (TOP / module).glob("*_net.c"))
     names = re.findall(r'(?:\.procname\s*= |TOLLWAY_SETTING\w*\()"(\w+)"',
                        source)
-    names += re.findall(r"^\tALPHA_(?:NUMBER|FRACTION)\((\w+),", source, re.M)
     assert names
     text = page(f"{module}.7")
     for name in names:
