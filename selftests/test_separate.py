@@ -14,9 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tollwaylib import papers
-from tollwaylib.experiments import own, plan
-from tollwaylib.places import model
+from tollwaylib.experiments import own
 from tollwaylib.runs import runner
 from tollwaylib.runs import separate as separate_cases
 
