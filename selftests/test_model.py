@@ -149,19 +149,25 @@ def test_constants_are_those_of_the_modules():
                 (top / path).read_text(), re.MULTILINE):
             found[name] = int(value)
     assert {name: found[name] for name in (
-        "DELAY_B", "DELAY_A_INVERSE", "DELAY_RISE", "DELAY_RISE_LATE",
+        "DELAY_B", "DELAY_A_INVERSE", "DELAY_LEAD", "DELAY_RISE", "DELAY_RISE_LATE",
+        "DELAY_RISE_MAX", "DELAY_FALLS", "DELAY_SLOW_NS", "DELAY_SLOW_PACKETS",
         "DELAY_RISE_FAST", "DELAY_RISE_FAST_LOG", "DELAY_SLOW_TARGET_NS",
         "DELAY_H_Q10", "DELAY_PACKETS", "DELAY_FIRST_MARKS",
         "RELATIVE_MARKS", "RELATIVE_ROUNDS", "RELATIVE_CUT_MAX",
         "RELATIVE_LATER_US")} == {
             "DELAY_B": relative.B_PER_S,
             "DELAY_A_INVERSE": round(1 / relative.A_PER_S),
+            "DELAY_LEAD": relative.LEAD,
             "DELAY_RISE": relative.RISE_PER_S,
             "DELAY_RISE_LATE": relative.RISE_LATE,
+            "DELAY_RISE_MAX": relative.RISE_MAX,
+            "DELAY_FALLS": round(1 / relative.FALLS_PER_S),
+            "DELAY_SLOW_PACKETS": relative.SLOW_PKTS,
             "DELAY_RISE_FAST": relative.FAST,
             # In ln 2, and in ms.
             "DELAY_RISE_FAST_LOG": round(-math.log2(relative.FAST_PART)),
             "DELAY_SLOW_TARGET_NS": round(relative.SLOW_TARGET_S * 1e3),
+            "DELAY_SLOW_NS": round(relative.SLOW_S * 1e3),
             "DELAY_H_Q10": round(relative.H * 1024),
             "DELAY_PACKETS": relative.PACKETS,
             "DELAY_FIRST_MARKS": relative.FIRST_MARKS_PER_S,

@@ -181,7 +181,7 @@ static void delay_slow_test(struct kunit *test)
 /*
  * A price that is far too low rises at once while the delay is above three targets
  * and does not fall, but no further than to a quarter of the first one. Below a 128th
- * of that it rises eight times as fast.
+ * of that it rises sixteen times as fast.
  */
 static void delay_rise_test(struct kunit *test)
 {
@@ -192,26 +192,26 @@ static void delay_rise_test(struct kunit *test)
 	link_queue(&link, 1000, 4500, 0);
 	first = delay_log_first(&link.state);
 
-	/* Four targets: a third of 12 per second, and 3 / 40. */
+	/* Four targets: a third of 6 per second, and 3 / 40. */
 	link_queue(&link, 100, 18000, 0);
 	u = link_change(&link, first - 2 * (s64)FIXP_ONE, 100, 18000);
-	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 4075 / 10000, 200),
+	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 2075 / 10000, 200),
 			      "by %lld", u);
 
-	/* Eight times that third. */
+	/* Sixteen times that third. */
 	u = link_change(&link, first - 9 * (s64)FIXP_ONE, 100, 18000);
 	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 32075 / 10000, 200),
 			      "by %lld", u);
 
-	/* Nine, which is more than twice three, and 8 / 40: 12.2 per second. */
+	/* Nine: twice 6, and 8 / 40: 12.2 per second. */
 	link_queue(&link, 20, 40500, 0);
 	u = link_change(&link, first - 2 * (s64)FIXP_ONE, 20, 40500);
 	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 244 / 1000, 200),
 			      "by %lld", u);
 
-	/* At once to a 128th, as 96 per second are 2.9 in 30 ms, and on by 12. */
+	/* At once to a 128th, as 192 per second are 1.9 in 10 ms, and on by 12. */
 	link.state.log_price = first - 7 * (s64)FIXP_ONE;
-	link_queue(&link, 60, 40500, 0);
+	link_queue(&link, 40, 40500, 0);
 	u = link.state.log_price - first;
 	KUNIT_EXPECT_GT(test, u, -DELAY_RISE_FAST_LOG);
 	KUNIT_EXPECT_LT(test, u, -DELAY_RISE_FAST_LOG + (s64)FIXP_ONE / 2);
@@ -224,7 +224,7 @@ static void delay_rise_test(struct kunit *test)
 
 	/* It falls by 0.25 s in a second: from 66 to 41 ms, by a alone. */
 	link.state.log_price = first - 8 * (s64)FIXP_ONE;
-	link.state.slow_ns = 74000000;
+	link.state.slow_ns = 76000000;
 	link_queue(&link, 100, 99000, -375);
 	u = link.state.log_price - first + 8 * (s64)FIXP_ONE;
 	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 20);
@@ -232,6 +232,68 @@ static void delay_rise_test(struct kunit *test)
 	/* Three targets and less: likewise. */
 	u = link_change(&link, first - 8 * (s64)FIXP_ONE, 100, 13500);
 	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 150);
+}
+
+/*
+ * The price is higher while the delay grows, and lower while it falls: e^(2 d'). The
+ * average that tells is over 32 ms at least, over forty full packets, and longer
+ * above a price of 1.
+ */
+static void delay_lead_test(struct kunit *test)
+{
+	static const struct {
+		u64	packet_ns;
+		s64	log_price;
+		u32	slow_ns;
+	} slow[] = {
+		{ 12000, -FIXP_ONE, 32000000 },
+		{ 1000000, -FIXP_ONE, 40000000 },
+		{ 1000000, 0, 40000000 },
+		/* e times as long */
+		{ 1000000, FIXP_ONE, 108731273 },
+		{ 1000000, DELAY_LOG_MAX, 1000000000 },
+		{ 12000000, -FIXP_ONE, 480000000 },
+		{ 100000000, -FIXP_ONE, 1000000000 },
+	};
+	struct link link;
+	size_t i;
+	s64 lead;
+	int sign;
+
+	for (i = 0; i < ARRAY_SIZE(slow); i++) {
+		memset(&link, 0, sizeof(link));
+		link.state.size = 1500;
+		link.state.service = (slow[i].packet_ns <<
+				      DELAY_SERVICE_SHIFT) / 1500;
+		link.state.log_price = slow[i].log_price;
+		KUNIT_EXPECT_TRUE_MSG(test, is_near(delay_slow_ns(&link.state),
+						    slow[i].slow_ns, 1),
+				      "packet of %llu ns: %u",
+				      slow[i].packet_ns,
+				      delay_slow_ns(&link.state));
+	}
+
+	for (sign = -1; sign <= 1; sign++) {
+		link_start(&link, 100000000);
+		link_queue(&link, 1000, 150000, 0);
+		link.state.log_price = -4 * (s64)FIXP_ONE;
+		/* By 0.1 s in a second, from the target of 100 ms. */
+		link_queue(&link, 300, 150000, sign * 150);
+		lead = fixp_ln(link.state.price) - link.state.log_price -
+		       DELAY_B * (s64)(100 + sign * 30) * (s64)FIXP_ONE / 1000;
+		KUNIT_EXPECT_GT_MSG(test, lead, (sign * 20 - 2) * (s64)FIXP_ONE / 100,
+				    "sign %d", sign);
+		KUNIT_EXPECT_LT_MSG(test, lead, (sign * 20 + 2) * (s64)FIXP_ONE / 100,
+				    "sign %d", sign);
+	}
+
+	/* At once by more than a second: no more than e^2. */
+	link_start(&link, 3000000);
+	link_queue(&link, 1000, 4500, 0);
+	KUNIT_EXPECT_EQ(test, delay_grows(&link.state, BIT_ULL(40)),
+			(s64)FIXP_ONE);
+	link.state.slow_ns = NSEC_PER_SEC;
+	KUNIT_EXPECT_EQ(test, delay_grows(&link.state, 0), -(s64)FIXP_ONE);
 }
 
 /* A link that rests has no price, and goes back to the first one. */
@@ -289,6 +351,8 @@ static void delay_burst_test(struct kunit *test)
 			link_pass(&link, burst * NSEC_PER_MSEC * 10 / 9, 1500);
 			for (i = 1; i < burst; i++)
 				link_pass(&link, 0, 1500);
+			/* A short one is not ahead of them. */
+			link_pass(&link, 0, 20);
 		}
 		/* A tenth, and a 32nd of the rest: 0.13. */
 		KUNIT_EXPECT_GT_MSG(test, (u64)link.state.idle, FIXP_ONE / 12,
@@ -451,6 +515,7 @@ static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(delay_price_test),
 	KUNIT_CASE(delay_slow_test),
 	KUNIT_CASE(delay_rise_test),
+	KUNIT_CASE(delay_lead_test),
 	KUNIT_CASE(delay_rest_test),
 	KUNIT_CASE(delay_faster_test),
 	KUNIT_CASE(delay_burst_test),

@@ -4,7 +4,7 @@
 With u the logarithm of a price, d the delay of a queue, d0 its target and idle the
 share of time in which its link has nothing to send (sch_sbrm/sbrm_delay.c)
 
-    u' = a (d/d0 - 1) - b idle,  p = exp(u + b d) (1 - idle)^h
+    u' = a (d/d0 - 1) - b idle,  p = exp(u + b d + l d') (1 - idle)^h
 
 and a source moves the logarithm of its window W by (tcp_sbrm/sbrm_relative.c)
 
@@ -25,19 +25,22 @@ from dataclasses import dataclass
 import numpy as np
 
 # --- the queue ---
-A_PER_S, B_PER_S, H = 1 / 40, 3.0, 1.3
+A_PER_S, B_PER_S, H, LEAD = 1 / 40, 3.0, 1.3, 2
 LATE_MAX = 32
 # A delay that is late by so many targets, and does not fall by a fifth of a second
-# in a second, raises the price by so much in a second, up to a part of the first.
-RISE_LATE, RISE_PER_S, RISE_PART = 3, 12.0, 1 / 4
+# in a second, raises the price by so much in a second for as many targets more, up to
+# so many times that, and up to a part of the first.
+RISE_LATE, RISE_PER_S, RISE_MAX, RISE_PART = 3, 6.0, 2, 1 / 4
 # By so many times as much, up to a smaller part.
-FAST, FAST_PART = 8, 1 / 128
+FAST, FAST_PART = 16, 1 / 128
 FALLS_PER_S = 0.2
 # a is divided by the square of a price above 1, by less if the target is longer.
 SLOW_TARGET_S = 0.003
 # No more of a rest counts.
 REST_MAX_S = 1.0
-# Averages of the delay, of the share of idle time and of marks, s.
+# Averages of the delay, of the share of idle time and of marks, s. The first one takes
+# at least so many packets, and at most so long.
+SLOW_PKTS, SLOW_MAX_S = 40, 1.0
 SLOW_S, IDLE_S, MARKS_S = 0.032, 0.064, 1.0
 # Below so many marks per second, demand is missing.
 MARKS_PER_S = 0.5
@@ -126,24 +129,26 @@ class DelayQueues:
         late = np.minimum(delay_s / self.target_s, LATE_MAX)
         u += A_PER_S * since_s * (late - 1) / np.maximum(
             price**2 * SLOW_TARGET_S / np.maximum(self.target_s, SLOW_TARGET_S), 1.0)
-        rise = self._rise(late, delay_s) * since_s
+        slow_s = np.minimum(SLOW_MAX_S, price * np.maximum(
+            SLOW_S, SLOW_PKTS / self.capacity))
+        grows = np.clip((delay_s - self.slow_s) / slow_s, -1, 1)
+        rise = self._rise(late, grows) * since_s
         u = np.where(rise > 0, np.maximum.reduce([
             u, np.minimum(u + rise, self.first + math.log(RISE_PART)),
             np.minimum(u + FAST * rise, self.first + math.log(FAST_PART))]), u)
         self.log_price = np.clip(u, LOG_MIN, LOG_MAX)
-        self.slow_s = self.slow_s + np.minimum(since_s / SLOW_S, 1) * (
+        self.slow_s = self.slow_s + np.minimum(since_s / slow_s, 1) * (
             delay_s - self.slow_s)
         self.idle = self.idle + np.minimum(since_s / IDLE_S, 1) * (
             idle_s / since_s - self.idle)
         self.asked = np.exp(np.minimum(
-            self.log_price + B_PER_S * delay_s, LOG_MAX)) \
+            self.log_price + B_PER_S * delay_s + LEAD * grows, LOG_MAX)) \
             * np.maximum(1 - self.idle, 0.0) ** H
 
-    def _rise(self, late, delay_s):
+    def _rise(self, late, grows):
         """Per second, where the delay is far above its target and does not fall."""
-        falls_per_s = (self.slow_s - delay_s) / SLOW_S
-        return RISE_PER_S * np.clip(late / RISE_LATE - 1, 0, 1) \
-            * np.clip(1 - falls_per_s / FALLS_PER_S, 0, 1)
+        return RISE_PER_S * np.clip(late / RISE_LATE - 1, 0, RISE_MAX) \
+            * np.clip(1 + grows / FALLS_PER_S, 0, 1)
 
 
 class RelativeSources:
