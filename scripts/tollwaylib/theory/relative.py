@@ -57,8 +57,9 @@ MARKS, TIME_S, ROUNDS = 10, 0.2, 3
 ANSWER_PKTS, ANSWER_MARKED_PKTS, SMALL_PKTS = 2, 8, 8
 # Of the window, what a round trip may take off it.
 CUT_MAX = 0.7
-# Averages of the round trip, s, and of the marks, packets.
-SLOW_RTT_S, MARK_PKTS = 2.1, 8
+# Averages of the round trip, s, which is at most so many times the last one, and of
+# the marks, packets.
+SLOW_RTT_S, SLOW_RTT_MOST, MARK_PKTS = 2.1, 4, 8
 MARK_MIN = 2.0 ** -20
 LATER_S = 0.005
 WINDOW_MIN, PACED_PKTS = 1 / 64, 2
@@ -180,6 +181,7 @@ class RelativeSources:
         self.slow_rtt_s += np.where(active, step_s / SLOW_RTT_S *
                                     (rtt_s - self.slow_rtt_s),
                                     rtt_s - self.slow_rtt_s)
+        self.slow_rtt_s = np.minimum(self.slow_rtt_s, SLOW_RTT_MOST * rtt_s)
         self.marked += np.minimum(rate * step_s / MARK_PKTS, 1.0) \
             * (mark - self.marked)
         # What a mark stands for.
