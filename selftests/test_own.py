@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A user's own experiment: its file, what is wrong in it, and the examples."""
+"""A user's own experiment: its file, and what is wrong in it."""
 
 import json
 import pathlib
@@ -21,7 +21,6 @@ from tollwaylib.paths import TOP  # noqa: E402
 from tollwaylib.results import analysis  # noqa: E402
 from tollwaylib.results.metrics import KINDS  # noqa: E402
 
-EXAMPLES = sorted((TOP / "examples").glob("*.py"))
 # Line 1 is the title.
 GOOD = '''title = "One link"
 links = {
@@ -441,61 +440,6 @@ def test_a_new_file_is_an_experiment(tmp_path, capsys):
         command_new(str(tmp_path / "none/x.py"))
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_variants_of_an_example_are_jobs(path):
-    experiment = papers.get(str(path))
-    values = plan.parse_settings(experiment, [], with_setup=False)
-    variants = plan.variants(experiment, values)
-    assert len(variants) > 1
-    for variant in variants:
-        assert job(experiment, variant.cc, variant.aqm)["cases"]
-
-
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_runs(path, tmp_path):
-    """For a moment of its own queue and control."""
-    experiment = papers.get(str(path))
-    last = job(experiment, experiment.cc, experiment.aqm)["cases"][-1]["name"]
-    done = subprocess.run(
-        [str(TOP / "scripts/tollway"), "run", str(path), "--cc",
-         experiment.cc, "--aqm", experiment.aqm, "--duration", "7", "--set",
-         "warmup_s=5.5", *(("--set", f"only={last}") if experiment.cases else ()),
-         "--json", "-", "--out", str(tmp_path)], text=True,
-        stdin=subprocess.DEVNULL, capture_output=True, check=False,
-        timeout=600)
-    assert done.returncode in (0, 1), done.stderr
-    (case,) = json.loads(done.stdout)["cases"]
-    idle = {name: value for name, value in case["metrics"].items()
-            if name.startswith("utilization") and not value > 0.5
-            or name.startswith("goodput") and not value > 0}
-    assert not idle
-    raw = json.loads((tmp_path / "seed-1/raw.json").read_text())
-    for flow in raw["cases"][0]["flows"]:
-        if flow["cc"]:
-            continue
-        # All but what is on its way.
-        came = flow["arrivals"]
-        assert came["t_s"] == sorted(set(came["t_s"]))
-        assert 0.9 < came["bytes"][-1] / flow["final"]["bytes"] <= 1
-
-
-def test_both_directions_of_a_line_stay_full(tmp_path):
-    """Their queues do not take turns (DELAY_LEAD of sch_sbrm/sbrm_delay.c): without
-    that, one flow in each direction had 95 %, and 13 ms at the 99th percentile."""
-    done = subprocess.run(
-        [str(TOP / "scripts/tollway"), "run", str(TOP / "examples/both-ways.py"),
-         "--cc", "sbrm", "--aqm", "delay", "--set", "only=Mbit-1", "--json", "-",
-         "--out", str(tmp_path)], text=True, stdin=subprocess.DEVNULL,
-        capture_output=True, check=False, timeout=600)
-    assert done.returncode == 0, done.stdout + done.stderr
-    cases = json.loads(done.stdout)["cases"]
-    assert len(cases) == 2
-    for case in cases:
-        for link in ("up", "down"):
-            assert case["metrics"][f"drops {link}"] == 0
-            assert case["metrics"][f"delay_p99_ms {link}"] <= 12
-
-
 def test_a_host_in_a_command_is_one_word(tmp_path):
     for given, words in (("ping {address:sink of p}", ["ping", "{address:sink of p}"]),
                          ("a 'b {address:source of q}:1'",
@@ -600,16 +544,3 @@ published += [{"metric": ("jain", "p"), "value": 1, "source": "E"}]
     figures = {path.name for path in out.glob("figures/*.svg")}
     assert any("curves" in name or "utilization-core" in name
                for name in figures), figures
-
-
-def test_the_manual_page_shows_one_whole():
-    page = (TOP / "tools/man/tollway.1").read_text()
-    (text,) = re.findall(r"examples/ \):\n\.P\n\.EX\n(.*?)\n\.EE\n", page, re.S)
-    shown = "\n".join(line.removeprefix("\\&") for line in
-                      text.replace("\\-", "-").splitlines())
-    assert shown + "\n" == (TOP / "examples/home.py").read_text()
-
-
-def test_there_are_four_examples():
-    assert {path.stem for path in EXAMPLES} == {
-        "both-ways", "chain", "dumbbell", "home"}
