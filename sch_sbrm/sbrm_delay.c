@@ -142,7 +142,7 @@
  * raised later.
  */
 #define DELAY_RISE		6
-#define DELAY_RISE_MAX		2
+#define DELAY_RISE_MAX		2U
 #define DELAY_RISE_LATE		3
 /* That quarter: ln 4, from Q48 to Q32. */
 #define DELAY_RISE_LOG		(2 * (s64)(FIXP_LN2_Q48 >> 16))

@@ -119,8 +119,8 @@ static void relative_slow_update(struct sbrm *ca, const struct sbrm_ack *ack)
 	/*
 	 * At most four times the last one, from where on r says no more. After round
 	 * trips of 4 s it would need 8 s to come there, in which flows that return
-	 * at different times have different shares. The other way round a single
-	 * late packet would raise it.
+	 * at different times have different shares. Not the other way round: round
+	 * trips that are long for a moment would raise it.
 	 */
 	ca->rtt_slow = clamp_t(s64, ca->rtt_slow + off, 1,
 			       (s64)ca->rtt_us << (SBRM_RTT_SLOW_SHIFT + 2));
