@@ -584,16 +584,17 @@ def test_other_commands_end_the_same_way(name, folder):
         f"{name}: unexpected error: ZeroDivisionError: on purpose; ")
 
 
-def test_an_interrupt_that_a_library_made_an_error_of():
-    """numpy raises ImportError where an interrupt comes while it is imported."""
-    script = ("import sys; sys.path.insert(0, sys.argv[1])\n"
+@pytest.mark.parametrize("raised", ["        raise ImportError('numpy') from error\n",
+                                    "        pass\n    raise ImportError('numpy')\n"])
+def test_an_interrupt_that_a_library_made_an_error_of(raised):
+    """numpy raises ImportError if it comes while it is imported, with or without it."""
+    script = ("import signal, sys; sys.path.insert(0, sys.argv[1])\n"
               "from tollwaylib import ends\n"
               "def body():\n"
               "    try:\n"
-              "        raise KeyboardInterrupt\n"
-              "    except KeyboardInterrupt as error:\n"
-              "        raise ImportError('numpy') from error\n"
+              "        signal.raise_signal(signal.SIGINT)\n"
+              "    except KeyboardInterrupt as error:\n" + raised +
               "sys.exit(ends.guarded('tollway', body))\n")
-    done = subprocess.run([sys.executable, "-c", script, str(TOLLWAY.parent)],
-                          text=True, capture_output=True, check=False)
+    done = subprocess.run([sys.executable, "-c", script, str(TOLLWAY.parent)], text=True,
+                          capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (130, "tollway: interrupted\n")

@@ -20,6 +20,8 @@ from .errors import TollwayError, sentence
 
 HOLDS, MISSED, FAILED, INTERRUPTED = 0, 1, 2, 130
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Signals that have come, and ended what the command does.
+_interrupts = []
 
 
 def guarded(name, body):
@@ -63,7 +65,9 @@ def _status_of(name, body):
         _say(name, sentence(error))
         _show_traceback()
     except BaseException as error:  # whatever it is, it is not a verdict
-        if _is_from_interrupt(error):
+        # A library may turn an interrupt into an error of its own, as numpy does
+        # while it is imported, and not always say that it is the reason.
+        if _interrupts:
             return _interrupted(name)
         _say(name, _unexpected(error))
     return FAILED
@@ -73,14 +77,6 @@ def _interrupted(name):
     _ignore_signals()
     _say(name, "interrupted")
     return INTERRUPTED
-
-
-def _is_from_interrupt(error):
-    """Did a library turn an interrupt into an error of its own, as numpy does
-    while it is imported?"""
-    while error and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
 
 
 def _unexpected(error):
@@ -184,7 +180,8 @@ def _take_signals():
     sys.unraisablehook = _unraisable
 
 
-def _interrupt(_number, _frame):
+def _interrupt(number, _frame):
+    _interrupts.append(number)
     raise KeyboardInterrupt
 
 
