@@ -152,14 +152,16 @@
  * marks per second of a full link, a third of what a single flow with the default w
  * of 25 asks for at rest. With more, bursts that others send now and then bring the
  * price to what flows of a small w cannot pay: one of w = 1 beside 64 kB in each
- * second at 10 Mb/s has 0.36 of the link, of 0.53 without this, and 0.21 with a 32nd.
- * With less, windows of several flows that come at once are not slowed.
+ * second at 10 Mb/s has 0.38 of the link. Before there was l d' it had 0.36, of 0.53
+ * without this, and 0.21 with a 32nd. With less, windows of several flows that come at
+ * once are not slowed.
  *
  * A link that is used in part may have e^-10 of it, which 12 per second make up
- * for in 0.8 s, and this in less than 0.1 s. If it were at once, each burst that takes more
- * than three targets would bring it there. Without it, a queue of twenty targets
- * builds up in the meantime: with users of web pages on a link that is full for
- * 0.6 of the time, 65 ms at the 99th percentile instead of 40 (and 23 with a 32nd).
+ * for in 0.8 s, and this in less than 0.1 s. If it were at once, each burst that
+ * takes more than three targets would bring it there. Without it, a queue of twenty
+ * targets builds up in the meantime: with users of web pages on a link that is full for
+ * 0.6 of the time, 65 ms at the 99th percentile instead of 40 (23 with a 32nd, and 32
+ * with l d').
  */
 #define DELAY_RISE_FAST		16
 /* That 128th: ln 128. */
@@ -176,12 +178,15 @@
 #define DELAY_SLOW_PACKETS	40
 
 /*
- * To fall by a fifth of a second in a second is fast enough for a price that rises
- * because it was far too low: four fifths of what the link sends arrive then. With a
- * larger part the price goes on rising while the queue drains, and is too high when
- * it is empty. With a smaller one the rise ends before windows are small enough.
+ * A price that rises because it was far too low stops when the delay is so many ns
+ * below that average: where this is over 32 ms, the delay falls by a fifth of a second
+ * in a second, and four fifths of what the link sends arrive. If it were less, the
+ * rise would end before windows are small enough; if it were more, the price would go
+ * on rising while the queue drains, and be too high when it is empty. So it is not
+ * more on slow links, whose average is over a longer time: with as large a part of
+ * that, the price of a link of 1 Mb/s would rise until a queue of 250 ms is empty.
  */
-#define DELAY_FALLS		5
+#define DELAY_FALLS_NS		(DELAY_SLOW_NS / 5)
 
 /*
  * l. Where both directions are full, with K = 2.5 per second by which windows answer,
@@ -524,22 +529,23 @@ static void delay_marks_update(struct sbrm_state *state)
 /**
  * delay_rise() - how fast ln p rises because it is far too low
  * @late: delay over its target, in 2^-16, at most DELAY_LATE_MAX
- * @grows: by how much the delay does, Q32, see delay_grows()
+ * @off: of the delay from its average, see delay_off()
  *
  * Return: per second, in 2^-16.
  */
-static u32 delay_rise(u32 late, s64 grows)
+static u32 delay_rise(u32 late, s64 off)
 {
-	u32 enough = FIXP_ONE / DELAY_FALLS, share;
+	u32 share;
 
 	if (likely(late <= DELAY_RISE_LATE << DELAY_LATE_SHIFT) ||
-	    grows <= -(s64)enough)
+	    off <= -(s64)DELAY_FALLS_NS)
 		return 0;
 	share = min(late / DELAY_RISE_LATE - (1U << DELAY_LATE_SHIFT),
 		    DELAY_RISE_MAX << DELAY_LATE_SHIFT);
-	/* Below 2^17 times 2^30. */
-	if (grows < 0)
-		share = div_u64(share * (u64)(enough + grows), enough);
+	/* Below 2^17 times 2^23. */
+	if (off < 0)
+		share = div_u64(share * (u64)(DELAY_FALLS_NS + off),
+				DELAY_FALLS_NS);
 	return share * DELAY_RISE;
 }
 
@@ -556,12 +562,12 @@ static s64 delay_slowed(s64 step, u64 price)
  * @coef: options
  * @state: with the time since the last update in busy_ns and idle_ns
  * @delay: of the queue, at most 2^40 ns
- * @grows: by how much it does, Q32
+ * @off: from its average, see delay_off()
  *
  * Return: Q32, DELAY_LOG_MIN .. DELAY_LOG_MAX.
  */
 static s64 delay_next(const struct sbrm_coef *coef,
-		      const struct sbrm_state *state, u64 delay, s64 grows)
+		      const struct sbrm_state *state, u64 delay, s64 off)
 {
 	u64 since = state->busy_ns + state->idle_ns;
 	u64 target = max_t(u64, coef->delay_ns,
@@ -595,7 +601,7 @@ static s64 delay_next(const struct sbrm_coef *coef,
 		u -= fall;
 	u += step;
 
-	rise = delay_rise(late, grows);
+	rise = delay_rise(late, off);
 	if (unlikely(rise)) {
 		/* Below 2^20 times 2^32; 2^36 times 2^23. */
 		step = ((s64)rise * (s64)since >> DELAY_LATE_SHIFT) *
@@ -620,19 +626,23 @@ static u32 delay_slow_ns(const struct sbrm_state *state)
 	return min_t(u64, time, NSEC_PER_SEC);
 }
 
+/* How far a delay of at most 2^40 ns is above its average, +-10^9 ns. */
+static s64 delay_off(const struct sbrm_state *state, u64 delay)
+{
+	return (s64)min_t(u64, delay, DELAY_GAP_MAX_NS) - (s64)state->slow_ns;
+}
+
 /**
  * delay_grows() - how fast does the delay change?
  * @state: what the law remembers; its average goes on by the time since the last update
- * @delay: of the queue, at most 2^40 ns
+ * @off: of the delay from that average
  *
  * Return: seconds in a second, Q32, -1 .. 1.
  */
-static s64 delay_grows(struct sbrm_state *state, u64 delay)
+static s64 delay_grows(struct sbrm_state *state, s64 off)
 {
 	u32 time = delay_slow_ns(state);
 	u64 since = min_t(u64, state->busy_ns + state->idle_ns, time);
-	s64 off = (s64)min_t(u64, delay, DELAY_GAP_MAX_NS) -
-		  (s64)state->slow_ns;
 
 	/* 2^30 times 2^30 */
 	state->slow_ns += div_s64(off * (s64)since, time);
@@ -664,7 +674,7 @@ void sbrm_delay_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 			u64 now, u32 backlog)
 {
 	u64 passed = now - state->time, delay;
-	s64 u, grows;
+	s64 u, off, grows;
 
 	if ((s64)passed <= 0)
 		return;
@@ -678,8 +688,9 @@ void sbrm_delay_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 		delay_fresh(state);
 	delay_marks_update(state);
 	delay = delay_ns_of(state->service, backlog);
-	grows = delay_grows(state, delay);
-	u = delay_next(coef, state, delay, grows);
+	off = delay_off(state, delay);
+	grows = delay_grows(state, off);
+	u = delay_next(coef, state, delay, off);
 	state->log_price = u;
 	delay_idle_update(state);
 

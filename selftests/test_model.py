@@ -150,18 +150,17 @@ def test_constants_are_those_of_the_modules():
             found[name] = int(value)
     assert {name: found[name] for name in (
         "DELAY_B", "DELAY_A_INVERSE", "DELAY_LEAD", "DELAY_RISE", "DELAY_RISE_LATE",
-        "DELAY_RISE_MAX", "DELAY_FALLS", "DELAY_SLOW_NS", "DELAY_SLOW_PACKETS",
+        "DELAY_RISE_MAX", "DELAY_SLOW_NS", "DELAY_SLOW_PACKETS",
         "DELAY_RISE_FAST", "DELAY_RISE_FAST_LOG", "DELAY_SLOW_TARGET_NS",
         "DELAY_H_Q10", "DELAY_PACKETS", "DELAY_FIRST_MARKS",
         "RELATIVE_MARKS", "RELATIVE_ROUNDS", "RELATIVE_CUT_MAX",
-        "RELATIVE_LATER_US")} == {
+        "RELATIVE_LATER_US", "RELATIVE_SLOW_MOST")} == {
             "DELAY_B": relative.B_PER_S,
             "DELAY_A_INVERSE": round(1 / relative.A_PER_S),
             "DELAY_LEAD": relative.LEAD,
             "DELAY_RISE": relative.RISE_PER_S,
             "DELAY_RISE_LATE": relative.RISE_LATE,
             "DELAY_RISE_MAX": relative.RISE_MAX,
-            "DELAY_FALLS": round(1 / relative.FALLS_PER_S),
             "DELAY_SLOW_PACKETS": relative.SLOW_PKTS,
             "DELAY_RISE_FAST": relative.FAST,
             # In ln 2, and in ms.
@@ -174,7 +173,8 @@ def test_constants_are_those_of_the_modules():
             "RELATIVE_MARKS": relative.MARKS,
             "RELATIVE_ROUNDS": relative.ROUNDS,
             "RELATIVE_CUT_MAX": round(relative.CUT_MAX * 2 ** 14),
-            "RELATIVE_LATER_US": round(relative.LATER_S * 1e6)}
+            "RELATIVE_LATER_US": round(relative.LATER_S * 1e6),
+            "RELATIVE_SLOW_MOST": relative.SLOW_RTT_MOST}
 
 
 def test_the_course_does_not_depend_on_the_step(monkeypatch):

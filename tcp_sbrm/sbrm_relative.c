@@ -77,6 +77,13 @@
  */
 #define RELATIVE_SLOW_US_SHIFT	13
 #define RELATIVE_SLOW_SHIFT	8
+/*
+ * It is at most so many times the last one, from where on r says no more. After
+ * round trips of 4 s it would need 8 s to come there, in which flows that return at
+ * different times have different shares. Not the other way round: round trips that
+ * are long for a moment would raise it.
+ */
+#define RELATIVE_SLOW_MOST	4
 
 /* The price of a mark does not depend on m below 2^-20. */
 #define RELATIVE_MARK_MIN	BIT(12)
@@ -116,14 +123,10 @@ static void relative_slow_update(struct sbrm *ca, const struct sbrm_ack *ack)
 	off = ((s64)ca->rtt_us << SBRM_RTT_SLOW_SHIFT) - ca->rtt_slow;
 	off = off * min_t(u32, steps, BIT(RELATIVE_SLOW_SHIFT)) >>
 	      RELATIVE_SLOW_SHIFT;
-	/*
-	 * At most four times the last one, from where on r says no more. After round
-	 * trips of 4 s it would need 8 s to come there, in which flows that return
-	 * at different times have different shares. Not the other way round: round
-	 * trips that are long for a moment would raise it.
-	 */
+	/* 2^30 times 4 */
 	ca->rtt_slow = clamp_t(s64, ca->rtt_slow + off, 1,
-			       (s64)ca->rtt_us << (SBRM_RTT_SLOW_SHIFT + 2));
+			       ((s64)ca->rtt_us << SBRM_RTT_SLOW_SHIFT) *
+			       RELATIVE_SLOW_MOST);
 }
 
 /**

@@ -187,6 +187,7 @@ static void delay_rise_test(struct kunit *test)
 {
 	struct link link;
 	s64 first, u;
+	int n;
 
 	link_start(&link, 3000000);
 	link_queue(&link, 1000, 4500, 0);
@@ -224,7 +225,7 @@ static void delay_rise_test(struct kunit *test)
 
 	/* It falls by 0.25 s in a second: from 66 to 41 ms, by a alone. */
 	link.state.log_price = first - 8 * (s64)FIXP_ONE;
-	link.state.slow_ns = 76000000;
+	link.state.slow_ns = 74000000;
 	link_queue(&link, 100, 99000, -375);
 	u = link.state.log_price - first + 8 * (s64)FIXP_ONE;
 	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 20);
@@ -232,6 +233,17 @@ static void delay_rise_test(struct kunit *test)
 	/* Three targets and less: likewise. */
 	u = link_change(&link, first - 8 * (s64)FIXP_ONE, 100, 13500);
 	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 150);
+
+	/* One of 1 Mb/s that falls, whose average is over 480 ms: from 252 to 234 ms. */
+	link_start(&link, 3000000);
+	for (n = 0; n < 200; n++)
+		link_serve(&link, 12 * NSEC_PER_MSEC, 1500, 3000);
+	link.state.log_price = -4 * (s64)FIXP_ONE;
+	link.state.slow_ns = 260000000;
+	for (n = 0; n < 5; n++)
+		link_serve(&link, 12 * NSEC_PER_MSEC, 1500, 31500 - 450 * n);
+	u = link.state.log_price + 4 * (s64)FIXP_ONE;
+	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 20);
 }
 
 /*
@@ -290,10 +302,12 @@ static void delay_lead_test(struct kunit *test)
 	/* At once by more than a second: no more than e^2. */
 	link_start(&link, 3000000);
 	link_queue(&link, 1000, 4500, 0);
-	KUNIT_EXPECT_EQ(test, delay_grows(&link.state, BIT_ULL(40)),
+	KUNIT_EXPECT_EQ(test, delay_grows(&link.state,
+					  delay_off(&link.state, BIT_ULL(40))),
 			(s64)FIXP_ONE);
 	link.state.slow_ns = NSEC_PER_SEC;
-	KUNIT_EXPECT_EQ(test, delay_grows(&link.state, 0), -(s64)FIXP_ONE);
+	KUNIT_EXPECT_EQ(test, delay_grows(&link.state, delay_off(&link.state, 0)),
+			-(s64)FIXP_ONE);
 }
 
 /* A link that rests has no price, and goes back to the first one. */

@@ -27,21 +27,21 @@ import numpy as np
 # --- the queue ---
 A_PER_S, B_PER_S, H, LEAD = 1 / 40, 3.0, 1.3, 2
 LATE_MAX = 32
-# A delay that is late by so many targets, and does not fall by a fifth of a second
-# in a second, raises the price by so much in a second for as many targets more, up to
-# so many times that, and up to a part of the first.
+# A delay that is late by so many targets, and not below its average by FALLS_S, raises
+# the price by so much in a second for as many targets more, up to so many times that,
+# and up to a part of the first.
 RISE_LATE, RISE_PER_S, RISE_MAX, RISE_PART = 3, 6.0, 2, 1 / 4
 # By so many times as much, up to a smaller part.
 FAST, FAST_PART = 16, 1 / 128
-FALLS_PER_S = 0.2
 # a is divided by the square of a price above 1, by less if the target is longer.
 SLOW_TARGET_S = 0.003
-# No more of a rest counts.
-REST_MAX_S = 1.0
+# No more of a rest counts, nor of a delay but for how late it is.
+REST_MAX_S = DELAY_MAX_S = 1.0
 # Averages of the delay, of the share of idle time and of marks, s. The first one takes
 # at least so many packets, and at most so long.
 SLOW_PKTS, SLOW_MAX_S = 40, 1.0
 SLOW_S, IDLE_S, MARKS_S = 0.032, 0.064, 1.0
+FALLS_S = SLOW_S / 5
 # Below so many marks per second, demand is missing.
 MARKS_PER_S = 0.5
 # The first price asks for so many marks per second of all, up to a price.
@@ -132,24 +132,25 @@ class DelayQueues:
             price**2 * SLOW_TARGET_S / np.maximum(self.target_s, SLOW_TARGET_S), 1.0)
         slow_s = np.minimum(SLOW_MAX_S, price * np.maximum(
             SLOW_S, SLOW_PKTS / self.capacity))
-        grows = np.clip((delay_s - self.slow_s) / slow_s, -1, 1)
-        rise = self._rise(late, grows) * since_s
+        counts_s = np.minimum(delay_s, DELAY_MAX_S)
+        off_s = counts_s - self.slow_s
+        rise = self._rise(late, off_s) * since_s
         u = np.where(rise > 0, np.maximum.reduce([
             u, np.minimum(u + rise, self.first + math.log(RISE_PART)),
             np.minimum(u + FAST * rise, self.first + math.log(FAST_PART))]), u)
         self.log_price = np.clip(u, LOG_MIN, LOG_MAX)
-        self.slow_s = self.slow_s + np.minimum(since_s / slow_s, 1) * (
-            delay_s - self.slow_s)
+        self.slow_s = self.slow_s + np.minimum(since_s / slow_s, 1) * off_s
         self.idle = self.idle + np.minimum(since_s / IDLE_S, 1) * (
             idle_s / since_s - self.idle)
         self.asked = np.exp(np.minimum(
-            self.log_price + B_PER_S * delay_s + LEAD * grows, LOG_MAX)) \
+            self.log_price + B_PER_S * counts_s
+            + LEAD * np.clip(off_s / slow_s, -1, 1), LOG_MAX)) \
             * np.maximum(1 - self.idle, 0.0) ** H
 
-    def _rise(self, late, grows):
+    def _rise(self, late, off_s):
         """Per second, where the delay is far above its target and does not fall."""
         return RISE_PER_S * np.clip(late / RISE_LATE - 1, 0, RISE_MAX) \
-            * np.clip(1 + grows / FALLS_PER_S, 0, 1)
+            * np.clip(1 + off_s / FALLS_S, 0, 1)
 
 
 class RelativeSources:
