@@ -161,7 +161,7 @@ static int fq_rr_weights_parse(struct fq_rr_params *params,
 	count = nla_len(attr) / sizeof(u32);
 	if (!count || nla_len(attr) % sizeof(u32)) {
 		NL_SET_ERR_MSG_ATTR(extack, attr,
-				    "weights takes 1 to 16 words of 32 bits");
+				    "weights must be an array of 1 to 16 values of 32 bits");
 		return -EINVAL;
 	}
 
@@ -189,7 +189,7 @@ static int fq_rr_reserve_check(const struct fq_rr_params *params,
 	}
 	if (params->reserve && params->overflow == FQ_RR_DROP_LAST) {
 		NL_SET_ERR_MSG(extack,
-			       "reserve needs an overflow that drops queued packets, not drop-last");
+			       "reserve cannot be used with overflow drop-last");
 		return -EINVAL;
 	}
 	return 0;
@@ -540,11 +540,11 @@ static int fq_rr_class_change(struct Qdisc *sch, u32 classid, u32 parentid,
 
 	if (!*arg) {
 		NL_SET_ERR_MSG(extack,
-			       "the classes are the queues, numbered from 1 to flows");
+			       "no such class: the classes are the queues, from 1 to flows");
 		return -ENOENT;
 	}
 	if (!tca[TCA_OPTIONS]) {
-		NL_SET_ERR_MSG(extack, "weight is missing, the only option of a class");
+		NL_SET_ERR_MSG(extack, "weight is missing: a class needs this option");
 		return -EINVAL;
 	}
 	err = nla_parse_nested(tb, TCA_FQ_RR_MAX, tca[TCA_OPTIONS],
@@ -552,7 +552,7 @@ static int fq_rr_class_change(struct Qdisc *sch, u32 classid, u32 parentid,
 	if (err)
 		return err;
 	if (!tb[TCA_FQ_RR_CLASS_WEIGHT]) {
-		NL_SET_ERR_MSG(extack, "weight is missing, the only option of a class");
+		NL_SET_ERR_MSG(extack, "weight is missing: a class needs this option");
 		return -EINVAL;
 	}
 

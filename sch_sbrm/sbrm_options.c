@@ -191,49 +191,49 @@ static int sbrm_options_check(u32 law, struct nlattr **tb,
 	switch (attr) {
 	case TCA_SBRM_TARGET:
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "target in packets or bytes goes with mark sbrm, rem-pc2 and rem-pc3 only");
+				    "target in packets or bytes needs mark sbrm, rem-pc2 or rem-pc3");
 		return -EINVAL;
 	case TCA_SBRM_GAMMA:
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "gamma does not go with mark vqm, delay or alpha");
+				    "gamma cannot be used with mark vqm, delay or alpha");
 		return -EINVAL;
 	case TCA_SBRM_PHI:
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "phi goes with mark rem-pc1, rem-pc2 and rem-pc3 only");
+				    "phi needs mark rem-pc1, rem-pc2 or rem-pc3");
 		return -EINVAL;
 	case TCA_SBRM_ALPHA:
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "alpha goes with mark rem-pc3 only");
+				    "alpha needs mark rem-pc3");
 		return -EINVAL;
 	case TCA_SBRM_RATE:
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "rate goes with mark rem-pc1, rem-pc3 and vqm only");
+				    "rate needs mark rem-pc1, rem-pc3 or vqm");
 		return -EINVAL;
 	case TCA_SBRM_AVPKT:
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "avpkt goes with mark rem-pc1, rem-pc3 and vqm only");
+				    "avpkt needs mark rem-pc1, rem-pc3 or vqm");
 		return -EINVAL;
 	case TCA_SBRM_INTERVAL:
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "interval goes with mark rem-pc1 and rem-pc3 only");
+				    "interval needs mark rem-pc1 or rem-pc3");
 		return -EINVAL;
 	case TCA_SBRM_DELTA:
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "delta goes with mark rem-pc1 and rem-pc3 only");
+				    "delta needs mark rem-pc1 or rem-pc3");
 		return -EINVAL;
 	case TCA_SBRM_SCALE:
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "scale goes with mark vqm only");
+				    "scale needs mark vqm");
 		return -EINVAL;
 	case TCA_SBRM_DELAY:
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "a target that is a time goes with mark delay only");
+				    "a target that is a time needs mark delay");
 		return -EINVAL;
 	case TCA_SBRM_HIGH:
 	case TCA_SBRM_LOW:
 	case TCA_SBRM_GOAL:
 		NL_SET_ERR_MSG_ATTR(extack, tb[attr],
-				    "high, low and goal go with mark alpha only");
+				    "high, low and goal need mark alpha");
 		return -EINVAL;
 	}
 	return 0;
@@ -295,23 +295,23 @@ static int sbrm_parse_classic(struct sbrm_params *new, struct nlattr **tb,
 	}
 	if (new->flags & SBRM_F_NODROP && new->flags & SBRM_F_PRICE_DROP) {
 		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SBRM_FLAGS],
-				    "nodrop contradicts price-drop");
+				    "nodrop conflicts with price-drop");
 		return -EINVAL;
 	}
 	if (new->flags & SBRM_F_L4S_ECT &&
 	    !(new->flags & SBRM_F_ECN && coupled)) {
 		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SBRM_FLAGS],
-				    "l4s-ect needs ecn, without nodrop and price-drop");
+				    "l4s-ect needs ecn, and cannot be used with nodrop or price-drop");
 		return -EINVAL;
 	}
 	if (tb[TCA_SBRM_COUPLING] && !coupled) {
 		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SBRM_COUPLING],
-				    "coupling goes with neither nodrop nor price-drop");
+				    "coupling cannot be used with nodrop or price-drop");
 		return -EINVAL;
 	}
 	if (tb[TCA_SBRM_SMALL] && !coupled) {
 		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SBRM_SMALL],
-				    "small goes with neither nodrop nor price-drop");
+				    "small cannot be used with nodrop or price-drop");
 		return -EINVAL;
 	}
 
@@ -332,7 +332,7 @@ static int sbrm_parse_alpha(struct sbrm_params *new, struct nlattr **tb,
 
 	if (!alpha && new->feedback == SBRM_FEEDBACK_TWO_BIT) {
 		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SBRM_FEEDBACK],
-				    "feedback two-bit goes with mark alpha only");
+				    "feedback two-bit needs mark alpha");
 		return -EINVAL;
 	}
 	if (!alpha)
@@ -340,7 +340,7 @@ static int sbrm_parse_alpha(struct sbrm_params *new, struct nlattr **tb,
 	if (new->feedback != SBRM_FEEDBACK_TWO_BIT &&
 	    new->feedback != SBRM_FEEDBACK_MARK) {
 		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SBRM_FEEDBACK],
-				    "mark alpha has no price: feedback two-bit or mark");
+				    "mark alpha has no price, use feedback two-bit or mark");
 		return -EINVAL;
 	}
 
@@ -442,7 +442,7 @@ int sbrm_params_parse(struct sbrm_params *params, struct nlattr *opt,
 		new.delay = nla_get_u32(tb[TCA_SBRM_DELAY]);
 	if (sbrm_laws[new.law].required & BIT(TCA_SBRM_RATE) && !new.rate) {
 		NL_SET_ERR_MSG(extack,
-			       "mark rem-pc1, rem-pc3 and vqm need rate, the rate of the link");
+			       "mark rem-pc1, rem-pc3 and vqm need the option rate");
 		return -EINVAL;
 	}
 
@@ -492,7 +492,7 @@ int sbrm_params_parse(struct sbrm_params *params, struct nlattr *opt,
 			new.flags |= SBRM_F_GAMMA_AUTO;
 		if (!new.gamma && sbrm_laws[new.law].gamma) {
 			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SBRM_GAMMA],
-					    "gamma auto goes with mark sbrm and rem-pc2 only");
+					    "gamma auto needs mark sbrm or rem-pc2");
 			return -EINVAL;
 		}
 	}

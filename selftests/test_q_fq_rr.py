@@ -87,7 +87,7 @@ def test_request(tc, line, sent):
     ("perturb 86401", '"86401"'),
     ("reserve 1048577", '"1048577"'),
     ("reserve 10kb", "packets"),
-    ("split-gso no-split-gso", "contradicts"),
+    ("split-gso no-split-gso", "conflicts with"),
     ("fast", 'unknown word "fast"'),
 ])
 def test_bad_line_is_one_sentence_and_sends_nothing(tc, line, says):

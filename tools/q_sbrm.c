@@ -312,19 +312,19 @@ static int settle_classic(struct nla_bitfield32 *flags)
 
 	if ((flags->selector & SBRM_F_ECN) && !(flags->value & SBRM_F_ECN)) {
 		if (flags->value & SBRM_F_NODROP) {
-			fputs("sbrm: nodrop goes with ecn, not with drop.\n",
+			fputs("sbrm: nodrop needs ecn, and cannot be used with drop.\n",
 			      stderr);
 			return -1;
 		}
 		if (flags->value & SBRM_F_L4S_ECT) {
-			fputs("sbrm: l4s-ect goes with ecn, not with drop.\n",
+			fputs("sbrm: l4s-ect needs ecn, and cannot be used with drop.\n",
 			      stderr);
 			return -1;
 		}
 		flags->selector |= SBRM_F_L4S_ECT;
 	}
 	if ((flags->selector & choice) == choice) {
-		fprintf(stderr, "sbrm: nodrop contradicts %s.\n",
+		fprintf(stderr, "sbrm: nodrop conflicts with %s.\n",
 			flags->value & SBRM_F_PRICE_DROP ? "price-drop" :
 							   "coupled");
 		return -1;
@@ -464,7 +464,7 @@ static int parse_values(const struct request *req, struct values *v)
 	if (req->limit && req->target && !v->delay &&
 	    v->target >= v->limit) {
 		fprintf(stderr,
-			"sbrm: target takes less than the limit, not %s with limit %s.\n",
+			"sbrm: target must be below the limit, not %s with limit %s.\n",
 			req->target, req->limit);
 		return -1;
 	}

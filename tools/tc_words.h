@@ -99,7 +99,7 @@ static inline int parse_flag(const struct flag_word words[], size_t count,
 		for (other = words; other->bit != w->bit ||
 		     other->on == w->on; other++)
 			;
-		fprintf(stderr, KIND ": %s contradicts %s.\n", word,
+		fprintf(stderr, KIND ": %s conflicts with %s.\n", word,
 			other->word);
 		return -1;
 	}

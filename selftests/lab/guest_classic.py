@@ -370,15 +370,15 @@ def check_contradictions():
     before = bench.stats()
     for words, said in (
             ({"flags": DEFAULTS | NODROP | PRICE_DROP},
-             "nodrop contradicts price-drop"),
+             "nodrop conflicts with price-drop"),
             ({"flags": SPLIT_GSO | NODROP}, "nodrop needs ecn"),
             ({"flags": SPLIT_GSO | L4S_ECT}, "l4s-ect needs ecn"),
             ({"flags": DEFAULTS | L4S_ECT | NODROP}, "l4s-ect needs ecn"),
             ({"flags": DEFAULTS | L4S_ECT | PRICE_DROP}, "l4s-ect needs ecn"),
             ({"flags": DEFAULTS | NODROP, "coupling": 2},
-             "coupling goes with neither nodrop nor price-drop"),
+             "coupling cannot be used with nodrop or price-drop"),
             ({"flags": DEFAULTS | PRICE_DROP, "small": 0},
-             "small goes with neither nodrop nor price-drop"),
+             "small cannot be used with nodrop or price-drop"),
             ({"coupling": 0.0099}, None), ({"coupling": 1000.1}, None),
             ({"small": 65536}, None)):
         try:

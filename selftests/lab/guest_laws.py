@@ -462,11 +462,11 @@ def check_text_of_laws():
         said = guest_base.refused("tc qdisc add dev va root sbrm mark rem-pc1")
         assert "need rate" in said, said
         said = guest_base.refused("tc qdisc add dev va root sbrm phi 1.1")
-        assert "phi goes with" in said, said
+        assert "phi needs mark" in said, said
         for law in ("gamma 0.01", "mark sbrm"):
             said = guest_base.refused(
                 f"tc qdisc add dev va root sbrm {law} target 3ms")
-            assert "a target that is a time goes with mark delay only" in said, said
+            assert "a target that is a time needs mark delay" in said, said
         # What is given says which law is meant; limit and coupling go with the
         # law, unless they were chosen.
         for words, law in (("", DELAY), ("target 3ms", DELAY), ("target 3", SBRM),
@@ -487,7 +487,7 @@ def check_text_of_laws():
             run("tc qdisc del dev va root")
         run("tc qdisc add dev va root handle 10: sbrm mark delay")
         said = guest_base.refused("tc qdisc change dev va root handle 10: sbrm target 10")
-        assert "target in packets or bytes goes with" in said, said
+        assert "target in packets or bytes needs mark" in said, said
         before = bench.stats()
         run("tc qdisc change dev va root handle 10: sbrm target 5ms")
         after = bench.stats()
