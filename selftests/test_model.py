@@ -332,7 +332,7 @@ def test_a_file_of_ones_own(tmp_path):
 
 
 @pytest.mark.parametrize("old, new, says", [
-    ('"rate": rate', '"queue": "codel", "rate": rate', "queue is another one"),
+    ('"rate": rate', '"queue": "codel", "rate": rate', "different queues"),
     ('"count": 2', '"count": 2, "bytes": "1MB"', "always have data"),
     ('for name in paths]\n\ncc', 'for name in paths]\n'
      'flows += [{"path": "a", "udp": "1Mbit"}]\n\ncc', "always have data"),

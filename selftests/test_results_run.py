@@ -206,7 +206,7 @@ BROKEN = {
     "null": (poison("bytes_acked", None), "flow 8.bytes_acked"),
     "text": (poison("srtt_us", "fast"), "flow 8.srtt_us"),
     "infinite rtt": (poison("srtt_us", math.inf), "flow 8.srtt_us"),
-    "backwards": (poison("bytes_acked", 1), "runs backwards"),
+    "backwards": (poison("bytes_acked", 1), "decreases"),
     "time backwards": (poison("t_s", 1), "in order"),
     "short series": (lambda raw: raw["flows"][7]["samples"]["srtt_us"].pop(),
                      "samples for"),
@@ -233,7 +233,7 @@ BROKEN = {
         "not shaped"),
     "queue counts down": (
         lambda raw: raw["queues"]["core1"]["stats_at_end"].update(marks=0),
-        "marks run backwards"),
+        "marks decrease"),
     "backlog nan": (
         lambda raw: raw["queues"]["core1"]["backlog_pkts"].__setitem__(
             50, math.nan), "queue core1.backlog_pkts"),

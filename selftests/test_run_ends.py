@@ -68,7 +68,7 @@ def test_a_folder_of_the_user_stays(tmp_path, no_traces):
     (tmp_path / ".lab").mkdir()
     (tmp_path / ".lab/mine").write_text("x")
     done = tollway("lab", "exec", "--out", tmp_path, "--", "true")
-    assert done.returncode == 2 and "is in the way" in done.stderr
+    assert done.returncode == 2 and "was not made by tollway" in done.stderr
     assert (tmp_path / ".lab/mine").read_text() == "x"
 
 

@@ -21,7 +21,7 @@ PORT = 5660
 _TIMES_NS = {"us": 10**3, "ms": 10**6, "s": 10**9}
 _RATES_BPS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 LONGEST_STATE = 1 << 20
-NO_TEXT = "a file of words is not text"
+NO_TEXT = "the file of arguments is not text"
 # IFNAMSIZ of the kernel, without its zero.
 LONGEST_DEVICE = 15
 
@@ -88,14 +88,14 @@ def network(text):
 
 
 def _words_of_line(line):
-    """The words in one line of a file of words: one, or none if it is empty."""
+    """The words in one line of a file of arguments: one, or none if it is empty."""
     try:
         # Python 3.12 and later read bytes that are no text as surrogates.
         line.encode()
     except UnicodeEncodeError as error:
         raise TollwayError(NO_TEXT) from error
     if "\0" in line:
-        raise TollwayError("a file of words has a zero byte")
+        raise TollwayError("the file of arguments has a zero byte")
     return [line] if line else []
 
 
@@ -104,7 +104,7 @@ def parser():
     top = argparse.ArgumentParser(
         prog="tollway-admit", fromfile_prefix_chars="@",
         description="Adaptive admission congestion control between two border "
-        "hosts. A word @FILE stands for the words in that file, one on each "
+        "hosts. An argument @FILE is replaced by those in that file, one on each "
         "line.")
     top.convert_arg_line_to_args = _words_of_line
     commands = top.add_subparsers(dest="command", required=True,
@@ -317,7 +317,7 @@ def main(words=None):
     try:
         options = parser().parse_args(words)
     except RecursionError as error:
-        raise TollwayError("a file of words names itself") from error
+        raise TollwayError("the file of arguments names itself") from error
     except UnicodeDecodeError as error:
         # Earlier ones do not read them.
         raise TollwayError(NO_TEXT) from error

@@ -46,7 +46,7 @@ def command_smoke(arguments):
             raise TollwayError(
                 f"--{_CALLED.get(name, name)}: smoke --on {arguments.on} has no "
                 "such option, as it measures nothing" if name in NOT_OF_SMOKE else
-                f"--{name}: smoke --on {arguments.on} has no choice of it")
+                f"--{name}: smoke --on {arguments.on} does not have this option")
     progress = Progress()
     machine = Qemu(arguments.kernel, progress) if arguments.on == "qemu" else \
         Lab(arguments.flavour, progress)

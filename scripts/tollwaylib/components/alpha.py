@@ -8,9 +8,9 @@ MODULES = (Module(
     judged="second-order", info="bbr",
     counters={
         "cycles": None,
-        "beyond_goal": "cycles of alpha in which BCN was heard",
+        "beyond_goal": "cycles of alpha with BCN",
         "loss_as_mark": "ACKs of alpha whose losses counted as congestion",
-        "restarts": "rates of alpha that began again after timeouts or idle times",
+        "restarts": "restarts of alpha at its initial rate, after timeouts or idle times",
         "field_absent": "connections of alpha whose peer returned no CN and BCN",
         "field_rewritten": "connections on whose path a box rewrites CN and BCN",
         "field_outside": "segments outside of the windows, whose CN and BCN were ignored",
@@ -29,15 +29,15 @@ _QUEUE = {
 }
 _SOURCE = {
     # tcp_alpha
-    "gain": (0, 0, 10**9, "packets/s^2, first gain of alpha; 0: by the round trip"),
+    "gain": (0, 0, 10**9, "packets/s^2, initial gain of alpha; 0: by the round trip"),
     "gip": (0, 0, 10**9, "packets/s^2, p of alpha; 0: by the round trip"),
     "gdp": (0.8, 0.01, 1.0, "q of alpha"),
-    "first_pps": (0, 0, 10**9, "packets/s, first rate of alpha; 0: as TCP"),
+    "first_pps": (0, 0, 10**9, "packets/s, initial rate of alpha; 0: as TCP"),
     "bw_pps": (0, 0, 10**9, "packets/s, BW_EST of alpha; 0: measured"),
     "bw_share": (0, 0, 1, "1: BW_EST is the mean of bw_pps and the flow's share"),
     "step": (0.2, 0.02, 1.0, "fraction of a round trip between steps of alpha"),
     "loss_share": (0.03125, 0.001, 1.0,
-                   "from which on losses are congestion to alpha; 1: never"),
+                   "fraction of losses that is congestion; 1: never"),
 }
 
 # {setting of tcp_alpha: parameter}

@@ -46,27 +46,27 @@ _PARAMETERS = {
     "buffer": (100, 2, 1000000, "limit of fq_rr, packets"),
     "service": ("rr", None, None, "service of fq_rr: rr, drr or wfq"),
     "overflow": ("drop-tail-of-longest", None, None,
-                 "of fq_rr: drop-last, drop-tail-of-longest or drop-longest"),
+                 "rule of fq_rr: drop-last, drop-tail-of-longest, drop-longest"),
     # tcp_pp
-    "setpoint": (0, 0, 1000000, "packets that pp lets wait; 0: it probes"),
+    "setpoint": (0, 0, 1000000, "setpoint of pp, packets; 0: it is probed"),
     "pp_estimator": ("fuzzy", None, None, "estimator of pp: fuzzy, fixed or kalman"),
     "law": ("continuous", None, None, "law of pp: continuous or discrete"),
-    "initial": (0, 0, 1000, "packets that pp sends before it knows a rate; 0: as TCP"),
+    "initial": (0, 0, 1000, "segments that pp sends first; 0: as TCP"),
 }
 # Of experiments that reserve room (PP94 10.3).
 _RESERVED = {
-    "window": (0, 0, 1048576, "packets of pp outstanding at most; 0: no limit"),
-    "reserve": (0, 0, 1048576, "packets of fq_rr that each flow owns"),
+    "window": (0, 0, 1048576, "most packets of pp outstanding; 0: no limit"),
+    "reserve": (0, 0, 1048576, "packets that fq_rr reserves for a flow"),
 }
 # Of experiments with the pole of the discrete law (PP94 4.2.1), and with the steps of a
 # setpoint that is probed (PP94 7).
 _POLE = {
-    "pole": (0.9, 0.01, 1.0, "of pp's discrete law"),
+    "pole": (0.9, 0.01, 1.0, "pole of the discrete law of pp"),
 }
 _PROBING = {
-    "setpoint_step": (2.0, 0.003907, 64.0, "packets that pp tries more"),
-    "setpoint_every": (2, 1, 4, "round trips after which it does"),
-    "setpoint_cut": (0.75, 0.01, 0.99, "of a setpoint, what a loss leaves"),
+    "setpoint_step": (2.0, 0.003907, 64.0, "packets that an attempt adds to it"),
+    "setpoint_every": (2, 1, 4, "round trips between two attempts"),
+    "setpoint_cut": (0.75, 0.01, 0.99, "part that is left of it after a loss"),
 }
 # Parameters that are settings of the same name, where an experiment has them.
 _SETTINGS = ("window", *_POLE, *_PROBING)

@@ -17,7 +17,7 @@ MODULES = (
         counters={
             "no_ecn": "connections whose peer refused ECN",
             "latched": "connections whose peer repeats ECE instead of echoing marks",
-            "no_ipv4": "connections that wanted an explicit price over IPv6",
+            "no_ipv4": "connections over IPv6, which carries no explicit price",
             "price_absent": "times that a peer stopped returning the price",
             "price_rewritten": "connections on whose path a box rewrites the price",
             "price_outside": "segments outside of the window, whose price was ignored",
@@ -115,9 +115,9 @@ _QUEUE = {
     "target": (10, 0, 999999, "target of the queue sbrm, packets, b0 of CP05 (5.4.1)"),
     "gamma": (0.015, 0.0, 1.0, "price per packet above the target; 0: auto"),
     "alpha": (0.1, 1e-6, 1000.0, "weight of the backlog in rem-pc3"),
-    "delta": (0.9, 1e-6, 1.0, "weight of an interval in its input rate"),
+    "delta": (0.9, 1e-6, 1.0, "weight of the last interval in the input rate"),
     "interval_us": (1000, 1, 1000000, "us between two updates of the price"),
-    "vqm_scale": (0.9, 0.01, 1.0, "rate and limit of the virtual queue of vqm, relative"),
+    "vqm_scale": (0.9, 0.01, 1.0, "rate and limit of the virtual queue over the real ones"),
     "delay_ms": (3.0, 0.01, 1000.0, "target of the law delay, ms"),
     # The papers have no packets without ECN. Those of Linux are dropped with the
     # probability of a mark, in all experiments, as their published runs did.
@@ -134,13 +134,13 @@ _SOURCES = {
     "kappa": (0.1, 1e-6, 10.0, "gain per acknowledged segment"),
     "kappa_young": (0.0, 0.0, 10.0, "gain of a new connection, 0 for none"),
     "young_ms": (4000, 1, 3600000, "ms for which a connection counts as new"),
-    "history_gain": (0.015625, 1e-6, 1.0, "weight of one packet in the marks"),
+    "history_gain": (0.015625, 1e-6, 1.0, "weight of a packet in the average of marks"),
     "source": ("direct", None, None, "direct, aimd, vegas or relative"),
     "estimator": ("log", None, None, "log, raw, history, four-bit, explicit"),
     "history": (50, 1, 64, "packets of the estimator history"),
     "rtt": ("last", None, None, "round trip in the rate: last or min"),
-    "slow_start": (1, 0, 1, "1: slow start"),
-    "kappa_window": (0, 0, 1 << 24, "segments above which kappa falls, or 0"),
+    "slow_start": (1, 0, 1, "1: connections begin with slow start"),
+    "kappa_window": (0, 0, 1 << 24, "segments above which kappa is reduced; 0: never"),
     "loss_cut": (1, 0, 2, "1: a loss halves the window; 0, 2: tcp_sbrm(7)"),
 }
 

@@ -12,13 +12,13 @@ from . import published
 COMMON = {
     # name: (default, least, greatest, meaning)
     "setup": ("ours", None, None, "ours, or paper: the settings of the paper"),
-    "warmup_s": (5.0, 0.0, 1e6, "s at the beginning that all rates leave out"),
-    "start_jitter_s": (0.1, 0.0, 10.0, "s over which the seed distributes the starts"),
+    "warmup_s": (5.0, 0.0, 1e6, "s at the beginning that rates do not include"),
+    "start_jitter_s": (0.1, 0.0, 10.0, "s over which the starts of flows are distributed"),
     # How far a link may differ from its description.
-    "rate_tolerance": (0.002, 0.0, 1.0, "relative error of a rate, or an error "
-                       "of one packet, that the calibration accepts"),
-    "rtt_tolerance_ms": (0.2, 0.0, 10000.0, "ms by which a round trip may be "
-                         "longer in the calibration"),
+    "rate_tolerance": (0.002, 0.0, 1.0, "relative error of a rate that the "
+                       "calibration accepts, or an error of one packet"),
+    "rtt_tolerance_ms": (0.2, 0.0, 10000.0, "additional ms of a round trip that "
+                         "the calibration accepts"),
     "packet_bytes": (1000, 114, 9014, "bytes of a full packet on the wire"),
     "rate_mbit": (96.0, 0.1, 10000.0, "Mb/s of each bottleneck"),
     "edge_mbit": (1000.0, 0.0, 1000000.0,
@@ -45,7 +45,7 @@ SPECIAL = {
     "only": ("", None, None, "run only cases whose names contain this"),
     "round_trips": (200.0, 1.0, 1e6, "length of a case in round trips"),
     "rtt_ms": (20.0, 0.1, 10000.0, "ms, round trip of the network before "
-               "cases change it"),
+               "a case changes it"),
     **{name: entry for one in COMPONENTS
        for name, entry in one.special.items()},
 }

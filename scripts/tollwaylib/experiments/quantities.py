@@ -30,41 +30,41 @@ def _of(unit, meaning, of=(), may=()):
 
 OF_RUNS = {
     # of a link
-    "utilization": _of("%", "part of the link's rate, on the wire", ["link"],
+    "utilization": _of("%", "fraction of the link's rate, on the wire", ["link"],
                        ["interval"]),
     "utilization_after_2s": _of(
         "%", "the same from 2 s after the interval's beginning",
         ["link", "interval"]),
     "queue_mean_pkts": _of("pkts", "mean backlog", ["link"], ["interval"]),
-    "queue_mean_ms": _of("ms", "mean backlog in times of the link", ["link"]),
+    "queue_mean_ms": _of("ms", "time that the link needs for the mean backlog", ["link"]),
     # of a class: the flows of a path, which has one willingness to pay
     "near_s": _of("s", "from the interval's beginning until the mean rate is "
                        "within 5 % of the share, over 2 s", ["path", "interval"]),
-    "path_share": _of("%", "rate of a path over its fair one", ["path"]),
+    "path_share": _of("%", "rate of a path over its fair rate", ["path"]),
     # of users of pages: "all", or those of a path
     "median_s": _of("s", "median of the times of pages", ["path"]),
     "p99_s": _of("s", "99th percentile of the times of pages", ["path"]),
     "throughput_kBps": _of("kB/s", "mean size of a page over the mean time of "
-                                   "one", ["path"]),
+                                   "a page", ["path"]),
     # of all hosts
-    "fast_retransmits": _of("count", "times that a loss was repaired fast"),
+    "fast_retransmits": _of("count", "times that a loss was repaired without a timeout"),
     "timeouts": _of("count", "retransmission timeouts"),
     # of all bottlenecks
     "mean_utilization": _of("%", "mean over the bottlenecks"),
-    "min_utilization": _of("%", "least of the bottlenecks"),
-    "max_utilization": _of("%", "greatest of the bottlenecks"),
+    "min_utilization": _of("%", "smallest of the bottlenecks"),
+    "max_utilization": _of("%", "largest of the bottlenecks"),
     "max_queue_mean_pkts": _of("pkts", "largest mean backlog"),
     "max_queue_error": _of("%", "largest difference of a mean backlog from "
                                 "b0 + p/gamma"),
-    "max_pc3_error": _of("%", "the same from what the law PC3 comes to with the "
+    "max_pc3_error": _of("%", "the same from the backlog of the law PC3 at the "
                               "link's utilisation"),
     "total_drops": _of("pkts", "dropped on all links after the warm-up"),
     "total_drops_whole_run": _of("pkts", "the same, warm-up included"),
     # of all classes
     "max_abs_error": _of("%", "largest difference of a class's mean rate from "
                               "its share", may=["interval"]),
-    "max_abs_error_over_seeds": _of("%", "the same of means over all seeds, in "
-                                         "an aggregate alone"),
+    "max_abs_error_over_seeds": _of("%", "the same of means over all seeds, only "
+                                         "for several seeds"),
     "max_spread": _of("%", "largest (max - min)/mean within a class"),
     "min_jain": _of(None, "Jain's index of the least equal class",
                     ["interval"]),
@@ -73,13 +73,13 @@ OF_RUNS = {
              "delivered_ce/delivered, or if those are zero from its links' "
              "marks/packets"),
     # of all intervals of a schedule
-    "min_utilization_after_2s": _of("%", "least of the bottlenecks, from 2 s "
+    "min_utilization_after_2s": _of("%", "smallest of the bottlenecks, from 2 s "
                                          "after each change"),
     "total_drops_after_2s": _of("pkts", "dropped later than 2 s after a change"),
     "max_interval_error": _of("%", "largest difference of a class from its "
                                    "share, from 2 s after each change"),
     "max_convergence_s": _of("s", "longest time until a class has its share, "
-                                  "the start of the run included"),
+                                  "also at the start of the run"),
     # against the model of CP05 5.5
     "steady_max_rate_error": _of("%", "largest difference of a class"),
     "steady_max_queue_error": _of("%", "largest difference of a mean backlog"),

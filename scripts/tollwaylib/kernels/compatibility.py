@@ -272,11 +272,11 @@ def rows(kernels, progress):
                     headers(kernel, progress))
             except TollwayError as error:
                 yield Row(kernel, "-", "", "missing",
-                          f"not to be had: {error}")
+                          f"not available: {error}")
                 continue
             for problem in suite.problems:
                 yield Row(suite.name, "-", "", "old",
-                          f"as of before: {problem}")
+                          f"from an earlier run, as it cannot be updated: {problem}")
             for release in releases:
                 for compiler in COMPILERS:
                     progress.step(f"building for {release} with {compiler}")

@@ -105,7 +105,7 @@ class Lab:
                 (own.is_dir() and not os.listdir(own)):
             shutil.rmtree(own)
         elif os.path.lexists(own):
-            raise TollwayError(f"{own} is in the way: it is not of tollway, "
+            raise TollwayError(f"{own} exists and was not made by tollway: "
                                "move it, or choose another --out")
         own.mkdir(parents=True)
         (own / "run.json").write_text(json.dumps({

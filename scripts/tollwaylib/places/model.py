@@ -25,7 +25,7 @@ WALL_S = 3600
 # Data in a packet of the kernel: without the headers of IP and TCP, and with
 # timestamps, which the experiments that can be modelled have.
 HEADERS_BYTES = 52
-NOTE = "a fluid model, no kernel: no packets, no chance, no retransmissions"
+NOTE = "a fluid model without a kernel, packets, retransmissions and random numbers"
 
 
 class ModelPlace:

@@ -29,7 +29,7 @@ def cases_of(job):
                     "rate=" in (flow.get("words") or ""):
                 raise _refused("sources but greedy ones of pp")
         if case["programs"] or case["wires"]:
-            raise _refused("programs and impaired wires")
+            raise _refused("programs, or links with losses or reordering")
         values = {**job["parameters"], **case["values"]}
         if values.get("window") or values.get("reserve"):
             raise _refused("window and reserve")

@@ -39,9 +39,9 @@ def cases_of(job, networks):
         _check_network(values, network, {flow["path"] for flow in case["flows"]})
         if case["aqm"] != aqm_words(values["aqm"], values) or any(
                 words != case["aqm"] for words in network.queues.values()):
-            raise _refused("a link whose queue is another one")
+            raise _refused("links with different queues")
         if case["wires"] or case["programs"] or case["gate"] or case["rates"]:
-            raise _refused("programs, impaired wires or rates that change")
+            raise _refused("programs, links with losses or reordering, or rates that change")
         if not set(case["sysctls"]) <= set(NO_MATTER):
             raise _refused("sysctls of a case: "
                            + " ".join(sorted(case["sysctls"])))

@@ -61,7 +61,7 @@ class _Counter:
 
     def __init__(self, times, values, where):
         if np.any(np.diff(values) < 0):
-            raise TollwayError(f"the counter {where} runs backwards")
+            raise TollwayError(f"the counter {where} decreases")
         self.times, self.values, self.where = times, values, where
 
     def at(self, time):
@@ -267,7 +267,7 @@ class _Queue:
                           f"{self.where}.{when}")
                 for when in ("stats_at_warmup", "stats_at_end")]
         if ends[1] < ends[0]:
-            raise TollwayError(f"{self.where}'s {key} run backwards")
+            raise TollwayError(f"{self.where}'s {key} decrease")
         return ends[1] - ends[0]
 
     def utilization(self, start, stop):
