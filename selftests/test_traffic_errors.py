@@ -52,7 +52,7 @@ RATES = "told=8" + "".join(f",8@{second}" for second in range(1, 33))
     ("id=1 dst=127.0.0.1 port=5001 pages=http object-max=2000g",
      "object-max=2000g:"),
     ("id=1 dst=127.0.0.1 port=5001 pages=http object-mean=50",
-     "object-mean=50: no power tail"),
+     "object-mean=50: no Pareto distribution"),
     ("id=1 dst=127.0.0.1 port=5001 pages=http connections=2", "connections=2:"),
     ("id=1 dst=127.0.0.1 port=5001 pages=http proto=udp rate=1",
      "pages= is not for proto=udp"),

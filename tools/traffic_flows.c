@@ -485,7 +485,7 @@ static void complete_http(const struct flow_file *file,
 		};
 	if (!pages_solve(&flow->pages))
 		bad_line(file, flow->line,
-			 "object-mean=%lld: no power tail from object-min=%lld to object-max=%lld has this mean",
+			 "object-mean=%lld: no Pareto distribution from object-min=%lld to object-max=%lld has this mean",
 			 (long long)flow->pages.mean_bytes,
 			 (long long)flow->pages.min_bytes,
 			 (long long)flow->pages.max_bytes);

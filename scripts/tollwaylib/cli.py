@@ -56,9 +56,9 @@ def parser():
                      help="congestion control of the flows (default: sbrm)")
     run.add_argument("--aqm", type=plain, metavar="WORDS",
                      help=f"queue at the bottlenecks: {', '.join(AQMS)} and "
-                     "rem (rem-pc3) have the papers' parameters; else any "
-                     "words tc takes, such as 'codel target 2ms' (default: "
-                     "sbrm)")
+                     "rem (rem-pc3) have the parameters of the papers; or a "
+                     "qdisc with its options, such as 'codel target 2ms' "
+                     "(default: sbrm)")
     run.add_argument("--scale", choices=CHOICES["scale"],
                      help="short for --set scale=...")
     run.add_argument("--set", action="append", default=[], dest="settings",

@@ -287,5 +287,5 @@ def price_laws(results, out, look):
 
 # What shows the variants of an experiment beside one another: function, caption.
 OF_VARIANTS = {"price_laws": (
-    price_laws, "Each combination of Table 5.4.2. Dotted lines are the whole fair "
-                "share and the full link")}
+    price_laws, "Each combination of Table 5.4.2. Dotted lines show 100 % of the "
+                "fair share and a fully used link")}

@@ -89,9 +89,8 @@ def classes_table(result, case):
         f"Rates by class: {heading(result, case)}",
         ["path", "wtp [pkts/s]", "flows", "rate [pkts/s]", "fair [pkts/s]",
          "error [%]", "spread [%]"], rows,
-        notes=["fair: weighted proportionally fair share. spread: of the "
-               "flows' rate/fair, the largest less the smallest, over the "
-               "mean",
+        notes=["fair: weighted proportionally fair share. spread: largest minus "
+               "smallest rate/fair of the flows, divided by the mean",
                *_seeds_note(result)])
 
 
@@ -253,10 +252,10 @@ def comparison_table(results, name=None):
          *(f"backlog {name} [pkts]" for name in links), "drops",
          "worst class error [%]", f"path {path} of fair [%]"], rows,
         notes=["published: mean utilisation in the paper. worst class error: "
-               "the rate of a class over its weighted proportionally fair "
-               f"share, less 100 %, where that is largest. path {path} of "
-               "fair: its total rate over its weighted proportionally fair "
-               "share"])
+               "largest difference of the rate of a class from its weighted "
+               "proportionally fair share, as a fraction of that share. "
+               f"path {path} of fair: total rate of the path, divided by its "
+               "weighted proportionally fair share"])
 
 
 def intervals_table(result, case):
@@ -284,10 +283,10 @@ def intervals_table(result, case):
          "drops after 2 s", "worst class error [%]", "converged [s]",
          "near [s]", "least Jain"], rows,
         notes=[f"{', '.join(links)}: utilisation from 2 s after the change "
-               f"or from the warm-up; converged: time until the "
-               f"rate of the slowest class over 1 s is within 10 % of its share; "
-               f"near: the same with 2 s and 5 %; least Jain: Jain's index of "
-               f"the flows of the least equal class",
+               f"on, or after the warm-up; converged: time until the "
+               f"rate of each class over 1 s is within 10 % of its share; "
+               f"near: the same over 2 s and within 5 %; least Jain: smallest "
+               f"Jain's index of the flows of a class",
                *_seeds_note(result)])
 
 
@@ -325,15 +324,16 @@ def variants_table(results):
 
 
 def _raw_note(results):
-    """What marks that are taken for prices as they are cannot say."""
+    """Which prices the estimator raw and virtual queues cannot express."""
     prices = [group["wtp"] / group["expected_pps"] for result in results
               if result["parameters"]["estimator"] == "raw"
               for case in result["cases"] for group in case["classes"]
               if group["wtp"]]
     if not prices:
         return []
-    return ["raw marks and virtual queues can state prices up to 1. The fair "
-            f"shares of these paths need prices up to {max(prices):.2f}"]
+    return ["The estimator raw and virtual queues can express prices up to 1. "
+            "The fair shares of these paths need prices up to "
+            f"{max(prices):.2f}"]
 
 
 def variants_tables(results):
@@ -430,8 +430,8 @@ def interval_classes_table(result, case):
         f"Errors of the classes by interval: {heading(result, case)}",
         ["path", "wtp [pkts/s]",
          *(f"{step['start_s']:g}-{step['stop_s']:g} s [%]" for step in steps)],
-        rows, notes=["of the mean rate from 2 s after the change, against the "
-                     "weighted proportionally fair share"])
+        rows, notes=["difference of the mean rate, from 2 s after the change on, "
+                     "from the weighted proportionally fair share"])
 
 
 def steady_state_table(result, case):
@@ -471,7 +471,7 @@ def pages_table(result, case):
         ["path", "pages", "unfinished", "median [s]", "99th percentile [s]", "mean [s]",
          "throughput [kB/s]"], rows,
         notes=["pages that began after the warm-up. In the percentiles, an "
-               "unfinished page took at least the time until the end of the "
+               "unfinished page takes longer than the time until the end of the "
                "run (Kaplan-Meier). throughput: mean size over mean time of "
                "finished pages",
                *_seeds_note(result)])
@@ -487,7 +487,7 @@ def recovery_table(result, case):
         ["counter", "number"],
         [[name.replace("_", " "), _count(value)]
          for name, value in counters.items()],
-        notes=["sums over all senders and the whole run"])
+        notes=["sums over all senders and the whole time of the run"])
 
 
 # --- cases -----------------------------------------------------------------
