@@ -69,12 +69,12 @@ RECORDED = ("selftests/README.md", "CHANGELOG.md")
 # or one of its scripts, has if it uses that.
 OF_EXPERIMENTS = tuple(f"scripts/tollwaylib/{part}" for part in (
     "commands/", "doctor/", "experiments/", "papers/", "report/", "results/",
-    "runs/", "theory/", "places/host.py", "places/lab.py", "places/model.py",
-    "places/pairs.py", "places/prices.py",
+    "runs/", "theory/", "places/host.py", "places/usermode_lab.py",
+    "places/model.py", "places/model_pairs.py", "places/model_prices.py",
     # All of the guest's part but what starts a script.
     *(f"guest/{name}.py" for name in (
-        "calibration", "daemons", "iperf3", "links", "network", "nodes",
-        "passages", "programs", "run", "smoke", "smoke_bench", "topologies",
+        "calibration", "daemons", "iperf3", "job", "links", "network", "nodes",
+        "passages", "processes", "smoke", "smoke_bench", "topologies",
         "traffic"))))
 # Of these only some lines count for tests of the lab that do not use experiments.
 LINES = {"scripts/tollwaylib/places/limits.py": re.compile(r"^.*\bMEMORY_MB\b.*=.*", re.M)}

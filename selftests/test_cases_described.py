@@ -9,7 +9,7 @@ from cases_bench import job
 
 from tollwaylib import files, papers
 from tollwaylib.errors import TollwayError
-from tollwaylib.experiments import networks
+from tollwaylib.experiments import network_parts
 from tollwaylib.experiments import published
 from tollwaylib.experiments import workload
 from tollwaylib.guest import topologies
@@ -89,8 +89,8 @@ def test_the_torture_test_leaves_room_for_table_15():
     ("lan", 400, 1), ("man", 40, 10), ("wan", 6.667, 60)])
 def test_rows_of_table_3_are_100_packets(row, mbit, rtt_ms):
     made = job("pp-burst", words=[f"row={row}"])
-    (link,) = networks.of(made["topology"], "link")
-    paths = networks.of(made["topology"], "path")
+    (link,) = network_parts.of(made["topology"], "link")
+    paths = network_parts.of(made["topology"], "path")
     assert link["rate_bps"] == pytest.approx(mbit * 1e6, rel=1e-3)
     assert link["rate_bps"] * paths[0]["rtt_ms"] / 1000 / 8 / 500 \
         == pytest.approx(100, rel=1e-3)

@@ -146,7 +146,7 @@ of_repository = pytest.mark.skipif(
     ("sch_sbrm/sbrm_accounts.c", True),
     ("scripts/tollwaylib/places/machine.py", True),
     ("scripts/tollwaylib/guest/__main__.py", True),
-    ("scripts/tollwaylib/guest/run.py", False),
+    ("scripts/tollwaylib/guest/job.py", False),
     ("scripts/lab/init", True), ("selftests/conftest.py", True),
     ("selftests/lab/test_share.py", True), ("selftests/lab/rtnl.py", True),
     ("selftests/lab/guest_share.py", True),

@@ -13,7 +13,7 @@ from tollwaylib.experiments import jobs, plan
 from tollwaylib.papers import networks
 from tollwaylib.places import host, limits
 from tollwaylib.places.host import HostPlace
-from tollwaylib.places.lab import LabPlace
+from tollwaylib.places.usermode_lab import LabPlace
 from tollwaylib.places.qemu import QemuPlace
 
 # A run that hangs; `deaf` ones do not end when they are told to, and have a

@@ -11,7 +11,7 @@ import pytest
 import synthetic
 from tollwaylib import files
 from tollwaylib.errors import TollwayError
-from tollwaylib.guest import run as guest_run
+from tollwaylib.guest import job as guest_job
 from tollwaylib.results import schema
 from tollwaylib.results.fields import case_of
 
@@ -64,7 +64,7 @@ def test_raw_files(tmp_path, steady_raw):
     files.write_json_atomic(path, steady_raw, indent=None)
     found = schema.load_raw(tmp_path)
     assert found == schema.upgraded(steady_raw)
-    assert found["schema"] == schema.RAW_SCHEMA == guest_run.RAW_SCHEMA
+    assert found["schema"] == schema.RAW_SCHEMA == guest_job.RAW_SCHEMA
     # One of now is left as it is.
     assert schema.upgraded(found) is found
     path.write_text(path.read_text()[:1000])

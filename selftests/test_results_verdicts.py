@@ -18,9 +18,9 @@ from tollwaylib.results import aggregate, metrics
 from tollwaylib.results import schema
 from tollwaylib.results import verdicts
 from tollwaylib.results.fields import case_of
-from tollwaylib.results.published import _compare
-from tollwaylib.results.published import compare_published
-from tollwaylib.results.published import reasons
+from tollwaylib.results.comparison import _compare
+from tollwaylib.results.comparison import compare_published
+from tollwaylib.results.comparison import reasons
 from tollwaylib.theory import pricing
 
 pytest_plugins = ["results_bench"]

@@ -11,10 +11,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "scripts"))
 
 from tollwaylib import papers  # noqa: E402
 from tollwaylib.experiments import jobs, plan  # noqa: E402
-from tollwaylib.papers.alpha import FILE_KBYTES, Scale  # noqa: E402
+from tollwaylib.papers.alpha_second_order import FILE_KBYTES, Scale  # noqa: E402
 from tollwaylib.results.measurements import CaseData  # noqa: E402
 from tollwaylib.results.metrics import KINDS  # noqa: E402
-from tollwaylib.theory.alpha import RateCycle  # noqa: E402
+from tollwaylib.theory.rate_cycle import RateCycle  # noqa: E402
 
 NAMES = [name for name in papers.EXPERIMENTS if name.startswith("alpha-")]
 GAIN = "net.ipv4.tcp_alpha.gain"

@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "scripts"))
 
 from tollwaylib.errors import TollwayError  # noqa: E402
 from tollwaylib.theory import fairness, measures, pricing  # noqa: E402
-from tollwaylib.theory.alpha import (  # noqa: E402
+from tollwaylib.theory.rate_cycle import (  # noqa: E402
     RateCycle, converges, gain_fairness, gain_for, keeps, next_gains, replay,
     replay_aimd)
 

@@ -15,7 +15,7 @@ from tollwaylib.errors import TollwayError  # noqa: E402
 from tollwaylib.experiments import jobs, plan  # noqa: E402
 from tollwaylib.guest import links, topologies, traffic  # noqa: E402
 from tollwaylib.guest.calibration import Calibration  # noqa: E402
-from tollwaylib.guest.run import Run  # noqa: E402
+from tollwaylib.guest.job import Run  # noqa: E402
 from tollwaylib.guest.traffic import TollwayTraffic  # noqa: E402
 
 

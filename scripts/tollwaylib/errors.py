@@ -13,12 +13,12 @@ class RefusedError(TollwayError):
     """Nothing was run, as the kernel does not know what was asked for."""
 
 
-# Exit statuses of tollwaylib.guest.run, to the place that started it.
+# Exit statuses of tollwaylib.guest.job, to the place that started it.
 RUN_FAILED, RUN_REFUSED, RUN_INTERRUPTED = 2, 3, 130
 
 
 def of_run(folder, status):
-    """The exception for a run of tollwaylib.guest.run that ended with `status`.
+    """The exception for a run of tollwaylib.guest.job that ended with `status`.
 
     folder: its directory, where it left the reason in error.txt.
     """

@@ -11,7 +11,7 @@ from guest_base import near, note
 
 from tollwaylib.errors import TollwayError
 from tollwaylib.guest.nodes import shell
-from tollwaylib.guest.run import Run
+from tollwaylib.guest.job import Run
 
 TOOLS = "/run/tollway/build/tools"
 OUT = Path("/tmp/calibration")
@@ -123,7 +123,7 @@ def check_low_rates():
 
 def row(rate_bps=96 * MBIT):
     """Three links in a row and one path over all: none is alone in a path. As
-    experiments/networks.py, which is not there in the lab, describes it."""
+    experiments/network_parts.py, which is not there in the lab, describes it."""
     # The first lets less through than the others take.
     links = [("link", {"name": f"L{number}", "first": f"r{number}",
                        "second": f"r{number + 1}", "rate_bps": rate_bps * part,

@@ -13,7 +13,7 @@ from ..experiments import jobs, plan
 from ..experiments.quantities import OF_TRANSFERS
 from ..places import model
 from ..places.host import HostPlace
-from ..places.lab import LabPlace
+from ..places.usermode_lab import LabPlace
 from ..places.machine import Lab, print_line
 from ..places.qemu import Qemu, QemuPlace
 from ..progress import Progress

@@ -10,7 +10,7 @@ from ..components import OF_CONTROL, PRICED, aqm_words, known_aqm
 from ..components.modules import ECHOED, RESTRICTED
 from ..components.sbrm import PRIORITIES
 from ..errors import TollwayError
-from . import networks, workload
+from . import network_parts, workload
 from .description import SAME_QUEUE
 from .workload import flow_words, periods, user_words
 
@@ -27,7 +27,7 @@ KEPT = {"samples": ("t_s", "bytes_acked", "cwnd", "srtt_us", "retransmits",
 
 
 def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
-    """Everything guest.run.Run needs, but the directories (dict).
+    """Everything guest.job.Run needs, but the directories (dict).
 
     duration_s: no case is longer. variant: the Variant that is run, if it is
     one.
@@ -90,7 +90,7 @@ def check_starts(job):
     jitter_s = job["parameters"]["start_jitter_s"]
     for case in job["cases"]:
         rtts_s = {path["name"]: path["rtt_ms"] / 1e3 for path in
-                  networks.of(case["network"] or job["topology"], "path")}
+                  network_parts.of(case["network"] or job["topology"], "path")}
         for flow in case["flows"]:
             early = "connect=early" in (flow.get("words") or "")
             rtt_s = rtts_s[flow["path"]] if flow["cc"] and not early else 0

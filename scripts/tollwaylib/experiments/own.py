@@ -17,7 +17,7 @@ from ..errors import TollwayError
 from .description import (Case, Experiment, Variant, case_bound, metric, panel,
                           program)
 from .jobs import WHOLE_RUN
-from .networks import of_links
+from .network_parts import of_links
 from .own_file import (NAME, SourceFile, as_dict, as_label, as_length, as_name,
                        as_number, as_rate, as_shown, as_size, as_text, as_time,
                        as_whole, one_of, shown, spoken)

@@ -6,7 +6,7 @@ import time
 
 from ..errors import TollwayError
 from .nodes import SINK_PORT, address_of, shell
-from .programs import GRACE_S, Programs
+from .processes import GRACE_S, Programs
 
 # Calibration: from here on the queue is full and the link busy, s; and so many
 # packets are counted at least.

@@ -12,7 +12,7 @@ import subprocess
 
 from ..errors import TollwayError
 from .nodes import SINK_PORT
-from .programs import GRACE_S
+from .processes import GRACE_S
 from .tracer import dropped
 
 # Ethernet, IPv4 and UDP headers, and then the header of tollway-traffic.

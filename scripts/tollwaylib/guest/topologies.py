@@ -6,7 +6,7 @@ from .nodes import PlainNode
 
 
 class Built(PathTopo):
-    """A network of parts, see experiments/networks.py.
+    """A network of parts, see experiments/network_parts.py.
 
     parts: [(kind, words)], in the order in which they are built. called: nodes by
     the names that the experiment has for them.

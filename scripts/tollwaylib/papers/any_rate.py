@@ -26,7 +26,7 @@ DURATION_S, CHANGE_S = 30.0, 8.0
 LEAST_ROOM_PKTS = 1000
 # What these settings of the kernel can be at most.
 LARGEST = 2 ** 31 - 1
-# A sink leaves so much unread, see guest/programs.py.
+# A sink leaves so much unread, see guest/processes.py.
 UNREAD_BYTES = 256 << 10
 
 OURS = ("sbrm+delay",)

@@ -8,7 +8,7 @@ the links of the hosts.
 """
 
 from ..errors import TollwayError
-from ..experiments.networks import Network
+from ..experiments.network_parts import Network
 
 
 def confluence(rate_bps, rtts_ms=(44,), delay_ms=20, sink_ms=1, mirror=""):

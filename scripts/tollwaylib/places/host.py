@@ -23,7 +23,7 @@ from .session import end_session
 
 KNOWN_CCS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 # What runs a job.
-PROGRAM = "tollwaylib.guest.run"
+PROGRAM = "tollwaylib.guest.job"
 # What the network is made of: a command, and what there is not if it fails.
 PARTS = (
     ("ip link add type veth", "veth pairs cannot be made (modprobe veth)"),

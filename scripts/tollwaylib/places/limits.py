@@ -6,7 +6,7 @@ import re
 import resource
 from collections import defaultdict
 
-from ..experiments import networks
+from ..experiments import network_parts
 
 # More flows or more bytes in flight than that want more memory, most of it only for
 # tcp_mem, which is a sixteenth of it, to be above what is in flight, in the buffers
@@ -57,8 +57,8 @@ def memory_mb(job):
             _in_flight({"rate_mbit": max([link["rate_bps"], *rates[link["name"]],
                                           *rates[None]]) / 1e6,
                         "rtt_ms": path["rtt_ms"]})
-            for link in networks.of(built, "link")
-            for path in networks.of(built, "path")
+            for link in network_parts.of(built, "link")
+            for path in network_parts.of(built, "path")
             if link["name"] in path["links"])])
     return MEMORY_MB if flows <= FLOWS_IN_MEMORY and \
         in_flight <= BYTES_IN_MEMORY else MORE_MB

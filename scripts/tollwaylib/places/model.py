@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A model as a place to run at: sources and queues as fluids, and no kernel.
 
-The course of the fluids (see prices.py here, and pairs.py for packet pair) is
+The course of the fluids (see model_prices.py here, and model_pairs.py for packet pair) is
 written as the raw measurements of a run, so that all that is made of them is the
 same. What a fluid cannot tell is absent: retransmissions, and whatever follows from
 packets and from chance.
@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import RefusedError, TollwayError
 from ..experiments.workload import TCP_HEADER_BYTES
-from . import pairs, prices
+from . import model_pairs, model_prices
 
 # Real time allowed for one run: far above any.
 WALL_S = 3600
@@ -65,9 +65,9 @@ class ModelPlace:
         progress.next_s = 0.0
         network = _network(job)
         raw = raw_of(job, network, _pair_cases(
-            job, network, stopped) if pairs.modelled(job) else
-            prices.raw_cases(job, _networks(job), _mss_bytes(job, network),
-                             progress))
+            job, network, stopped) if model_pairs.modelled(job) else
+            model_prices.raw_cases(job, _networks(job), _mss_bytes(job, network),
+                                   progress))
         (folder / "raw.json").write_text(json.dumps(raw))
 
     def stop(self):
@@ -87,8 +87,8 @@ def flows_of(job):
     if job.get("trace") or job.get("traffic", "tollway") != "tollway":
         raise RefusedError("--on model: there are no packets for --trace and "
                            "--traffic")
-    cases = pairs.cases_of(job) if pairs.modelled(job) else \
-        prices.cases_of(job, _networks(job))
+    cases = model_pairs.cases_of(job) if model_pairs.modelled(job) else \
+        model_prices.cases_of(job, _networks(job))
     return [flow for case in cases for flow in case["flows"]]
 
 
@@ -106,19 +106,20 @@ def _networks(job):
 
 def _mss_bytes(job, network):
     """Data of a packet; cases of packet pair have no timestamps."""
-    return network.mtu - (TCP_HEADER_BYTES if pairs.modelled(job)
+    return network.mtu - (TCP_HEADER_BYTES if model_pairs.modelled(job)
                           else HEADERS_BYTES)
 
 
 def _pair_cases(job, network, stopped):
     phases = random.Random(job["seed"])
-    return [pairs.raw_case(job, case, network, _mss_bytes(job, network),
-                           phases, stopped) for case in pairs.cases_of(job)]
+    return [model_pairs.raw_case(job, case, network, _mss_bytes(job, network),
+                                 phases, stopped)
+            for case in model_pairs.cases_of(job)]
 
 
 def raw_of(job, network, cases):
     """The content of raw.json."""
-    from ..guest.run import RAW_SCHEMA
+    from ..guest.job import RAW_SCHEMA
     parameters = job["parameters"]
     raw = {
         "schema": RAW_SCHEMA, "experiment": job["experiment"],

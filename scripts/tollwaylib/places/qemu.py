@@ -260,7 +260,7 @@ class QemuPlace:
         (folder / "job.json").write_text(json.dumps(inside))
         limit_s = limits.real_s(job)
         status = self.machine.run(
-            ["/usr/bin/python3", "-m", "tollwaylib.guest.run",
+            ["/usr/bin/python3", "-m", "tollwaylib.guest.job",
              f"{OUT}/job.json"], folder, seed=job["seed"], core=core,
             wall_s=limit_s + limits.END_S, virtual_s=limit_s, on_line=on_line,
             memory_mb=limits.memory_mb(job))

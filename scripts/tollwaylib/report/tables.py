@@ -9,7 +9,7 @@ Table, see rendering.py.
 from ..errors import TollwayError
 from ..results.fields import case_of, cases_with, head_of, mean_of
 from ..results.metrics.shares import steady_form_of
-from ..results.published import reasons
+from ..results.comparison import reasons
 from .names import combination, heading, run_names
 from .rendering import Table
 

@@ -11,7 +11,7 @@ from ..experiments.quantities import OVER_SEEDS
 from .fields import case_of, look_up
 from .metrics.shares import longest_of, max_abs_error
 from .origins import origin_of
-from .published import compare_published
+from .comparison import compare_published
 from .schema import SCHEMA, validate, validate_aggregate
 from .verdicts import judge, judge_baseline, judge_case, margin_of
 

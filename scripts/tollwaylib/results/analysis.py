@@ -42,7 +42,7 @@ from .metrics.queues import measure_link
 from .metrics.shares import (classes_of, intervals_of, measure_flows,
                              steady_state_of)
 from .metrics.transfers import recovery_of
-from .published import compare_published
+from .comparison import compare_published
 from .schema import SCHEMA, validate
 from .verdicts import judged
 

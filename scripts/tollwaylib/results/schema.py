@@ -9,7 +9,7 @@ from ..errors import TollwayError
 from ..files import load_json
 from . import older
 
-# Of result.json, and of raw.json, which guest/run.py writes; older.py reads
+# Of result.json, and of raw.json, which guest/job.py writes; older.py reads
 # those before them.
 SCHEMA = 5
 RAW_SCHEMA = 4

@@ -125,7 +125,7 @@ def run(place, combinations, seeds, out_dir, results, jobs=1, command="",
 
     place: object with prepare(progress), run(job, folder, core, on_line),
     stop(), provenance(), `parallel` (may several jobs run at a time?) and `has_kernel`
-    (are there networks to build?), see places/lab.py. out_dir: the directory of all
+    (are there networks to build?), see places/usermode_lab.py. out_dir: of all
     combinations. results: what reads and makes results, see results/reading.py. jobs:
     how many jobs run at a time, each on a core of its own. resume: keep what is there;
     TollwayError where another job or another kernel made a result.

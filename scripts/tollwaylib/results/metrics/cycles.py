@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from ...theory.alpha import RateCycle
+from ...theory.rate_cycle import RateCycle
 from ..fields import mean_or_none
 from .queues import samples_within
 from .transfers import retransmits

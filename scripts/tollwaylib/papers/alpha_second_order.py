@@ -10,7 +10,7 @@ which is 96 Mbit/s and packets of 1000 bytes.
 from ..experiments.description import (Case, Experiment, Variant, case_bound,
                                        metric, panel)
 from ..experiments.workload import capacity_pps, flow_of
-from ..theory.alpha import RateCycle
+from ..theory.rate_cycle import RateCycle
 from . import networks
 
 LINK = "R1"

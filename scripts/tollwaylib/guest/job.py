@@ -27,7 +27,7 @@ from .daemons import READY_S, Daemons
 from .network import configure_network, separate_sources
 from .nodes import address_of, shell
 from .passages import Passages
-from .programs import GRACE_S, kill_group
+from .processes import GRACE_S, kill_group
 from .topologies import Built
 from .traffic import TRAFFIC, acknowledged, arrivals
 

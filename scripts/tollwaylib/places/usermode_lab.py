@@ -34,7 +34,7 @@ class LabPlace:
                       disposable=True)
         (folder / "job.json").write_text(json.dumps(inside))
         status = self.lab.run(
-            ["/usr/bin/python3", "-m", "tollwaylib.guest.run",
+            ["/usr/bin/python3", "-m", "tollwaylib.guest.job",
              f"{OUT}/job.json"],
             folder, seed=job["seed"], core=core, wall_s=WALL_S,
             virtual_s=limits.virtual_s(job), on_line=on_line,
