@@ -87,7 +87,7 @@ def started(guest, script, keep=(), words=(), node="n1"):
                 keep=keep)]})
 
 
-def until(condition):
+def wait_until(condition):
     ends = time.monotonic() + 10
     while not condition():
         assert time.monotonic() < ends
@@ -101,7 +101,7 @@ def test_a_program_is_ended_and_kept(guest):
                    "echo on >> said; while :; do sleep 0.01; done",
                    keep=("trace",), words=("{address:n1-r}",))
     folder = guest.out_dir / "programs/a-case/one"
-    until((folder / "said").exists)
+    wait_until((folder / "said").exists)
     made.check()
     assert (folder / "key").stat().st_mode & 0o777 == 0o600
     left = made.stop(10**9)["one"]
@@ -116,7 +116,7 @@ def test_a_program_is_ended_and_kept(guest):
     "1", "null", "[1, 2]", '{"a": 1}\n{"b": 2}', '{"t_ns": "x"}', '{"a": NaN}', "{"])
 def test_a_kept_file_of_something_else_is_an_error(guest, lines):
     made = started(guest, f"echo '{lines}' > trace; exec sleep 100", keep=("trace",))
-    until((guest.out_dir / "programs/a-case/one/trace").exists)
+    wait_until((guest.out_dir / "programs/a-case/one/trace").exists)
     time.sleep(0.1)
     with pytest.raises(TollwayError, match="one: trace cannot be read: "):
         made.stop(0)
@@ -127,7 +127,7 @@ def test_a_program_of_the_system_at_a_node_by_another_name(guest):
         program("one", "border", "sh", "-c",
                 "echo {address:n1-r} > said; exec sleep 100")]})
     said = guest.out_dir / "programs/a-case/one/said"
-    until(lambda: said.exists() and said.read_text())
+    wait_until(lambda: said.exists() and said.read_text())
     assert said.read_text() == "10.0.0.1\n"
     left = made.stop(0)["one"]
     assert left["node"] == "border" and left["command"][0] == "sh"
@@ -143,7 +143,7 @@ def test_a_program_of_the_system_at_a_node_by_another_name(guest):
     ("exit 0", "ended by itself with status 0: it said nothing")])
 def test_a_program_that_dies_is_an_error(guest, script, what):
     made = started(guest, script)
-    until(lambda: guest.processes[0].poll() is not None)
+    wait_until(lambda: guest.processes[0].poll() is not None)
     with pytest.raises(TollwayError, match=f"one in node n1 {what}"):
         made.check()
     with pytest.raises(TollwayError, match="one in node n1"):
@@ -153,7 +153,7 @@ def test_a_program_that_dies_is_an_error(guest, script, what):
 def test_a_program_that_fails_at_its_end_is_an_error(guest):
     made = started(guest, 'trap "exit 5" TERM; echo on; touch said; '
                    "while :; do sleep 0.01; done")
-    until((guest.out_dir / "programs/a-case/one/said").exists)
+    wait_until((guest.out_dir / "programs/a-case/one/said").exists)
     with pytest.raises(TollwayError, match="ended with status 5: on"):
         made.stop(0)
 

@@ -274,7 +274,7 @@ def test_each_counter_of_a_module_has_its_words():
 
 def test_all_well():
     assert set(judged().values()) == {"ok"}
-    assert finding.well(diagnose.judge(HEALTHY))
+    assert finding.all_is_ok(diagnose.judge(HEALTHY))
 
 
 def test_many_connections_take_few_lines():

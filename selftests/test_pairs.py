@@ -50,7 +50,7 @@ def test_the_discrete_law_needs_one_epoch(pole, setpoint):
     """Whatever its pole is: PP94's analysis leaves out that S has n in it."""
     found = course(law="discrete", pole=pole, setpoint=setpoint)
     late = found["t_s"] > 8 * RTT_S
-    queue, _ = pairs.rest(pole, setpoint, 100)
+    queue, _ = pairs.equilibrium(pole, setpoint, 100)
     assert found["backlog"][0][late] == pytest.approx(queue, abs=0.03 * setpoint)
 
 
@@ -69,7 +69,7 @@ def test_the_swing_dies_away_as_the_eigenvalues_say(pole):
     nearly: the round trip swings, too."""
     found = course(law="discrete", pole=pole, setpoint=20, present=True)
     backlog, times = found["backlog"][0], found["t_s"]
-    rest, used = pairs.rest(pole, 20, 100)
+    rest, used = pairs.equilibrium(pole, 20, 100)
     assert used == 1.0
     heights = [(times[index], value - rest) for index, value in peaks(backlog)
                if value > rest + 1.5]
@@ -85,7 +85,7 @@ def test_the_swing_dies_away_as_the_eigenvalues_say(pole):
 def test_the_rest(pole, setpoint):
     found = course(law="discrete", pole=pole, setpoint=setpoint,
                    round_trips=200)
-    queue, used = pairs.rest(pole, setpoint, 100)
+    queue, used = pairs.equilibrium(pole, setpoint, 100)
     late = found["t_s"] > 150 * RTT_S
     assert found["backlog"][0][late].mean() == pytest.approx(queue, abs=0.5)
     served = found["served"][0][late]

@@ -63,7 +63,7 @@ def of_law(rng, kind):
     return (u64 if kind in (PHI, RATE) else u32)(kind, value)
 
 
-def whole(rng):
+def all_options(rng):
     """Any law, with all that it asks for: what was said before seldom allows it."""
     law = rng.randrange(ALPHA_LAW + 1)
     two_bit = law == ALPHA_LAW and rng.random() < 0.5
@@ -78,10 +78,10 @@ def whole(rng):
     return data
 
 
-def good(rng):
+def sbrm_options_of(rng):
     """Options of the right form, with any values."""
     if rng.random() < 0.02:
-        return whole(rng)
+        return all_options(rng)
     data = b""
     for make in rng.sample((
             lambda: u32(LAW, rng.choice((0, 0, 0, 1, 2, 3, 4, 5, 6, 7,
@@ -112,10 +112,10 @@ def junk(rng):
                            0x4000 | rng.randrange(9), rng.getrandbits(16)))
         part = rng.choice((
             lambda: attr(kind, payload(rng)),
-            lambda: attr(kind, good(rng)),
+            lambda: attr(kind, sbrm_options_of(rng)),
             lambda: attr(kind, payload(rng),
                          rng.choice((0, 1, 3, 4, 5, 8, 100, 65535))),
-            lambda: good(rng)))()
+            lambda: sbrm_options_of(rng)))()
         data += part[:rng.randrange(len(part) + 1)] if \
             rng.random() < 0.2 else part
     return data
@@ -291,7 +291,7 @@ def fq_rr_weights(rng):
             [] if values == [1] else values)
 
 
-def fq_rr_good(rng, state):
+def fq_rr_options_of(rng, state):
     """Options of the right form: (payload, state after it or None)."""
     data, after = b"", dict(state)
     right = True

@@ -124,7 +124,7 @@ class Borders:
         """The state of a daemon."""
         return json.loads(run([ADMIT, "status", "--socket", name]))
 
-    def until(self, name, state, seconds=10):
+    def wait_for_state(self, name, state, seconds=10):
         """Wait for a state of a daemon; its status."""
         said = ""
         for _ in range(10 * seconds):
@@ -212,7 +212,7 @@ def goodput(load, controlled, warmup_s=40, seconds=60, limit=10, words=(),
             (name, _), _ = borders.pair(number, words, data)
             names.append(name)
         for name in names:
-            borders.until(name, "controlled")
+            borders.wait_for_state(name, "controlled")
     borders.offer(load, warmup_s + seconds + 10)
     time.sleep(warmup_s)
     seen = delays(borders, seconds)
@@ -259,8 +259,8 @@ def check_static_with_data_as_samples():
 def _one_path(data=False):
     borders = Borders()
     (name, child), (far, other) = borders.pair(1, ("--start", "1"), data)
-    borders.until(name, "controlled")
-    borders.until(far, "controlled")
+    borders.wait_for_state(name, "controlled")
+    borders.wait_for_state(far, "controlled")
     return borders, name, child, far, other
 
 
@@ -285,15 +285,15 @@ def check_a_lost_peer():
     """Traffic goes on at the safe rate, and is controlled again later."""
     borders, name, _, far, other = _one_path()
     other.send_signal(signal.SIGSTOP)
-    seen = borders.until(name, "lost")
+    seen = borders.wait_for_state(name, "lost")
     assert seen["lost"] == 1 and seen["rate_bps"] == RATE_BPS / 4
     other.send_signal(signal.SIGCONT)
-    borders.until(name, "controlled")
+    borders.wait_for_state(name, "controlled")
     other.send_signal(signal.SIGTERM)
     other.wait()
-    borders.until(name, "lost")
+    borders.wait_for_state(name, "lost")
     borders.admit(borders.b, "10.0.1.1", "1:10", 5661)
-    seen = borders.until(name, "controlled")
+    seen = borders.wait_for_state(name, "controlled")
     assert seen["sessions"] == 2 and seen["refused"]["replay"] == 0
 
 
@@ -303,9 +303,9 @@ def check_a_class_that_goes():
     a1 = borders.sources[0]
     a1.run("tc filter del dev out0 parent 1:")
     a1.run("tc class del dev out0 classid 1:10")
-    borders.until(name, "no-class")
+    borders.wait_for_state(name, "no-class")
     a1.run("tc class add dev out0 parent 1: classid 1:10 htb rate 5mbit")
-    borders.until(name, "controlled")
+    borders.wait_for_state(name, "controlled")
     # The end of a quota interval sets the rate.
     time.sleep(0.2)
     seen = borders.status(name)
@@ -325,10 +325,10 @@ def check_a_link_that_goes_down():
     """It is lost while the link is down, and nothing ends."""
     borders, name, child, _, _ = _one_path()
     borders.sources[0].run("ip link set out0 down")
-    borders.until(name, "lost")
+    borders.wait_for_state(name, "lost")
     borders.sources[0].run("ip link set out0 up")
     borders.sources[0].run("ip route replace default via 10.0.1.2")
-    borders.until(name, "controlled")
+    borders.wait_for_state(name, "controlled")
     assert child.poll() is None
 
 
@@ -451,9 +451,9 @@ def check_data_are_samples():
     # A peer that does not look.
     other.send_signal(signal.SIGTERM)
     other.wait()
-    borders.until(name, "lost")
+    borders.wait_for_state(name, "lost")
     borders.admit(borders.b, "10.0.1.1", "1:10", 5661)
-    borders.until(name, "controlled")
+    borders.wait_for_state(name, "controlled")
     gained, seen = _more(borders, name, seconds)
     assert near(gained["sent"], turns, 0.02), gained
     assert gained["data_sent"] and not gained["data_reports"]

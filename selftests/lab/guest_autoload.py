@@ -38,7 +38,7 @@ def install():
     sysctl("/proc/sys/kernel/modprobe", MODPROBE)
 
 
-def without(module):
+def install_unloaded(module):
     """The module is installed, and not loaded."""
     install()
     if loaded(module):
@@ -55,7 +55,7 @@ def loaded(module):
 def check_qdisc():
     """tc qdisc add ... sbrm, and fq_rr, load their modules."""
     for kind in ("sbrm", "fq_rr"):
-        without(f"sch_{kind}")
+        install_unloaded(f"sch_{kind}")
         with Namespace("a"):
             run(f"tc qdisc add dev lo root {kind} limit 100")
             assert loaded(f"sch_{kind}")
@@ -75,7 +75,7 @@ def check_sysctl():
     before = sysctl(CONGESTION_CONTROL)
     for module, names in CONTROLS_OF.items():
         for name in names:
-            without(module)
+            install_unloaded(module)
             run(f"sysctl net.ipv4.tcp_congestion_control={name}")
             assert loaded(module) and sysctl(CONGESTION_CONTROL) == name
             assert Path(f"/proc/sys/net/ipv4/{module}").is_dir()
@@ -87,7 +87,7 @@ def check_sysctl():
 
 def check_route():
     """A route's congctl does so, too."""
-    without("tcp_sbrm")
+    install_unloaded("tcp_sbrm")
     with Namespace("a"):
         run("ip route add 192.0.2.0/24 dev lo congctl rm")
         assert loaded("tcp_sbrm")
@@ -98,7 +98,7 @@ def check_route():
 def check_socket():
     """A socket of root's loads it; one of a user's does not, but may use it
     once it is there."""
-    without("tcp_sbrm")
+    install_unloaded("tcp_sbrm")
     program = ("import socket\ns = socket.socket()\n"
                "s.setsockopt(6, 13, b'rem')\nprint('rem taken')")
     user = ["setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=-all",
@@ -118,8 +118,8 @@ def check_socket():
 
 def check_user_namespace():
     """Root of a user namespace cannot have a module loaded."""
-    without("sch_sbrm")
-    without("tcp_sbrm")
+    install_unloaded("sch_sbrm")
+    install_unloaded("tcp_sbrm")
     inside = ("ip link set lo up; tc qdisc add dev lo root sbrm; "
               "sysctl net.ipv4.tcp_congestion_control=sbrm; "
               "ip route add 192.0.2.0/24 dev lo congctl sbrm")

@@ -232,7 +232,7 @@ FRAMES = {
 }
 
 
-def held(bench, make, count, warm=20 * MEAN_OVER):
+def frames_after(bench, make, count, warm=20 * MEAN_OVER):
     """Let the mean become the coupling, then send, then keep others behind."""
     for _ in range(warm):
         bench.send(100, ECT0)
@@ -261,8 +261,8 @@ def check_exempt():
                                            small=small))
         names = list(FRAMES)
         sent = [FRAMES[name][0] for name in names] * COPIES
-        frames = held(bench, lambda number: bench.out.send(sent[number]),
-                      len(sent))
+        frames = frames_after(bench, lambda number: bench.out.send(sent[number]),
+                              len(sent))
         arrived = Counter(bytes(frame) for frame in frames)
         dropped = 0
         for name in names:
@@ -288,7 +288,7 @@ def check_small_packets_are_marked():
                                       flags=ECN | SPLIT_GSO))
     sent = [framed(v4(TCP, tcp(SYN), ECT1)), framed(v4(TCP, tcp(ACK), ECT0)),
             framed(v6([TCP], tcp(ACK), ECT0)), framed(v4(UDP, udp(20), ECT1))]
-    frames = held(bench, lambda number: bench.out.send(sent[number]), 4, 20)
+    frames = frames_after(bench, lambda number: bench.out.send(sent[number]), 4, 20)
     marked = {bytes(frame) for frame in frames}
     assert framed(v4(TCP, tcp(SYN), CE)) in marked
     assert framed(v4(TCP, tcp(ACK), CE)) in marked
@@ -306,7 +306,7 @@ def check_marks_behind_tags():
             bench = Bench()
             bench.htb(HOLD_BPS, 1000, options(limit=100000, target=0, gamma=1,
                                               flags=ECN | SPLIT_GSO))
-            frames = held(bench, lambda _: bench.out.send(
+            frames = frames_after(bench, lambda _: bench.out.send(
                 framed(make(ECT0), tags)), 1, 20)
             frames = {bytes(frame) for frame in frames}
             assert shown(framed(make(CE), tags)) & frames, tags
@@ -338,7 +338,7 @@ def check_headers_in_fragments():
         bench.out.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 0)
 
     frames = Counter(bytes(frame)
-                     for frame in held(bench, send, COPIES * len(names)))
+                     for frame in frames_after(bench, send, COPIES * len(names)))
     for name in names:
         count = frames[marked.get(name, sent[name])]
         assert (count == COPIES) == (name != "data"), f"{name}: {count}"
@@ -353,7 +353,7 @@ def check_unmarked_choices():
             limit=100000, target=0, gamma=1, flags=flags & ~DITHER))
         sent = [framed(v4(TCP, tcp(SYN))), framed(v4(UDP, udp(20))),
                 framed(v4(UDP, udp(DATA)))]
-        frames = held(bench, lambda number: bench.out.send(sent[number]), 3,
+        frames = frames_after(bench, lambda number: bench.out.send(sent[number]), 3,
                       20)
         arrived = {bytes(frame) for frame in frames}
         assert [one in arrived for one in sent] == [not drops] * 3

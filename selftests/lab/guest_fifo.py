@@ -38,8 +38,8 @@ def fifo(rate_mbit, rtt_ms=RTT_MS, acks=None):
     return path
 
 
-def together(ours, others, rate_mbit=50, late=False, warm_s=10, seconds=30,
-             acks=None, after_s=0):
+def share_fifo(ours, others, rate_mbit=50, late=False, warm_s=10, seconds=30,
+               acks=None, after_s=0):
     """So many flows of pp beside flows of these names: (shares of pp, shares of
     the others, mean queue, s until each of pp had seen that the FIFO is shared).
 
@@ -98,14 +98,14 @@ def hold(cells, starts=1, **words):
     shared: the medians of so many starts."""
     bad = []
     for ours, others in cells:
-        found = [together(ours, others, after_s=START_S * number, **words)
+        found = [share_fifo(ours, others, after_s=START_S * number, **words)
                  for number in range(starts)]
         least = statistics.median(min(pps + baselines)
                                   for pps, baselines, _, _ in found)
         queue = statistics.median(one[2] for one in found)
         seen_s = statistics.median(math.inf if one[3] is None else one[3]
                                    for one in found)
-        *_, most, _ = together(0, ["cubic"] * ours + others, **words)
+        *_, most, _ = share_fifo(0, ["cubic"] * ours + others, **words)
         wrong = [name for name, is_wrong in (
             ("share", least < 0.5), ("queue", queue > 1.05 * most),
             ("seen", seen_s > 2)) if is_wrong]
@@ -132,7 +132,7 @@ def check_held():
     for late in (False, True):
         hold([(1, ["cubic"])], late=late, **words)
         for number in range(1, 5):
-            pps, others, _, _ = together(1, ["cubic"], late=late,
+            pps, others, _, _ = share_fifo(1, ["cubic"], late=late,
                                          after_s=START_S * number, **words)
             assert min(pps + others) > 0.5, (late, number)
 

@@ -11,8 +11,8 @@ import guest_base
 from bench import (CHILD, NOT_ECT, PARENT, QDISC, Bench, Model, ipv4, ipv6,
                    other, super_packet)
 from fault_injection import Injected
-from fuzz_models import (FQ_RR_DEFAULTS, FQ_RR_RANGES, Settings, fq_rr_good,
-                         fq_rr_shown, good, junk, number)
+from fuzz_models import (FQ_RR_DEFAULTS, FQ_RR_RANGES, Settings, fq_rr_options_of,
+                         fq_rr_shown, junk, number, sbrm_options_of)
 from guest_base import Namespace, note
 from rtnl import (ALPHA_LAW, DELAY, GAMMA_AUTO, GAMMA_ONE, REM_PC1, SETTABLE,
                   VQM, WFQ, Refused, Rtnl, attr, fq_rr_options, options)
@@ -37,7 +37,7 @@ def fuzz_change(bench, rng):
     for turn in range(MESSAGES):
         traffic(bench, rng)
         before = vars(settings)
-        data = good(rng)
+        data = sbrm_options_of(rng)
         after = copy.deepcopy(settings)
         wrong = not after.take(data)
         try:
@@ -129,7 +129,7 @@ def check_create():
     bench = Bench()
     made = 0
     for _ in range(MESSAGES // 4):
-        data = rng.choice((good, junk, lambda _: None))(rng)
+        data = rng.choice((sbrm_options_of, junk, lambda _: None))(rng)
         try:
             with bench.a:
                 # NLM_F_CREATE | NLM_F_REPLACE, with one of two handles.
@@ -272,7 +272,7 @@ def check_fq_rr():
                                  rng.choice((0, 1, 5, 0x100003, 2**31 - 1)))
             traffic(bench, rng)
         if rng.random() < 0.7:
-            data, after = fq_rr_good(rng, state)
+            data, after = fq_rr_options_of(rng, state)
         else:
             data, after = junk(rng), {}
         try:
@@ -394,7 +394,7 @@ def check_each_allocation():
         assert (stats.qlen, stats.backlog) == (parent.qlen, parent.backlog)
         return stats
 
-    def another(kind, data, handle=QDISC):
+    def create_again(kind, data, handle=QDISC):
         bench.rtnl.sbrm("va", data, handle, CHILD, 0x500, kind)
 
     def init(name, kind, data):
@@ -403,12 +403,12 @@ def check_each_allocation():
             # If only the answer fails, it is there all the same.
             assert stats.handle == QDISC or failed
             if stats.handle == QDISC:
-                another(b"sbrm\0", None, spare)
+                create_again(b"sbrm\0", None, spare)
 
-        another(b"sbrm\0", None, spare)
+        create_again(b"sbrm\0", None, spare)
         found[f"{name}: init"] = injected.each(
-            lambda: another(kind, data), after)
-        another(kind, data)
+            lambda: create_again(kind, data), after)
+        create_again(kind, data)
 
     def change(name, kind, data, later):
         def tell(words):

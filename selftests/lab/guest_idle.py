@@ -67,7 +67,7 @@ def bound(rate_bps, rtt_ms):
         TARGET + FLOWS * WTP / pps / GAMMA
 
 
-def alone(path, cc):
+def one_by_one(path, cc):
     """Flows that each had the link for themselves, one after the other."""
     flows = [path.connect(cc) for _ in range(FLOWS)]
     for one in flows:
@@ -85,7 +85,7 @@ def check_return_at_once():
         cases += [(cc, 10**8, 20) for cc in ("rem", "rm", "cp", "cubic")]
     for cc, rate_bps, rtt_ms in cases:
         path = priced(cc, rate_bps=rate_bps, rtt_ms=rtt_ms)
-        flows = alone(path, cc)
+        flows = one_by_one(path, cc)
         windows = [info(one).cwnd for one in flows]
         time.sleep(300)
         peak, most = at_once(path, flows), bound(rate_bps, rtt_ms)
@@ -101,7 +101,7 @@ def check_return_at_once():
 def check_sparse_sender():
     """A flow that sends a little now and then gives up what it does not use."""
     path = priced("sbrm", rate_bps=10**8, rtt_ms=20)
-    flows = alone(path, "sbrm")
+    flows = one_by_one(path, "sbrm")
     windows = [info(one).cwnd for one in flows]
     until = time.monotonic() + 30
     while time.monotonic() < until:

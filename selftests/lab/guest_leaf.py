@@ -37,7 +37,7 @@ def served(link):
     assert abs(found - 1) < 0.02, found
 
 
-def told(what, cell):
+def note_cell(what, cell):
     """Keep what was measured."""
     note(f"{what}: utilisation {cell.utilisation:.3f}, delay {cell.mean_ms:.2f} "
          f"ms, p99 {cell.p99_ms:.2f} ms, at the start {cell.start_ms:.0f} ms, "
@@ -55,7 +55,7 @@ def steady(what, shape, mbit=MBIT, flows=FLOWS, before=None, from_s=SETTLED_S,
         link.add(start=f"{0.1 * number / flows:.4f}")
     link.go()
     cell = link.cell(from_s, seconds, shares_s=(from_s + seconds) / 2)
-    told(what, cell)
+    note_cell(what, cell)
     served(link)
     expect([cell])
     guest_base.cleanup()
@@ -102,7 +102,7 @@ def check_served_last():
              overhead=42)
     link.go()
     cell = link.cell(SETTLED_S, 20, shares_s=10, flows=range(FLOWS))
-    told("behind datagrams at half of the link", cell)
+    note_cell("behind datagrams at half of the link", cell)
     served(link)
     expect([cell])
 
@@ -122,13 +122,13 @@ def check_starved():
     link.go()
     starved = sum(link.rates(begin_s + 0.1, begin_s + 0.9, range(FLOWS))) / RATE_BPS
     again = link.cell(begin_s + 2, seconds, flows=range(FLOWS))
-    told("after a second without service", again)
+    note_cell("after a second without service", again)
     found_ms = [max(look.delay_ms for look in link.between(*times))
                 for times in ((begin_s + 1, short_s), (short_s, seconds))]
     note(f"up to {found_ms[0]:.0f} ms, and {found_ms[1]:.1f} ms from 3 s after its "
          "end on")
     after = link.cell(settled_s, seconds, flows=range(FLOWS))
-    told(f"{settled_s - begin_s - 1} s later", after)
+    note_cell(f"{settled_s - begin_s - 1} s later", after)
     served(link)
     assert starved < 0.02, starved
     assert again.utilisation > 0.98 and not link.looks[-1].drops, again
@@ -157,12 +157,12 @@ def check_beside_its_like():
         link.add(start=f"0.0{number}", stop=leave_s, port=PORT + number)
     link.go(leave_s - 0.2, lambda: served(link))
     shared = link.cell(8, leave_s, flows=[0])
-    told("beside three others", shared)
+    note_cell("beside three others", shared)
     each = link.rates(8, leave_s - 0.1)
     assert max(each) < 1.05 * min(each), each
     link.rate_bps = RATE_BPS
     whole = link.cell(leave_s + SETTLED_S, seconds, flows=[0])
-    told("alone", whole)
+    note_cell("alone", whole)
     served(link)
     for one in shared, whole:
         assert one.utilisation > 0.98 and not one.late_drops, one

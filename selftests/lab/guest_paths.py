@@ -58,7 +58,7 @@ class Stream:
         self.sum = hashlib.sha256()
         self.sent = 0
 
-    def rest(self):
+    def next_data(self):
         """What comes next: no two blocks in a row are alike."""
         block, done = divmod(self.sent, self.BLOCK)
         first = block % self.SHIFTS
@@ -70,7 +70,7 @@ class Stream:
         while (left := until - time.monotonic()) > 0:
             try:
                 while True:
-                    data = self.rest()
+                    data = self.next_data()
                     count = self.socket.send(data)
                     self.sum.update(data[:count])
                     self.sent += count
@@ -303,7 +303,7 @@ def through(cc, troubles, seconds=SECONDS):
         f"after {limit_s} s: {slow}"
 
 
-def few():
+def one_of_each():
     """One of each kind."""
     return [Netem("loss 2%"), Netem("loss 30%"),
             Netem("delay 20ms reorder 75% 50%"), Netem("duplicate 10%", 0.98),
@@ -313,17 +313,17 @@ def few():
 
 def check_sbrm():
     """sbrm through one trouble of each kind."""
-    through("sbrm", few())
+    through("sbrm", one_of_each())
 
 
 def check_rm():
     """rm through one trouble of each kind."""
-    through("rm", few())
+    through("rm", one_of_each())
 
 
 def check_pp():
     """pp through one trouble of each kind."""
-    through("pp", few())
+    through("pp", one_of_each())
 
 
 def check_pp_longer():
@@ -352,7 +352,7 @@ def check_pp_longer_short():
         guest_base.cleanup()
 
 
-def many():
+def all_kinds():
     """The ranges, combinations, and twice the same."""
     kinds = [*(Netem(f"loss {percent}%") for percent in (
         0.1, 1, 5, 10, 15, 20, 25, 30)),
@@ -372,17 +372,17 @@ def many():
 
 def check_many_sbrm():
     """sbrm through many, in an order by the seed."""
-    through("sbrm", many(), 10)
+    through("sbrm", all_kinds(), 10)
 
 
 def check_many_rm():
     """rm through many, in an order by the seed."""
-    through("rm", many(), 10)
+    through("rm", all_kinds(), 10)
 
 
 def check_many_pp():
     """pp through many, in an order by the seed."""
-    through("pp", many(), 10)
+    through("pp", all_kinds(), 10)
 
 
 if __name__ == "__main__":

@@ -129,8 +129,8 @@ EQUAL = (100, 100)
 SHIPPED_W, SHIPPED_K, SHIPPED_DELAY_S = 25, 0.5, 0.003
 
 
-def beside(rate_mbit, rtt_ms, cc, how="", wtps=None, seconds=40, from_s=15,
-           shipped=False, ecn=False):
+def shares_beside(rate_mbit, rtt_ms, cc, how="", wtps=None, seconds=40, from_s=15,
+                  shipped=False, ecn=False):
     """Two flows of sbrm and two of cc: what each got, of an equal share; wtps:
     none are those of CP05, 100, or the defaults."""
     given = wtps if wtps or shipped else EQUAL
@@ -172,7 +172,7 @@ class Derived(namedtuple("Derived", "ours other price part rtt_s")):
 
 
 def derived(found):
-    """What tc-sbrm(8) derives for a cell of beside(), with flows of Reno.
+    """What tc-sbrm(8) derives for a cell of shares_beside(), with flows of Reno.
 
     A flow of sbrm has w / p packets/s, and one of Reno 1.22 / (RTT sqrt(p_c)),
     where p_c is (p / k)^2, or the probability of a mark: with price-drop, and of
@@ -267,7 +267,7 @@ def grid(name, cells, judged=False, **words):
     derived."""
     measured, wrong = [], []
     for cell in cells:
-        found = beside(*cell, **words)
+        found = shares_beside(*cell, **words)
         measured.append(found)
         # What is there stays, however the others end.
         Path(f"{name}.json").write_text(json.dumps(measured, indent=1))
@@ -282,7 +282,7 @@ def grid(name, cells, judged=False, **words):
 def check_beside_cubic_and_reno():
     """With w = 100 and some 20 ms all have an equal share, more or less."""
     for rate_mbit, cc in ((20, "cubic"), (100, "cubic"), (20, "reno")):
-        found = beside(rate_mbit, 20, cc)
+        found = shares_beside(rate_mbit, 20, cc)
         for one in found["ours"] + found["others"]:
             assert 0.6 <= one <= 1.4, found
 
@@ -290,7 +290,7 @@ def check_beside_cubic_and_reno():
 def check_as_shipped():
     """The same with nothing set: the law delay, the source relative."""
     for rate_mbit, cc in ((10, "cubic"), (100, "cubic"), (100, "reno")):
-        found = beside(rate_mbit, 20, cc, shipped=True)
+        found = shares_beside(rate_mbit, 20, cc, shipped=True)
         for one in found["ours"] + found["others"]:
             assert 0.7 <= one <= 1.3, found
 
@@ -301,9 +301,9 @@ def check_weights():
     def ratio(found):
         return sum(found["others"]) / sum(found["ours"])
 
-    equal = ratio(beside(20, 20, "cubic"))
-    twice = ratio(beside(20, 20, "cubic", wtps=(200, 200)))
-    double = ratio(beside(20, 20, "cubic", "coupling 4", wtps=(200, 200)))
+    equal = ratio(shares_beside(20, 20, "cubic"))
+    twice = ratio(shares_beside(20, 20, "cubic", wtps=(200, 200)))
+    double = ratio(shares_beside(20, 20, "cubic", "coupling 4", wtps=(200, 200)))
     note(f"ratios {equal:.2f}, {twice:.2f} beside twice the w, {double:.2f} "
          f"with twice the coupling as well")
     assert 0.35 <= twice / equal <= 0.75
@@ -312,9 +312,9 @@ def check_weights():
 
 def check_old_ways():
     """price-drop: flows without ECN starve; nodrop: those of sbrm do."""
-    found = beside(20, 20, "cubic", "price-drop")
+    found = shares_beside(20, 20, "cubic", "price-drop")
     assert max(found["others"]) < 0.3 < min(found["ours"])
-    found = beside(20, 20, "cubic", "nodrop")
+    found = shares_beside(20, 20, "cubic", "nodrop")
     assert max(found["ours"]) < 0.3 < min(found["others"])
 
 
@@ -322,14 +322,14 @@ def check_ecn_of_rfc_3168():
     """Beside sbrm with ECT(1), cubic with ECT(0) has an equal share, more or less,
     with l4s-ect: it is marked with the coupled probability, and nothing is dropped.
     With any-ect it is marked for the price, and starves."""
-    found = beside(100, 20, "cubic", "l4s-ect", shipped=True, ecn=True)
+    found = shares_beside(100, 20, "cubic", "l4s-ect", shipped=True, ecn=True)
     for one in found["ours"] + found["others"]:
         assert 0.7 <= one <= 1.3, found
     assert found["coupled_marks"] > 100
     # SYNs of cubic are not ECN-capable, and exempt.
     assert not found["coupled_drops"] and not found["full_drops"], found
     as_derived(found)
-    found = beside(100, 20, "cubic", "any-ect", shipped=True, ecn=True)
+    found = shares_beside(100, 20, "cubic", "any-ect", shipped=True, ecn=True)
     assert max(found["others"]) < 0.3 < min(found["ours"]), found
     assert not found["coupled_marks"] and not found["coupled_drops"], found
 

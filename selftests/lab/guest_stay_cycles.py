@@ -12,7 +12,7 @@ from pathlib import Path as File
 
 import guest_base
 from declared import CONTROLS_OF, DEFAULTS_OF, MODULES, QUEUES
-from fuzz_models import FQ_RR_DEFAULTS, fq_rr_good, good
+from fuzz_models import FQ_RR_DEFAULTS, fq_rr_options_of, sbrm_options_of
 from guest_base import LIBC, amount, run
 from memory import memory, no_leak
 from rtnl import NLM_F_CREATE, NLM_F_REPLACE, Refused
@@ -143,8 +143,8 @@ def random_options(rng, module):
     """Options for a new queue, right or wrong."""
     if rng.random() < 0.3:
         return None
-    return good(rng) if module == "sch_sbrm" else \
-        fq_rr_good(rng, FQ_RR_DEFAULTS)[0]
+    return sbrm_options_of(rng) if module == "sch_sbrm" else \
+        fq_rr_options_of(rng, FQ_RR_DEFAULTS)[0]
 
 
 def cycle(traffic, rng):

@@ -16,8 +16,8 @@ import struct
 
 import guest_base
 from bench import CHILD, QDISC, Bench
-from fuzz_models import (FQ_RR_DEFAULTS, FQ_RR_RANGES, TAKES, fq_rr_good,
-                         good, number, payload)
+from fuzz_models import (FQ_RR_DEFAULTS, FQ_RR_RANGES, TAKES, fq_rr_options_of,
+                         number, payload, sbrm_options_of)
 from guest_base import amount, note
 from guest_fuzz import traffic, usable
 from memory import memory, no_leak
@@ -39,9 +39,9 @@ ERRORS = {errno.EINVAL, errno.ERANGE, errno.EOPNOTSUPP, errno.ENOENT,
 def options(rng, kind):
     """Options of the right form for a kind."""
     if kind == b"sbrm\0":
-        return good(rng)
+        return sbrm_options_of(rng)
     while True:
-        data, after = fq_rr_good(rng, FQ_RR_DEFAULTS)
+        data, after = fq_rr_options_of(rng, FQ_RR_DEFAULTS)
         # User mode maps each page of a large table by a call to the host.
         if not after or rng.random() < 0.02 or \
                 after[1] <= 20000 and after[3] <= 2000:

@@ -15,8 +15,8 @@ import time
 
 import guest_base
 from bench import CHILD, ETH_P_ALL, Bench, ipv4, ipv6, other
-from fuzz_models import (FQ_RR_DEFAULTS, Settings, fq_rr_good, fq_rr_shown,
-                         good, junk)
+from fuzz_models import (FQ_RR_DEFAULTS, Settings, fq_rr_options_of, fq_rr_shown,
+                         junk, sbrm_options_of)
 from guest_base import amount, note
 from guest_fuzz import usable
 from memory import memory, no_leak
@@ -43,7 +43,7 @@ class Sbrm:
 
     def options(self, rng):
         """(options, the model after them or None)"""
-        data = good(rng)
+        data = sbrm_options_of(rng)
         after = copy.deepcopy(self)
         after.there = True
         taken = after.settings.take(data, new=not self.there)
@@ -64,7 +64,7 @@ class FqRr:
 
     def options(self, rng):
         while True:
-            data, after = fq_rr_good(rng, self.state)
+            data, after = fq_rr_options_of(rng, self.state)
             # User mode maps each page of a large table by a call to the host.
             if not after or rng.random() < 0.1 or \
                     after[1] <= 20000 and after[3] <= 2000:

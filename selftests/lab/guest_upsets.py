@@ -24,7 +24,7 @@ def busy(mbit, seconds, **words):
     return link
 
 
-def told(what, cell):
+def note_cell(what, cell):
     """Keep what was measured."""
     note(f"{what}: utilisation {cell.utilisation:.3f}, delay {cell.mean_ms:.2f} "
          f"ms, p99 {cell.p99_ms:.2f} ms, drops {cell.late_drops}, worst share "
@@ -65,7 +65,7 @@ def check_thousandth():
          f"sends after {back_s:.1f} s, shares after {shares_s:.1f} s, full after "
          f"{full_s:.1f} s")
     after = link.cell(10 + back_s + 5, link.seconds)
-    told("5 s after it was back", after)
+    note_cell("5 s after it was back", after)
     assert back_s < 25, back_s
     # Of some 33 packets, one more or less.
     assert 0.95 < served / 1e5 < 1.05, served
@@ -84,7 +84,7 @@ def check_not_served():
     assert slow[-1].bytes - slow[0].bytes <= 2 * PACKET
     shares_s, full_s = settled(link, 36, range(FLOWS), link.rate_bps)
     after = link.cell(60, 70, flows=range(FLOWS))
-    told(f"shares after {shares_s:.1f} s, full after {full_s:.1f} s; 25 s later",
+    note_cell(f"shares after {shares_s:.1f} s, full after {full_s:.1f} s; 25 s later",
          after)
     expect([after])
 
@@ -134,7 +134,7 @@ def check_laws():
     # and a price of its own moves in 1 ms.
     assert kept >= 10, kept
     end = link.cell(link.seconds - 10, link.seconds)
-    told("the law delay again", end)
+    note_cell("the law delay again", end)
     expect([end])
 
 
@@ -155,7 +155,7 @@ def check_time_of_day():
         time.clock_settime(time.CLOCK_REALTIME,
                            was[0] + time.monotonic() - was[1])
     cell = link.cell(SETTLED_S, 16)
-    told("while the clock is set", cell)
+    note_cell("while the clock is set", cell)
     expect([cell])
 
 

@@ -215,7 +215,7 @@ class Scene:
         self.late = None
         self.start = self.clock()
 
-    def told(self, law):
+    def catch_up(self, law):
         """`law` sees the time, and what it has not been told of."""
         if self.late:
             law.advance(self.clock(), self.late[1])
@@ -225,7 +225,7 @@ class Scene:
 
     def read_clock(self):
         """The kernel reads the clock just now."""
-        self.told(self.law)
+        self.catch_up(self.law)
         self.late = None
 
     def until(self, when_s):
@@ -299,7 +299,7 @@ class Scene:
         assert stats.qlen == len(self.fifo), (stats.qlen, len(self.fifo))
         # What the next packet will find: a dump changes nothing.
         law = copy.copy(self.law)
-        self.told(law)
+        self.catch_up(law)
         law.verify(stats.x)
         assert stats.x.full_drops == self.lost
 

@@ -286,7 +286,7 @@ def run(options):
     options.key = read_key(options.key_file)
     options.ends = address.ends(options.peer, options.local, options.port)
     signals.interrupt_once()
-    with signals.held():
+    with signals.deferred():
         _hold(options, options.socket)
     return 0
 

@@ -27,7 +27,7 @@ def interrupt_once():
 
 
 @contextlib.contextmanager
-def held():
+def deferred():
     """Signals wait until the end of this block, or for an allowed() within it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
     try:

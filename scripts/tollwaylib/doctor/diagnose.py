@@ -388,10 +388,10 @@ def judge(seen):
                       f"{COUNTERS[name]} ({name})")
               for name, number in seen["module_counters"].items()
               if number > 0 and name in COUNTERS]
-    return settled(found)
+    return without_doubts(found)
 
 
-def settled(found):
+def without_doubts(found):
     """Doubts about marks go where the path is known to remove them."""
     removed = [one for one in found if one.about == "path"
                and one.verdict == "wrong"]

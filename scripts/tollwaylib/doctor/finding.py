@@ -48,7 +48,7 @@ def json_of(seen, found):
                       indent=1)
 
 
-def well(found):
+def all_is_ok(found):
     """Is all well, and known to be?"""
     return not any(one.verdict in ("wrong", "unknown", "missing")
                    for one in found)

@@ -97,7 +97,7 @@ def main(arguments):
         print(finding.json_of(seen, found))
     elif arguments.as_json:
         files.write_named(arguments.as_json, finding.json_of(seen, found) + "\n")
-    return 0 if finding.well(found) else 1
+    return 0 if finding.all_is_ok(found) else 1
 
 
 def entry():

@@ -131,7 +131,7 @@ def _overload_bounds(_values):
     return bounds
 
 
-def _beside(variant):
+def _as_baseline(variant):
     """A baseline in the place of packet pair, with MK94's middle buffer only; the
     overflow rule of fq_codel is its own."""
     if variant.cc == "pp":
@@ -150,7 +150,7 @@ EXPERIMENTS = (
                   "start_jitter_s": 2.0, "initcwnd": 10, "initial": 2,
                   "service": "wfq", "recovery": "pp94",
                   "round_trips": 200.0},
-        variants=tuple(map(_beside, BASELINES)), cc="pp", aqm="fq_rr",
+        variants=tuple(map(_as_baseline, BASELINES)), cc="pp", aqm="fq_rr",
         cases=_overload_cases, x_title="nominal load",
         shape=_overload_shape,
         metrics=(

@@ -10,7 +10,7 @@ from ..experiments.description import (Case, Experiment, Variant, case_bound,
 from ..experiments.workload import (LOADS, OURS, PIPE_PKTS, BASELINES, SOURCES,
                                     TABLE_3, flow_of, one_link, rtt_ms_of)
 from ..theory import fluid
-from ..theory.pairs import rest
+from ..theory.pairs import equilibrium
 from . import networks
 
 # --- PP94 9.1 and 9.2 ------------------------------------------------------
@@ -149,7 +149,7 @@ def _law_cases(values):
 def _law_bounds(_values):
     """Where each law comes to rest, and that it does: see theory/pairs.py for why a
     pole of 1 does not make the queue swing, as PP94 4.2.1 has it."""
-    queue = {pole: rest(pole, LAW_SETPOINT, PIPE_PKTS) for pole in POLES}
+    queue = {pole: equilibrium(pole, LAW_SETPOINT, PIPE_PKTS) for pole in POLES}
     near = [("pole 1", "queue_mean", queue[1.0][0], 2),
             ("pole 0.9", "queue_mean", queue[0.9][0], 2),
             ("pole 0.5", "utilization", queue[0.5][1], 0.05),

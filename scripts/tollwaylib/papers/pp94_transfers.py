@@ -246,7 +246,7 @@ def _video_cases(_values):
 PAIRED, TOLD = "packet pair", "told its share"
 
 
-def _told(values):
+def _told_rates(values):
     """Words of a flow that is told at each moment what its share of the link is,
     as data: by the scenario, and so at once."""
     def share(sources):
@@ -264,9 +264,9 @@ def _told_cases(values):
     does not matter: nothing is lost at the rates that they are told."""
     def coder(number):
         return {"cc": "reno", "words": f"{adaptive_coder(number)['words']} "
-                                       f"{_told(values)}"}
+                                       f"{_told_rates(values)}"}
     return [video_case(PAIRED, adaptive_coder),
-            video_case(TOLD, coder, {"cc": "reno", "words": _told(values)})]
+            video_case(TOLD, coder, {"cc": "reno", "words": _told_rates(values)})]
 
 
 VIDEO_METRICS = (

@@ -23,7 +23,7 @@ _SAID = ("cc", "aqm", "duration_s", "variant")
 _TOLERANCES = ("rate_tolerance", "rtt_tolerance_ms")
 
 
-def known(name):
+def experiment_of(name):
     """The Experiment of a name; None if it is not one of ours."""
     try:
         return papers.get(name)
@@ -51,7 +51,7 @@ def numbers(values):
 
 def title(raw):
     """The title of a raw result's experiment; its name where it has none."""
-    experiment = known(raw["experiment"])
+    experiment = experiment_of(raw["experiment"])
     found = raw.get("title") or (experiment.title if experiment else "")
     return found.rstrip(".") or raw["experiment"]
 
@@ -59,7 +59,7 @@ def title(raw):
 def sentences(groups):
     """What was run, why, and where: for the groups of one experiment."""
     raw = groups[0].raw
-    return [_what(groups), *_changes(groups), *_why(raw["experiment"], groups), _where(groups)]
+    return [_what(groups), *_changes(groups), *_reasons(raw["experiment"], groups), _places(groups)]
 
 
 def _what(groups):
@@ -113,8 +113,8 @@ def _changes(groups):
     return [f"During a case the rate of {links} changes: {then}."]
 
 
-def _why(name, groups):
-    experiment = known(name)
+def _reasons(name, groups):
+    experiment = experiment_of(name)
     if experiment is None:
         return []
     paper = next((key for key in PAPERS
@@ -134,7 +134,7 @@ def _why(name, groups):
     return ["No paper has published this experiment."]
 
 
-def _where(groups):
+def _places(groups):
     runs = [result["provenance"] for group in groups
             for result in group.results]
     places = list(dict.fromkeys(map(_place, runs)))
@@ -166,7 +166,7 @@ def parameters(outcome):
     some experiments have, the default of this experiment.
     """
     values = outcome["parameters"]
-    experiment = known(outcome["experiment"])
+    experiment = experiment_of(outcome["experiment"])
     meanings = experiment.parameters() if experiment else {**COMMON, **SPECIAL}
     usual = {name: entry[0] for name, entry in COMMON.items()}
     try:

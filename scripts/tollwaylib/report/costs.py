@@ -18,14 +18,14 @@ COLUMNS = ((1, True), (100, True), (10000, True), (100, False))
 PACKET = 1514
 
 
-def _beside(module):
+def _compared_with(module):
     """The kernel's own that a module is compared with."""
     return module.beside or ("codel" if module.queue else "bbr")
 
 
 def _ours(beside):
     """{name: words or path} of the modules that are compared with this one."""
-    return {name: words for module in MODULES if _beside(module) == beside
+    return {name: words for module in MODULES if _compared_with(module) == beside
             for name, words in module.costs.items()}
 
 
@@ -90,7 +90,7 @@ def given():
 # kernel in real time: qdiscs. An ACK: the callbacks.
 QDISC_BOUNDS = tuple((name, beside) for beside in ("codel", "fq_codel")
                      for name in _ours(beside))
-ACK_BOUNDS = tuple((name, _beside(module)) for module in MODULES if module.controls
+ACK_BOUNDS = tuple((name, _compared_with(module)) for module in MODULES if module.controls
                    for name in module.costs if name not in module.free)
 OURS = {name for module in MODULES for name in module.costs}
 

@@ -198,13 +198,13 @@ def _scale(case):
     return 1.0, "time [s]"
 
 
-def _few(flows):
+def _some_flows(flows):
     return flows if len(flows) <= _SOURCES else [
         flows[index] for index in sorted({round(place) for place in np.linspace(
             0, len(flows) - 1, _SOURCES)})]
 
 
-def _until(case):
+def _end_s(case):
     """When the last transfer is done, or the case, s."""
     ends = [(flow["final"].get("transfers") or [{}])[0].get("end_s")
             for flow in case["flows"] if flow["cc"]]
@@ -222,7 +222,7 @@ def _one(raw, name, out, label, draw):
         axes.set_title(f"{name}: {combination(raw)}")
         axes.set_xlabel(unit)
         axes.set_ylabel(label)
-        axes.set_xlim(0, _until(case) / unit_s)
+        axes.set_xlim(0, _end_s(case) / unit_s)
         headroom(axes, top)
         if axes.get_legend_handles_labels()[0]:
             legend_above(axes)
@@ -275,7 +275,7 @@ def class_queues(raw, name, out, look):
 
     def draw(axes, case, unit_s):
         top = 0
-        for flow in _few(data.of_role()):
+        for flow in _some_flows(data.of_role()):
             own = data.own_queues(flow)
             if own is None:
                 raise TollwayError(f"{name}: the queue has no classes")
@@ -292,7 +292,7 @@ def sequence(raw, name, out, look):
     def draw(axes, case, unit_s):
         flows = [flow for flow in case["flows"] if flow["cc"]]
         top = 0
-        for flow in _few(flows):
+        for flow in _some_flows(flows):
             packets = np.asarray(flow["samples"]["bytes_acked"]) \
                 / raw["mss_bytes"]
             axes.plot(np.asarray(flow["samples"]["t_s"]) / unit_s, packets,
@@ -320,9 +320,9 @@ def _rates(data, raw, name, out, look, title, factor, window_units=50):
     """factor: what a packet in a second is in the figure."""
     def draw(axes, case, unit_s):
         width_s = window_units / 100 * unit_s
-        at = np.arange(width_s, _until(case), width_s / 5)
+        at = np.arange(width_s, _end_s(case), width_s / 5)
         top = 0
-        for flow in _few(data.of_role()):
+        for flow in _some_flows(data.of_role()):
             rate = (data.acked_at(flow, at)
                     - data.acked_at(flow, at - width_s)) / data.mss \
                 / width_s * factor
@@ -355,7 +355,7 @@ def frames(raw, name, out, look):
     def draw(axes, case, unit_s):
         top = 0
         coders = [flow for flow in case["flows"] if flow["role"] == "video"]
-        for flow in _few(coders):
+        for flow in _some_flows(coders):
             made = flow["final"].get("frames")
             times, values = flow["samples"]["t_s"], \
                 flow["samples"]["bytes_acked"]

@@ -272,12 +272,12 @@ def published(outcome, out, look):
             figsize=(9, 0.9 + 0.7 * len(units) + 0.27 * count),
             height_ratios=[len(entries) + 1.5 for entries in units.values()])
         for (unit, entries), axes in zip(units.items(), panels[:, 0]):
-            _beside(axes, unit, entries, outcome, look)
+            _draw_published(axes, unit, entries, outcome, look)
         legend_above(panels[0, 0])
         return save(figure, out)
 
 
-def _beside(axes, unit, entries, outcome, look):
+def _draw_published(axes, unit, entries, outcome, look):
     factor, named = 100 if unit == "%" else 1, f" {unit}" if unit else ""
     mine = look.marker("run", combination(outcome))
     for row, entry in enumerate(entries):

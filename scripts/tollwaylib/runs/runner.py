@@ -147,14 +147,14 @@ def run(place, combinations, seeds, out_dir, results, jobs=1, command="",
         for folder in dict.fromkeys([out_dir, *(combination.out_dir for
                                                 combination in combinations)]):
             claims.enter_context(claimed(folder))
-        done = {task.folder: kept(task, provenance) for task in tasks} \
+        done = {task.folder: earlier_result(task, provenance) for task in tasks} \
             if resume else {}
         joined, queue, total, complete = separate.Joined(), [], 0, []
         for task in tasks:
             parts = separate.parts_of(task)
             total += len(parts) or 1
             if not done.get(task.folder):
-                queue += _left(task, parts, provenance, resume, joined) \
+                queue += _missing_parts(task, parts, provenance, resume, joined) \
                     if parts else [task]
                 if parts and joined.is_complete(task):
                     complete.append(task)
@@ -198,7 +198,7 @@ def run(place, combinations, seeds, out_dir, results, jobs=1, command="",
     return [done[task.folder] for task in tasks]
 
 
-def _left(task, parts, provenance, resume, joined):
+def _missing_parts(task, parts, provenance, resume, joined):
     """The parts of a task that have to be run."""
     left = [part for part in parts
             if not resume or not _is_kept(part, provenance)]
@@ -279,7 +279,7 @@ def _measured(place, task, core, provenance, line):
         raise
 
 
-def kept(task, provenance):
+def earlier_result(task, provenance):
     """The result of a task that an earlier run has left, or None where it has
     left none. TollwayError if that run was not what this one would be.
 

@@ -66,7 +66,7 @@ def eigenvalues(pole):
     return (1 + root) / 2, (1 - root) / 2
 
 
-def rest(pole, setpoint, pipe):
+def equilibrium(pole, setpoint, pipe):
     """Packets that wait in the discrete law's equilibrium, and the part of the share
     that is used: n = pole B - (1 - pole) R mu, or none, and less than all.
 
