@@ -475,13 +475,13 @@ static s64 delay_log_first(const struct sbrm_state *state)
  * several times as much before they hear of a price. Without this bound the slow
  * start of each flow ends at some percent of a link of 1 Gb/s.
  */
-static void delay_fresh(struct sbrm_state *state)
+static void delay_first_bound(struct sbrm_state *state)
 {
 	s64 first = DELAY_LOG_FIRST;
 	u64 takes;
 
 	if (delay_is_known(state)) {
-		state->fresh = false;
+		state->is_new = false;
 		first = delay_log_first(state);
 	} else if (state->passed_ns >= DELAY_PASSED_NS / 4 && state->passed) {
 		/*
@@ -684,8 +684,8 @@ void sbrm_delay_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 		return;
 
 	delay_serve(state);
-	if (unlikely(state->fresh))
-		delay_fresh(state);
+	if (unlikely(state->is_new))
+		delay_first_bound(state);
 	delay_marks_update(state);
 	delay = delay_ns_of(state->service, backlog);
 	off = delay_off(state, delay);
@@ -796,7 +796,7 @@ void sbrm_delay_start(struct sbrm_state *state, u64 price)
 	state->size = DELAY_SIZE_FIRST;
 	/* A link that rests is not priced. */
 	state->idle = U32_MAX;
-	state->fresh = !price;
+	state->is_new = !price;
 	if (!price)
 		return;
 	state->log_price = clamp_t(s64, fixp_ln(price), DELAY_LOG_MIN,

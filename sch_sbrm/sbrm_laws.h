@@ -124,7 +124,7 @@ struct sbrm_coef {
  * @idle: delay: share of idle time, Q32
  * @size: delay: bytes of a full packet: the largest of the last hundreds
  * @last: delay: bytes of the last packet that left, 0 if the link has rested since
- * @fresh: delay: the price is the first one, for a link of any rate
+ * @is_new: delay: the price is the first one, for a link of any rate
  * @waited: delay: the last packet had to wait for the one before
  * @stale: delay: @age_ns is so long that the rate may have changed, or it has
  * @passed: delay: bytes that left in @passed_ns
@@ -167,7 +167,7 @@ struct sbrm_state {
 			u32	last;
 			u32	packets;
 			u32	doubt;
-			bool	fresh;
+			bool	is_new;
 			bool	waited;
 			bool	stale;
 		};

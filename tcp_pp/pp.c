@@ -196,7 +196,7 @@ static void pp_round(struct sock *sk, struct pp *ca,
 	pp_setpoint(ca);
 	pp_path_round(sk, ca);
 	if (!ca->estimate.service && !first)
-		pp_grope(sk, ca);
+		pp_start_grow(sk, ca);
 	else if (ca->estimate.service && pp_is_discrete(ca) && !pp_is_window(ca))
 		pp_law_epoch(sk, ca, pp_is_app_limited(sk, rs));
 	if (ca->estimate.service) {
@@ -300,7 +300,7 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 			pp_law_now(sk, ca, pp_is_app_limited(sk, rs));
 		pp_pace_window(sk, ca, pipe);
 	} else {
-		pp_await(sk, ca);
+		pp_start_wait(sk, ca);
 	}
 
 	if (unlikely(pp_is_bunched(ca) ? sample != 0 :

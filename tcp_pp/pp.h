@@ -8,7 +8,7 @@
  *
  *	state	  condition			s_hat			rate
  *	window	  shared && !watched		what arrives		pp_share_control()
- *	start	  !estimate.service		none			pp_grope(), pp_await()
+ *	start	  !estimate.service		none			pp_start_*()
  *	watched	  shared && watched		what arrives		the law
  *	bunched	  train.bunched			marks, pp_bunch.c	the law, pp_law_probe()
  *	delayed	  delayed			distances of pairs	the law
@@ -341,8 +341,8 @@ void pp_setpoint_lost(struct pp *ca);
 void pp_setpoint_kept(struct pp *ca);
 void pp_loss(const struct tcp_sock *tp, struct pp *ca, u32 losses);
 bool pp_has_lost(const struct pp *ca, u32 limit);
-void pp_grope(struct sock *sk, const struct pp *ca);
-void pp_await(struct sock *sk, const struct pp *ca);
+void pp_start_grow(struct sock *sk, const struct pp *ca);
+void pp_start_wait(struct sock *sk, const struct pp *ca);
 
 /* pp_pace.c */
 bool pp_pace_is_ours(const struct sock *sk);

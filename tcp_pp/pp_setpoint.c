@@ -225,11 +225,11 @@ void pp_setpoint_kept(struct pp *ca)
 }
 
 /**
- * pp_grope() - nothing is known yet: a pair more in each round trip
+ * pp_start_grow() - nothing is known yet: a pair more in each round trip
  * @sk: socket
  * @ca: connection
  */
-void pp_grope(struct sock *sk, const struct pp *ca)
+void pp_start_grow(struct sock *sk, const struct pp *ca)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
@@ -239,7 +239,7 @@ void pp_grope(struct sock *sk, const struct pp *ca)
 }
 
 /**
- * pp_await() - nothing is known yet: wait for the first sample
+ * pp_start_wait() - nothing is known yet: wait for the first sample
  * @sk: socket
  * @ca: connection
  *
@@ -248,7 +248,7 @@ void pp_grope(struct sock *sk, const struct pp *ca)
  * sample, and the segment that this one lets go would be none of a pair: nine
  * sources that begin at once are nine packets more in the queue of the tenth.
  */
-void pp_await(struct sock *sk, const struct pp *ca)
+void pp_start_wait(struct sock *sk, const struct pp *ca)
 {
 	u32 train = READ_ONCE(ca->net->train);
 	struct tcp_sock *tp = tcp_sk(sk);

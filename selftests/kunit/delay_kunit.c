@@ -504,7 +504,7 @@ static void delay_fresh_test(struct kunit *test)
 			link_pass(&link, gaps[i], 1500);
 		/* 1000 marks per second, of four times as many packets. */
 		most = fixp_mul_div(gaps[i] * 1000 / 4, FIXP_ONE, NSEC_PER_SEC);
-		KUNIT_EXPECT_TRUE(test, link.state.fresh);
+		KUNIT_EXPECT_TRUE(test, link.state.is_new);
 		KUNIT_EXPECT_LE(test, delay_exp(link.state.log_price),
 				most + most / 16);
 	}
@@ -519,7 +519,7 @@ static void delay_fresh_test(struct kunit *test)
 	/* A standing queue says it: 120 us for a packet, 1000 of 8333 marked. */
 	for (n = 0; n < 2000; n++)
 		link_serve(&link, 120000, 1500, 4500);
-	KUNIT_EXPECT_FALSE(test, link.state.fresh);
+	KUNIT_EXPECT_FALSE(test, link.state.is_new);
 	KUNIT_EXPECT_LE(test, delay_exp(link.state.log_price),
 			FIXP_ONE / 8);
 }
