@@ -5,8 +5,8 @@
  * It is the least round-trip time, and raised where a path has become longer (pp_path.c).
  * If it was measured while others had filled a FIFO, it is too large, and stays so: the
  * connection itself then keeps the FIFO full. To see that, it sends nothing for a time:
- * for a round trip where something speaks for it (a look), and for a quarter of R now and
- * then (a peek).
+ * for a round trip where something speaks for it (a look), and for a part of R now and then
+ * (a peek).
  */
 
 #include <linux/bitops.h>
@@ -16,17 +16,29 @@
 /*
  * Without losses nothing shows an R that is too large. So each 8 s (2^23 us), or each 16
  * to 32 round trips (2^4) if these take longer, the connection sends nothing until its
- * queue should be empty, and for a quarter of R more. If R is right, the link is idle for
- * that quarter, 1.6 % of the time at most. If R was too large by more than an eighth, it
- * is looked at. The first of these times passes, as R was measured not long ago. If the
- * part were smaller, an R that is too large would not show among what a time may be
- * wrong by (PP_TOLERANCE). If it were larger, or came more often, the link would be used
- * less. If it came less often, a flow would keep the queue that others have left for
- * longer.
+ * queue should be empty, and then for a 16th of R and four service times. The first of
+ * these times passes, as R was measured not long ago. If it came less often, a flow would
+ * keep the queue that others have left for longer.
+ *
+ * If R is right, the link is that of the others for this time. What waits of theirs, up to
+ * their setpoints, keeps it busy. When that has gone, each of them takes the whole link
+ * for its share. With a quarter of R it had, where R is long: three flows at 100 Mb/s and
+ * 150 ms filled the queue with 1049 packets then, where it has 43 now.
+ *
+ * n_hat may be wrong by 2 packets for the pair that is counted, and by as many for what a
+ * pair changes it by: the queue is empty at the latest when four packets were served, and
+ * the 16th of R shows in R if that was too large. R is a minimum, and what comes earlier
+ * than that by more than a 32nd of R, half of this part, did not do so by chance: then R
+ * is looked at. If the part were smaller, it would be less than what a clock of 1 us can
+ * tell on short paths. Where few packets fit into R, it is no more than a quarter of R, so
+ * that a flow which is alone leaves the link idle for 1.6 % of the time at most.
  */
 #define PP_PEEK_SHIFT		23
 #define PP_PEEK_ROUNDS		4
-#define PP_PEEK_PART		4
+#define PP_PEEK_PART		16
+#define PP_PEEK_PACKETS		(4 * PP_PACKET)
+#define PP_PEEK_MOST		4
+#define PP_PEEK_FALL		32
 
 /* As much in a round trip of another length, Q8. */
 static u32 pp_delay_scale(u32 flight, u32 before_us, u32 delay_us)
@@ -58,16 +70,19 @@ void pp_delay_forget(struct pp *ca)
 void pp_delay_set(struct pp *ca, u32 delay_us)
 {
 	u32 before_us = ca->delay_us;
+	/* It may be less still: look again. */
+	bool again = ca->looking &&
+		     delay_us < before_us - before_us / PP_PEEK_FALL;
 
 	ca->delay_us = delay_us;
-	if (!before_us || (delay_us >= before_us - before_us / PP_TOLERANCE &&
-			   delay_us <= before_us + before_us / PP_TOLERANCE))
-		return;
-	ca->flight = pp_delay_scale(ca->flight, before_us, delay_us);
-	ca->flight_last = pp_delay_scale(ca->flight_last, before_us, delay_us);
-	pp_delay_forget(ca);
-	/* It may be less still: look again. */
-	if (delay_us < before_us && ca->looking)
+	if (before_us && (delay_us < before_us - before_us / PP_TOLERANCE ||
+			  delay_us > before_us + before_us / PP_TOLERANCE)) {
+		ca->flight = pp_delay_scale(ca->flight, before_us, delay_us);
+		ca->flight_last = pp_delay_scale(ca->flight_last, before_us,
+						 delay_us);
+		pp_delay_forget(ca);
+	}
+	if (again)
 		ca->full = PP_FULL_LIMIT;
 }
 
@@ -130,6 +145,18 @@ bool pp_delay_look(struct sock *sk, struct pp *ca)
 	return pp_delay_stop(sk, ca, max_t(u64, served_us, ca->rtt_us));
 }
 
+/* How long a peek is: what seems to wait leaves, and then R would show. At most 2^58 ns. */
+static u64 pp_delay_peek_us(const struct pp *ca)
+{
+	u64 service = ca->estimate.service;
+	u64 most_ns = pp_law_rtt_ns(ca->queue, ca->delay_us / PP_PEEK_MOST, service);
+	u64 wait_ns = pp_law_rtt_ns(ca->queue, ca->delay_us / PP_PEEK_PART,
+				    service) +
+		      pp_law_rtt_ns(PP_PEEK_PACKETS, 0, service);
+
+	return div_u64(min(wait_ns, most_ns), NSEC_PER_USEC);
+}
+
 /**
  * pp_delay_peek() - each 2^23 us or more: let what seems to wait leave, and a part of R more
  * @sk: socket
@@ -150,9 +177,6 @@ void pp_delay_peek(struct sock *sk, struct pp *ca)
 	if (likely(!((now_us ^ began_us) >> shift)))
 		return;
 	if (ca->history.peeks && !wary)
-		pp_delay_stop(sk, ca, div_u64(pp_law_rtt_ns(ca->queue,
-							    ca->delay_us / PP_PEEK_PART,
-							    ca->estimate.service),
-					      NSEC_PER_USEC));
+		pp_delay_stop(sk, ca, pp_delay_peek_us(ca));
 	ca->history.peeks = !wary;
 }

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
-"""pp over a queue that has room for fewer packets than its flows want to wait.
+"""How many packets of n flows of pp wait: 10 of each, or what there is room for.
 
-n flows with a setpoint of 10 want 10 n packets to wait, and the limit is 100. A
+n flows with a setpoint of 10 want 10 n packets to wait. Where the limit is 100, a
 setpoint that was too much is tried again ever more rarely, so after the first
 seconds hardly anything is lost.
 """
 
+import time
+
 import guest_base
 from guest_base import note
+from guest_slots import SETPOINT, Cell, slotted_path
 from pp_bench import counters, fair_path, pp_info
 from tcp_bench import PACKET, info, pump
 
@@ -51,6 +54,60 @@ def hold(counts, **words):
         if lost > MOST_LOST or used < 0.98:
             bad.append((count, lost, used))
     assert not bad, bad
+
+
+def waiting(cell, warm_s=5, seconds=25):
+    """(packets of a flow that wait in the mean, packets of all that do at most, use of
+    the link) after the start, with the peeks at R, of which the first one comes 8.4 to
+    16.8 s after the start."""
+    path, _ = slotted_path(cell)
+    flows, queues = [], []
+    for _ in range(cell.flows):
+        flows.append(path.connect("pp"))
+        pump(flows, 0.01)
+    pump(flows, warm_s)
+    was, began = path.stats(), time.monotonic()
+    while (took := time.monotonic() - began) < seconds:
+        pump(flows, 0.01)
+        queues.append(path.stats().qlen)
+    now = path.stats()
+    mean, most = sum(queues) / len(queues) / cell.flows, max(queues)
+    used = (now.bytes - was.bytes) * 8 / took / cell.rate_mbit / 1e6
+    note(f"{cell.queue} {cell.flows} flows {cell.rate_mbit} Mb/s {cell.rtt_ms} ms "
+         f"{cell.acks}: {mean:.2f} packets of a flow, at most {most} of all, "
+         f"{1e3 * used:.1f} per mille used, {now.drops} dropped, {counters(path.s)}")
+    guest_base.cleanup()
+    return mean, most, used
+
+
+def wait(rates, rtts, flows, queues=("fq_rr",), acks=("slot 0",)):
+    """The setpoint waits, and not more: half a packet is that of a pair that leaves."""
+    bad = []
+    for cell in (Cell(queue, count, rate, rtt, how) for how in acks for queue in queues
+                 for rate in rates for rtt in rtts for count in flows):
+        mean, most, used = waiting(cell)
+        if mean > SETPOINT + 0.5 or used < 0.99:
+            bad.append((cell, mean, most, used))
+    assert not bad, bad
+
+
+def check_queue():
+    """With the setpoint of 10, 10 n packets wait, also where one of the flows looks at
+    R now and then. When it did that for a quarter of R, four flows had 72 at 150 ms,
+    and up to 1049."""
+    wait((10,), (5, 40), (1, 16))
+    wait((100,), (40,), (2, 8))
+    wait((100,), (150,), (4, 8))
+
+
+def check_many_queues():
+    """All of them; with delayed ACKs, see selftests/README.md."""
+    wait((10, 100), (5, 40, 150), (1, 2, 4, 8, 16), ("fq_rr", "fq_codel"))
+
+
+def check_many_queues_delayed():
+    """The same where receivers delay ACKs."""
+    wait((10, 100), (5, 40, 150), (1, 2, 4, 8, 16), acks=("delayed",))
 
 
 def check_few():
