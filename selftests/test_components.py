@@ -10,10 +10,12 @@ import shutil
 import subprocess
 import sys
 
+import pytest
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
+from cases_bench import job  # noqa: E402
 from tollwaylib.components import modules  # noqa: E402
 from tollwaylib.kernels import build  # noqa: E402
 from tollwaylib.paths import TOP  # noqa: E402
@@ -233,3 +235,21 @@ def test_each_has_a_manual_page():
     for module in modules.MODULES:
         page = f"tc-{module.queue}.8" if module.queue else f"{module.name}.7"
         assert (TOP / "tools/man" / page).is_file(), page
+
+
+@pytest.mark.parametrize("cc, aqm", [("sbrm", "delay"), ("pp", "fq_rr")])
+def test_where_nothing_is_set_settings_are_the_modules_own(cc, aqm):
+    """In any-rate and in a user's own file, unlike in the experiments of papers: with
+    the setpoint of PP94, which is probed, eight flows of pp had 500 ms in a queue of
+    10 Mb/s, and not 96."""
+    page = (TOP / f"tools/man/tcp_{cc}.7").read_text()
+    known = dict(re.findall(r'^\.BR (\w+) " \(default ([^;"]+)[;"]', page, re.M))
+    for name in ("any-rate", str(TOP / "examples/both-ways.py")):
+        found = {key.rpartition(".")[2]: str(value) for key, value in
+                 job(name, cc, aqm)["sysctls"].items()
+                 if key.startswith(f"net.ipv4.tcp_{cc}.")}
+        assert found
+        for setting, value in found.items():
+            for one in value.split():
+                assert one == known[setting] or \
+                    float(one) == float(known[setting]), (name, setting, value)

@@ -80,6 +80,20 @@ def test_both_directions_of_a_line_stay_full(tmp_path):
             assert case["metrics"][f"delay_p99_ms {link}"] <= 12
 
 
+def test_ten_packets_of_each_flow_of_pp_wait(tmp_path):
+    """As the module comes. A setpoint that is probed, as in PP94, made it 500 ms."""
+    done = subprocess.run(
+        [str(TOP / "scripts/tollway"), "run", str(TOP / "examples/both-ways.py"),
+         "--cc", "pp", "--aqm", "fq_rr", "--set", "only=10Mbit-8", "--json", "-",
+         "--out", str(tmp_path)], text=True, stdin=subprocess.DEVNULL,
+        capture_output=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (case,) = json.loads(done.stdout)["cases"]
+    for link in ("up", "down"):
+        assert case["metrics"][f"drops {link}"] == 0
+        assert case["metrics"][f"delay_mean_ms {link}"] <= 8 * 10.5 * 1.2112
+
+
 def test_the_manual_page_shows_one_whole():
     page = (TOP / "tools/man/tollway.1").read_text()
     (text,) = re.findall(r"examples/ \):\n\.P\n\.EX\n(.*?)\n\.EE\n", page, re.S)

@@ -101,6 +101,8 @@ COMPONENT = Component(
              "overflow": ("drop-last", "drop-tail-of-longest", "drop-longest"),
              "pp_estimator": ("fuzzy", "fixed", "kalman"),
              "law": ("continuous", "discrete")},
+    # PP94 probes: up to 100 packets of each flow wait then.
+    shipped={"setpoint": 10},
     queues={"fq_rr": "fq_rr limit {buffer} service {service} "
                      "overflow {overflow}{reserved}"},
     fields=_fields,
