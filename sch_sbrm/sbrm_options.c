@@ -275,7 +275,9 @@ static void sbrm_law_default(struct sbrm_params *params, u32 law)
 	params->delta = SBRM_DEFAULT_DELTA;
 	params->scale = SBRM_DEFAULT_SCALE;
 	params->delay = SBRM_DEFAULT_DELAY;
-	params->flags &= ~SBRM_F_GAMMA_AUTO;
+	params->flags &= ~(SBRM_F_GAMMA_AUTO | SBRM_F_SPARSE);
+	if (law == SBRM_LAW_DELAY)
+		params->flags |= SBRM_F_SPARSE;
 	if (!params->gamma && sbrm_laws[law].options & BIT(TCA_SBRM_GAMMA))
 		params->flags |= SBRM_F_GAMMA_AUTO;
 	sbrm_thresholds_default(params);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Single Bit Resource Marking: a FIFO that charges a price for its use
+ * Single Bit Resource Marking: a queue that charges a price for its use
  *
  * Principles:
- * - one FIFO, its backlog b counted in packets (or bytes) as a packet leaves;
+ * - one queue, a FIFO but for what sparse flows send (sbrm_sparse.c), its backlog b
+ *   counted in packets (or bytes) as a packet leaves;
  * - the link has a shadow price p, which follows from one of the laws: by default
  *   from the delay of the queue (sbrm_delay.c), in CP05 from its backlog, p =
  *   gamma [b - target]+, and others (sbrm_laws.c). Every packet that leaves is
@@ -69,6 +70,7 @@
 #include "sbrm_feedback.h"
 #include "sbrm_laws.h"
 #include "sbrm_options.h"
+#include "sbrm_sparse.h"
 #include "tollway_fixp.h"
 #include "tollway_random.h"
 
@@ -86,10 +88,10 @@
  * @coef: @params as the law needs them
  * @state: what the law remembers
  * @params: what the user set
- * @packets: segments in the FIFO
- * @bytes: bytes in the FIFO; unlike qlen and qstats.backlog, neither counts a
+ * @packets: segments in the queue
+ * @bytes: bytes in the queue; unlike qlen and qstats.backlog, neither counts a
  *	packet that a parent peeked at: that one has left and paid
- * @untold_len: length of the one packet that has joined the FIFO and that the law has
+ * @untold_len: length of the one packet that has joined the queue and that the law has
  *	not been told of yet, bytes; 0 for none, see sbrm_arrive()
  * @untold_backlog: backlog before this packet came, in the unit of the law. Until the
  *	law has been told of the packet, the law takes this for the backlog. Not valid
@@ -97,9 +99,11 @@
  * @priced: price that @prob is for
  * @prob: probability m of a mark, Q32, of laws with a clock
  * @classic: what packets pay that cannot carry a mark
+ * @unpaid: a packet should have been dropped for its price, but was the last one
  * @random: for draws; seeded for each queue
  * @key: for the hash of flows
  * @accounts: what flows are owed, see sbrm_accounts.c
+ * @sparse: which packets leave first, see sbrm_sparse.c
  * @stats: counters as dumped; prices and probabilities are filled in there
  */
 struct sbrm_sched_data {
@@ -114,11 +118,27 @@ struct sbrm_sched_data {
 	u64			priced;
 	u64			prob;
 	struct sbrm_classic	classic;
+	bool			unpaid;
 	u64			random;
 	u64			key;
 	struct sbrm_account	*accounts;
+	struct sbrm_sparse	sparse;
 	struct tc_sbrm_xstats	stats;
 };
+
+/**
+ * struct sbrm_skb_cb - what the queue remembers with a packet
+ * @flow: hash of its flow, not 0; 0 while it is not worked out, see sbrm_flow()
+ */
+struct sbrm_skb_cb {
+	u32	flow;
+};
+
+static inline struct sbrm_skb_cb *sbrm_skb_cb(const struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct sbrm_skb_cb));
+	return (struct sbrm_skb_cb *)qdisc_skb_cb(skb)->data;
+}
 
 /* Segments of a super-packet that came from outside: nobody counted them. */
 static noinline u32 sbrm_count_segments(const struct sk_buff *skb)
@@ -229,7 +249,7 @@ struct sbrm_flow_head {
  * router forwards, addresses and ports do: to dissect it costs more than all the
  * rest. Whatever has none of these, such as a fragment or a tunnel, is dissected.
  */
-static u32 sbrm_flow(const struct sbrm_sched_data *q, struct sk_buff *skb)
+static u32 sbrm_hash(const struct sbrm_sched_data *q, struct sk_buff *skb)
 {
 	const struct sbrm_flow_head *head;
 	struct sbrm_flow_head copy;
@@ -253,6 +273,16 @@ static u32 sbrm_flow(const struct sbrm_sched_data *q, struct sk_buff *skb)
 
 dissect:
 	return skb_get_hash(skb);
+}
+
+/* The same, worked out once for a packet. The last bit is of no use to anybody. */
+static inline u32 sbrm_flow(const struct sbrm_sched_data *q, struct sk_buff *skb)
+{
+	struct sbrm_skb_cb *cb = sbrm_skb_cb(skb);
+
+	if (!cb->flow)
+		cb->flow = sbrm_hash(q, skb) | 1;
+	return cb->flow;
 }
 
 /**
@@ -304,6 +334,7 @@ static struct sk_buff *sbrm_take(struct Qdisc *sch, u32 *segments)
 		qdisc_qstats_backlog_dec(sch, skb);
 		WRITE_ONCE(q->packets, q->packets - *segments);
 		WRITE_ONCE(q->bytes, q->bytes - qdisc_pkt_len(skb));
+		sbrm_sparse_leave(&q->sparse, skb, qdisc_pkt_len(skb));
 	}
 	return skb;
 }
@@ -374,11 +405,70 @@ static void sbrm_overflow(struct sbrm_sched_data *q, struct sk_buff *skb,
 				  qdisc_pkt_len(skb));
 }
 
+/* Let a packet join the first part of the queue. */
+static int sbrm_join_first(struct sk_buff *skb, struct Qdisc *sch)
+{
+	struct sbrm_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *last = q->sparse.last;
+
+	q->sparse.last = skb;
+	if (last == sch->q.tail)
+		return qdisc_enqueue_tail(skb, sch);
+
+	/* Others have come before it, and leave after it. */
+	WRITE_ONCE(q->stats.sparse, q->stats.sparse + sbrm_segments(skb));
+	if (last) {
+		skb->next = last->next;
+		last->next = skb;
+		WRITE_ONCE(sch->q.qlen, sch->q.qlen + 1);
+	} else {
+		__qdisc_enqueue_head(skb, &sch->q);
+	}
+	qdisc_qstats_backlog_inc(sch, skb);
+	return NET_XMIT_SUCCESS;
+}
+
+/*
+ * The last packet of a queue leaves whatever its price. Where sparse flows leave first,
+ * the last one is of a flow that sends much, more often than not, and such a flow without
+ * ECN would hardly ever lose one: so the next packet pays for it that could be dropped.
+ */
+static void sbrm_owe(struct sbrm_sched_data *q)
+{
+	q->unpaid = q->params.flags & SBRM_F_SPARSE;
+}
+
+/* Is a packet that arrives to be dropped for one that was the last? */
+static bool sbrm_settle(struct sbrm_sched_data *q, struct sk_buff *skb,
+			u32 segments)
+{
+	bool coupled = sbrm_is_coupled(q);
+
+	if (q->params.flags & SBRM_F_NODROP ||
+	    sbrm_ecn(q, skb) != INET_ECN_NOT_ECT ||
+	    (coupled &&
+	     sbrm_classic_class(&q->classic, skb) != SBRM_PAYING))
+		return false;
+
+	q->unpaid = false;
+	if (coupled) {
+		WRITE_ONCE(q->stats.coupled_drops,
+			   q->stats.coupled_drops + segments);
+		sbrm_classic_lost(&q->classic, SBRM_PAYING,
+				  qdisc_pkt_len(skb));
+	} else {
+		WRITE_ONCE(q->stats.price_drops,
+			   q->stats.price_drops + segments);
+	}
+	return true;
+}
+
 static int sbrm_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 			struct sk_buff **to_free)
 {
 	struct sbrm_sched_data *q = qdisc_priv(sch);
 	u32 segments, room, size;
+	bool first;
 
 	if (skb_is_gso(skb) && q->params.flags & SBRM_F_SPLIT_GSO)
 		return sbrm_enqueue_split(skb, sch, to_free);
@@ -390,16 +480,27 @@ static int sbrm_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	if (q->law->advance)
 		sbrm_arrive(q, skb);
 
+	if (unlikely(q->unpaid) && sbrm_settle(q, skb, segments))
+		return qdisc_drop(skb, sch, to_free);
+
 	/* A packet larger than the limit passes through an empty queue. */
 	if (unlikely(size > room && sch->q.qlen)) {
 		sbrm_overflow(q, skb, segments);
 		return qdisc_drop(skb, sch, to_free);
 	}
 
+	sbrm_skb_cb(skb)->flow = 0;
+	first = q->params.flags & SBRM_F_SPARSE &&
+		sbrm_sparse_send(&q->sparse, sbrm_flow(q, skb),
+				 qdisc_pkt_len(skb), jiffies);
 	WRITE_ONCE(q->packets, q->packets + segments);
 	WRITE_ONCE(q->bytes, q->bytes + qdisc_pkt_len(skb));
 	if (sbrm_backlog(q) > q->stats.backlog_max)
 		WRITE_ONCE(q->stats.backlog_max, sbrm_backlog(q));
+	if (first)
+		return sbrm_join_first(skb, sch);
+
+	q->sparse.joined++;
 	return qdisc_enqueue_tail(skb, sch);
 }
 
@@ -478,8 +579,10 @@ static bool sbrm_charge_coupled(struct sbrm_sched_data *q, struct sk_buff *skb,
 		WRITE_ONCE(q->stats.spared, q->stats.spared + segments);
 		return true;
 	}
-	if (!may_drop)
+	if (!may_drop) {
+		sbrm_owe(q);
 		return true;
+	}
 
 	WRITE_ONCE(q->stats.coupled_drops, q->stats.coupled_drops + segments);
 	sbrm_classic_lost(&q->classic, SBRM_PAYING, qdisc_pkt_len(skb));
@@ -545,8 +648,10 @@ static bool sbrm_charge(struct sbrm_sched_data *q, struct sk_buff *skb,
 		if (flags & SBRM_F_NODROP)
 			return true;
 	}
-	if (!may_drop)
+	if (!may_drop) {
+		sbrm_owe(q);
 		return true;
+	}
 
 	WRITE_ONCE(q->stats.price_drops, q->stats.price_drops + segments);
 	return false;
@@ -605,7 +710,7 @@ static struct sk_buff *sbrm_dequeue(struct Qdisc *sch)
 
 static struct sk_buff *sbrm_peek(struct Qdisc *sch)
 {
-	/* The price is charged as the packet leaves the FIFO for good. */
+	/* The price is charged as the packet leaves the queue for good. */
 	return qdisc_peek_dequeued(sch);
 }
 
@@ -617,6 +722,7 @@ static void sbrm_state_reset(struct sbrm_sched_data *q, u64 price)
 	WRITE_ONCE(q->untold_len, 0);
 	q->priced = 0;
 	q->prob = 0;
+	q->unpaid = false;
 	WRITE_ONCE(q->state.time, q->law->advance ? ktime_get_ns() : 0);
 	if (q->law->start)
 		q->law->start(&q->state, price);
@@ -629,6 +735,7 @@ static void sbrm_reset(struct Qdisc *sch)
 	sbrm_state_reset(q, 0);
 	sbrm_classic_reset(&q->classic);
 	qdisc_reset_queue(sch);
+	sbrm_sparse_reset(&q->sparse);
 	WRITE_ONCE(q->packets, 0);
 	WRITE_ONCE(q->bytes, 0);
 }
@@ -672,6 +779,8 @@ static void sbrm_params_apply(struct sbrm_sched_data *q,
 	WRITE_ONCE(q->params.low, params->low);
 	WRITE_ONCE(q->params.goal, params->goal);
 	q->params.chosen = params->chosen;
+	if (params->flags & ~q->params.flags & SBRM_F_SPARSE && !first)
+		sbrm_sparse_start(&q->sparse);
 	WRITE_ONCE(q->params.flags, params->flags);
 
 	sbrm_classic_set(&q->classic, params->coupling, params->small);
@@ -714,8 +823,8 @@ static int sbrm_change(struct Qdisc *sch, struct nlattr *opt,
 	}
 
 	/*
-	 * A lower limit costs the oldest packets. One that a parent peeked at
-	 * is not in the FIFO any more: its class stays active for it.
+	 * A lower limit costs the packets that would leave next. One that a parent peeked at
+	 * is not in the queue any more: its class stays active for it.
 	 */
 	while (sbrm_backlog(q) > params.limit && sch->q.qlen > 1) {
 		skb = sbrm_take(sch, &segments);
@@ -748,7 +857,7 @@ static int sbrm_init(struct Qdisc *sch, struct nlattr *opt,
 
 	/* Where this fails, the core calls sbrm_reset() and sbrm_destroy(). */
 	q->accounts = sbrm_accounts_alloc(q->key);
-	if (!q->accounts)
+	if (!q->accounts || sbrm_sparse_init(&q->sparse))
 		return -ENOMEM;
 
 	return opt ? sbrm_change(sch, opt, extack) : 0;
@@ -759,6 +868,7 @@ static void sbrm_destroy(struct Qdisc *sch)
 	struct sbrm_sched_data *q = qdisc_priv(sch);
 
 	kvfree(q->accounts);
+	kvfree(q->sparse.buckets);
 }
 
 static int sbrm_dump(struct Qdisc *sch, struct sk_buff *skb)
@@ -817,6 +927,7 @@ static int sbrm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.overload_drops	= READ_ONCE(q->stats.overload_drops),
 		.overload	= READ_ONCE(q->classic.overload),
 		.collisions	= READ_ONCE(q->stats.collisions),
+		.sparse		= READ_ONCE(q->stats.sparse),
 	};
 
 	sbrm_state_read(&state, &q->state, law);

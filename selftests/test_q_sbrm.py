@@ -22,8 +22,9 @@ pytestmark = pytest.mark.skipif(not TC or not shutil.which("cc"),
 # pkt_sbrm.h
 (LAW, LIMIT, TARGET, GAMMA, FLAGS, RESET_STATS, FEEDBACK, PHI, ALPHA, RATE, AVPKT, INTERVAL,
  DELTA, SCALE, COUPLING, SMALL, DELAY, HIGH, LOW, GOAL) = range(2, 22)
-BYTES, ECN, NODROP, SPLIT_GSO, DITHER, PRICE_DROP, L4S_ECT = (1 << bit for bit in range(7))
-GAMMA_AUTO, SETTABLE = 1 << 31, 127
+BYTES, ECN, NODROP, SPLIT_GSO, DITHER, PRICE_DROP, L4S_ECT, SPARSE = (
+    1 << bit for bit in range(8))
+GAMMA_AUTO, SETTABLE = 1 << 31, 255
 # Whatever is said of packets that are not ECN-capable settles both.
 CHOICE = NODROP | PRICE_DROP
 ONE = 1 << 48
@@ -43,7 +44,7 @@ def test_help_names_every_word(tc):
                  "limit N", "target N|TIME", "gamma auto|NUMBER", "packets | bytes",
                  "ecn | drop", "coupled | price-drop | nodrop", "any-ect | l4s-ect",
                  "coupling NUMBER", "small BYTES", "split-gso | no-split-gso",
-                 "dither | no-dither", "reset-stats"):
+                 "dither | no-dither", "sparse | no-sparse", "reset-stats"):
         assert word in done.stderr
 
 
@@ -86,6 +87,8 @@ def test_help_names_every_word(tc):
     ("no-split-gso", {FLAGS: flags(0, SPLIT_GSO)}),
     ("dither", {FLAGS: flags(DITHER, DITHER)}),
     ("no-dither", {FLAGS: flags(0, DITHER)}),
+    ("sparse", {FLAGS: flags(SPARSE, SPARSE)}),
+    ("no-sparse", {FLAGS: flags(0, SPARSE)}),
     ("reset-stats", {RESET_STATS: b""}),
     ("mark rem-pc1", {LAW: u32(1)}),
     ("mark rem-pc2 phi 1.06", {LAW: u32(2), PHI: u64(round(1.06 * 2**32))}),
@@ -217,6 +220,7 @@ def test_gamma_is_rounded_to_the_nearest_unit(tc, word):
     ("ecn noecn", "noecn conflicts with ecn"),
     ("drop ecn", "ecn conflicts with drop"),
     ("no-split-gso split-gso", "split-gso conflicts with no-split-gso"),
+    ("sparse no-sparse", "no-sparse conflicts with sparse"),
     ("drop nodrop", "nodrop needs ecn, and cannot be used with drop"),
     ("nodrop noecn", "nodrop needs ecn, and cannot be used with drop"),
     ("drop l4s-ect", "l4s-ect needs ecn, and cannot be used with drop"),
@@ -253,28 +257,28 @@ AUTO = round(math.log(100) / 990 * ONE)
 
 @pytest.mark.parametrize("given, text", [
     (options(gamma=AUTO, value=ECN | SPLIT_GSO | GAMMA_AUTO),
-     "mark sbrm limit 1000p target 10p gamma 0.00465 (auto) ecn split-gso no-dither"),
-    (options(), "mark sbrm limit 1000p target 10p gamma 0.015 ecn split-gso dither"),
+     "mark sbrm limit 1000p target 10p gamma 0.00465 (auto) ecn split-gso no-dither no-sparse"),
+    (options(), "mark sbrm limit 1000p target 10p gamma 0.015 ecn split-gso dither no-sparse"),
     (options(value=ECN | NODROP),
-     "mark sbrm limit 1000p target 10p gamma 0.015 ecn nodrop no-split-gso no-dither"),
+     "mark sbrm limit 1000p target 10p gamma 0.015 ecn nodrop no-split-gso no-dither no-sparse"),
     (options(value=ECN | PRICE_DROP),
-     "mark sbrm limit 1000p target 10p gamma 0.015 ecn price-drop no-split-gso no-dither"),
+     "mark sbrm limit 1000p target 10p gamma 0.015 ecn price-drop no-split-gso no-dither no-sparse"),
     (options(value=PRICE_DROP),
-     "mark sbrm limit 1000p target 10p gamma 0.015 drop price-drop no-split-gso no-dither"),
+     "mark sbrm limit 1000p target 10p gamma 0.015 drop price-drop no-split-gso no-dither no-sparse"),
     (options(value=ECN | L4S_ECT | DITHER) | {COUPLING: u32(2 << 20), SMALL: u32(256)},
      "mark sbrm limit 1000p target 10p gamma 0.015 ecn coupling 2 small 256b l4s-ect "
-     "no-split-gso dither"),
+     "no-split-gso dither no-sparse"),
     (options(value=0) | {COUPLING: u32(10486), SMALL: u32(0)},
      "mark sbrm limit 1000p target 10p gamma 0.015 drop coupling 0.01 small 0b no-split-gso "
-     "no-dither"),
-    (options(value=0), "mark sbrm limit 1000p target 10p gamma 0.015 drop no-split-gso no-dither"),
+     "no-dither no-sparse"),
+    (options(value=0), "mark sbrm limit 1000p target 10p gamma 0.015 drop no-split-gso no-dither no-sparse"),
     (options(307200, 15360, 8e-5, BYTES | ECN),
-     "mark sbrm limit 300Kb target 15Kb bytes gamma 8e-05 ecn no-split-gso no-dither"),
+     "mark sbrm limit 300Kb target 15Kb bytes gamma 8e-05 ecn no-split-gso no-dither no-sparse"),
     # tc would show 300Kb and 2Mb for these two
     (options(2 * 2**20 + 1023, 307201, ONE, BYTES | SPLIT_GSO),
-     "mark sbrm limit 2098175b target 307201b bytes gamma 1 drop split-gso no-dither"),
+     "mark sbrm limit 2098175b target 307201b bytes gamma 1 drop split-gso no-dither no-sparse"),
     (options(2**32 - 1024, 0, 1, BYTES | SPLIT_GSO),
-     "mark sbrm limit 4294966272b target 0b bytes gamma 3.55e-15 drop split-gso no-dither"),
+     "mark sbrm limit 4294966272b target 0b bytes gamma 3.55e-15 drop split-gso no-dither no-sparse"),
 ])
 def test_text_can_be_given_back(tc, given, text):
     assert tc.text(dump(given)) == text
@@ -294,32 +298,34 @@ PC1 = {RATE: u64(12345678), AVPKT: u32(1000), INTERVAL: u32(1000),
 @pytest.mark.parametrize("given, unused, text", [
     (options(law=1, gamma=0.001) | {FEEDBACK: u32(1)} | PC1, {TARGET},
      "mark rem-pc1 feedback price limit 1000p gamma 0.001 phi 1.06 rate 98765424bit "
-     "avpkt 1000b interval 1ms delta 0.9 ecn split-gso dither"),
+     "avpkt 1000b interval 1ms delta 0.9 ecn split-gso dither no-sparse"),
     (options(law=2) | {FEEDBACK: u32(2), PHI: u64(2**32 + 1)}, set(),
      "mark rem-pc2 feedback four-bit limit 1000p target 10p gamma 0.015 phi 1.0000000002 "
-     "ecn split-gso dither"),
+     "ecn split-gso dither no-sparse"),
     (options(2000, 2, 0.1, law=3) | {FEEDBACK: u32(0)} | PC1 |
      {PHI: u64(round(1.007 * 2**32)), ALPHA: u32(round(0.002 * 2**24)), RATE: u64(6000000),
       INTERVAL: u32(999), DELTA: u32(2**32 - 1)}, set(),
      "mark rem-pc3 feedback mark limit 2000p target 2p gamma 0.1 phi 1.007 alpha 0.002 "
-     "rate 48Mbit avpkt 1000b interval 999us delta 1 ecn split-gso dither"),
+     "rate 48Mbit avpkt 1000b interval 999us delta 1 ecn split-gso dither no-sparse"),
     (options(300, law=4) | {FEEDBACK: u32(0), SCALE: u32(round(0.9 * 2**32)),
                             RATE: u64(125000000), AVPKT: u32(1514)}, {TARGET, GAMMA},
      "mark vqm feedback mark limit 300p scale 0.9 rate 1Gbit avpkt 1514b "
-     "ecn split-gso dither"),
+     "ecn split-gso dither no-sparse"),
     (options(law=5) | {FEEDBACK: u32(0), DELAY: u32(3000)}, {TARGET, GAMMA},
-     "mark delay feedback mark limit 1000p target 3ms ecn split-gso dither"),
+     "mark delay feedback mark limit 1000p target 3ms ecn split-gso dither no-sparse"),
+    (options(law=5, value=ECN | SPARSE) | {DELAY: u32(3000)}, {TARGET, GAMMA},
+     "mark delay limit 1000p target 3ms ecn no-split-gso no-dither sparse"),
     (options(307200, law=5, value=ECN | BYTES) | {DELAY: u32(2500)}, {TARGET, GAMMA},
-     "mark delay limit 300Kb bytes target 2500us ecn no-split-gso no-dither"),
+     "mark delay limit 300Kb bytes target 2500us ecn no-split-gso no-dither no-sparse"),
     (options(law=6) | {FEEDBACK: u32(3), HIGH: u32(50), LOW: u32(25), GOAL: u32(300)},
      {TARGET, GAMMA},
-     "mark alpha feedback two-bit limit 1000p high 50p low 25p goal 300p ecn split-gso dither"),
+     "mark alpha feedback two-bit limit 1000p high 50p low 25p goal 300p ecn split-gso dither no-sparse"),
     (options(1024000, law=6, value=ECN | BYTES) |
      {HIGH: u32(51200), LOW: u32(0), GOAL: u32(307200)}, {TARGET, GAMMA},
-     "mark alpha limit 1000Kb bytes high 50Kb low 0b goal 300Kb ecn no-split-gso no-dither"),
+     "mark alpha limit 1000Kb bytes high 50Kb low 0b goal 300Kb ecn no-split-gso no-dither no-sparse"),
     # A limit in packets is no bound of a target in us.
     (options(1, 0, law=5) | {DELAY: u32(10**6)}, {TARGET, GAMMA},
-     "mark delay limit 1p target 1000ms ecn split-gso dither"),
+     "mark delay limit 1p target 1000ms ecn split-gso dither no-sparse"),
 ])
 def test_text_of_a_law_can_be_given_back(tc, given, unused, text):
     assert tc.text(dump(given)) == text
@@ -368,7 +374,7 @@ def test_json_options_of_laws(tc):
     assert tc.json(dump(options(law=5) | {FEEDBACK: u32(0), DELAY: u32(3000)}))["options"] == {
         "law": "delay", "feedback": "mark", "limit": 1000, "unit": "packets", "target_us": 3000,
         "ecn": True, "nodrop": False, "price_drop": False, "l4s_ect": False, "split_gso": True,
-        "dither": True}
+        "dither": True, "sparse": False}
 
 
 @pytest.mark.parametrize("units", [1, 2, 12345678901234, ONE // 3, ONE - 1, AUTO])
@@ -382,11 +388,12 @@ def test_json_options(tc):
     assert tc.json(dump(options(gamma=AUTO, value=ECN | SPLIT_GSO | GAMMA_AUTO)))["options"] == {
         "law": "sbrm", "limit": 1000, "target": 10, "unit": "packets",
         "gamma": pytest.approx(AUTO / ONE, rel=1e-6), "gamma_auto": True,
-        "ecn": True, "nodrop": False, "price_drop": False, "l4s_ect": False, "split_gso": True, "dither": False}
+        "ecn": True, "nodrop": False, "price_drop": False, "l4s_ect": False, "split_gso": True,
+        "dither": False, "sparse": False}
     assert tc.json(dump(options(4194304, 307201, 8e-5, BYTES | ECN | NODROP)))["options"] == {
         "law": "sbrm", "limit": 4194304, "target": 307201, "unit": "bytes", "gamma": 8e-5,
         "gamma_auto": False, "ecn": True, "nodrop": True, "price_drop": False, "l4s_ect": False,
-        "split_gso": False, "dither": False}
+        "split_gso": False, "dither": False, "sparse": False}
     shown = tc.json(dump(options(value=ECN | L4S_ECT) | {COUPLING: u32(3 << 19),
                                                          SMALL: u32(100)}))["options"]
     assert {key: shown[key] for key in ("coupling", "small", "l4s_ect")} == {
@@ -407,10 +414,10 @@ def test_incomplete_or_newer_options(tc):
 def xstats(packets=4, backlog_sum=50, marks=3, price_drops=2, full_drops=1, price=2**31,
            backlog_max=40, prob=2**30, carried=0, uncarried=0, saturated=0, rate=0, virtual=0,
            coupled=(0, 0, 0, 0, 0, 0), service=0, idle=0, cycles=(0, 0, 0),
-           collisions=0):
-    return struct.pack("=6Q2I9Q2IQ2I2Q2I", packets, backlog_sum, marks, price_drops, full_drops, price,
+           collisions=0, sparse=0):
+    return struct.pack("=6Q2I9Q2IQ2I2Q2IQ", packets, backlog_sum, marks, price_drops, full_drops, price,
                        backlog_max, prob, carried, uncarried, saturated, rate, virtual,
-                       *coupled, service, idle, 0, *cycles, collisions)
+                       *coupled, service, idle, 0, *cycles, collisions, sparse)
 
 
 def statistics(tc, stats):
@@ -472,6 +479,12 @@ def test_statistics_of_accounts(tc):
     assert statistics(tc, xstats(collisions=2**31 + 1))[2:] == [" collisions 2147483649"]
     assert tc.json(dump(options(), xstats(collisions=7)), "-s")["collisions"] == 7
     assert tc.json(dump(options(), xstats()), "-s")["collisions"] == 0
+
+
+def test_statistics_of_sparse_flows(tc):
+    assert statistics(tc, xstats(sparse=2**63 + 1))[2:] == [f" sparse {2**63 + 1}"]
+    assert tc.json(dump(options(), xstats(sparse=7)), "-s")["sparse"] == 7
+    assert tc.json(dump(options(), xstats()), "-s")["sparse"] == 0
 
 
 def test_statistics_json(tc):

@@ -76,6 +76,8 @@ static const struct flag_word flag_words[] = {
 	{ "no-split-gso", SBRM_F_SPLIT_GSO, false },
 	{ "dither", SBRM_F_DITHER, true },
 	{ "no-dither", SBRM_F_DITHER, false },
+	{ "sparse", SBRM_F_SPARSE, true },
+	{ "no-sparse", SBRM_F_SPARSE, false },
 };
 
 /* What the line asks for. */
@@ -102,7 +104,7 @@ static void explain(void)
 	      "                [ coupling NUMBER ] [ small BYTES ]\n"
 	      "                [ any-ect | l4s-ect ]\n"
 	      "                [ split-gso | no-split-gso ] [ dither | no-dither ]\n"
-	      "                [ reset-stats ]\n"
+	      "                [ sparse | no-sparse ] [ reset-stats ]\n"
 	      "\n"
 	      "mark      law of the price: delay | sbrm | rem-pc1 | rem-pc2 | rem-pc3 |\n"
 	      "          vqm | alpha (delay; sbrm if a target in packets or bytes, or\n"
@@ -148,6 +150,8 @@ static void explain(void)
 	      "split-gso split super-packets into segments; no-split-gso: do not\n"
 	      "dither    distribute the marks of each flow evenly; no-dither: draw for\n"
 	      "          each packet independently\n"
+	      "sparse    packets of flows that send little leave first (default with\n"
+	      "          delay); no-sparse: all leave in the order of their arrival\n"
 	      "reset-stats  set the statistics to zero\n",
 	      stderr);
 }
@@ -664,13 +668,16 @@ static void print_flags(__u32 flags)
 {
 	bool split_gso = flags & SBRM_F_SPLIT_GSO;
 	bool dither = flags & SBRM_F_DITHER;
+	bool sparse = flags & SBRM_F_SPARSE;
 
 	print_bool(PRINT_JSON, "split_gso", NULL, split_gso);
 	print_bool(PRINT_JSON, "dither", NULL, dither);
+	print_bool(PRINT_JSON, "sparse", NULL, sparse);
 
 	print_string(PRINT_FP, NULL, "%s ",
 		     split_gso ? "split-gso" : "no-split-gso");
 	print_string(PRINT_FP, NULL, "%s ", dither ? "dither" : "no-dither");
+	print_string(PRINT_FP, NULL, "%s ", sparse ? "sparse" : "no-sparse");
 }
 
 static int sbrm_print_opt(const struct qdisc_util *qu, FILE *f,
@@ -805,6 +812,16 @@ static void print_collisions(const struct tc_sbrm_xstats *st)
 	print_uint(type, "collisions", " collisions %u", st->collisions);
 }
 
+/* Packets of sparse flows that left before others, once some have. */
+static void print_sparse(const struct tc_sbrm_xstats *st)
+{
+	enum output_type type = st->sparse ? PRINT_ANY : PRINT_JSON;
+
+	if (st->sparse)
+		print_nl();
+	print_lluint(type, "sparse", " sparse %llu", st->sparse);
+}
+
 /* Statistics that an older kernel does not send are 0. */
 static int sbrm_print_xstats(const struct qdisc_util *qu, FILE *f,
 			     struct rtattr *xstats)
@@ -844,6 +861,7 @@ static int sbrm_print_xstats(const struct qdisc_util *qu, FILE *f,
 	print_carried(&st);
 	print_xstats_of_law(&st);
 	print_collisions(&st);
+	print_sparse(&st);
 	return 0;
 }
 

@@ -14,8 +14,8 @@
  * @TCA_SBRM_PAD: alignment of 64-bit attributes
  * @TCA_SBRM_LAW: u32, an &enum sbrm_law; a change of it starts the options of
  *	the law (gamma, phi, alpha, interval, delta, scale, delay, high, low,
- *	goal) from their defaults, and limit and coupling where they were never
- *	given
+ *	goal) and %SBRM_F_SPARSE from their defaults, and limit and coupling where
+ *	they were never given
  * @TCA_SBRM_LIMIT: u32, room of the queue in the unit of the backlog, 1 and up
  * @TCA_SBRM_TARGET: u32, backlog up to which nothing is priced (CP05 b0), same
  *	unit; below the limit
@@ -57,11 +57,11 @@
  * default on creation: law delay, or sbrm where target or gamma is given and no
  * law; limit 10240 with the law delay and 1000 with others, target 10 (packets; as
  * many full Ethernet frames in bytes), gamma auto, flags %SBRM_F_ECN |
- * %SBRM_F_SPLIT_GSO | %SBRM_F_DITHER, feedback mark, coupling 0.5 with the law
- * delay and 2 with others, small 256, avpkt 1000; phi 1.06, alpha 0.1, interval
- * 1 ms, delta 0.9, scale 0.9, delay 3 ms, high 50 and goal 300 (packets; as many
- * full Ethernet frames in bytes), and a gamma of 0.001 where it is not auto. There
- * is no default of the rate. In a dump gamma is the value in force; it was computed
+ * %SBRM_F_SPLIT_GSO | %SBRM_F_DITHER and, with the law delay, %SBRM_F_SPARSE,
+ * feedback mark, coupling 0.5 with the law delay and 2 with others, small 256, avpkt
+ * 1000; phi 1.06, alpha 0.1, interval 1 ms, delta 0.9, scale 0.9, delay 3 ms, high
+ * 50 and goal 300 (packets; as many full Ethernet frames in bytes), and a gamma of
+ * 0.001 where it is not auto. There is no default of the rate. In a dump gamma is the value in force; it was computed
  * when %SBRM_F_GAMMA_AUTO is set in the dumped flags.
  *
  * Coupling and small are refused with %SBRM_F_NODROP and %SBRM_F_PRICE_DROP.
@@ -208,12 +208,18 @@ enum sbrm_feedback {
  * both for the price.
  */
 #define SBRM_F_L4S_ECT		(1U << 6)
+/*
+ * Packets of flows that send little leave before those of others; without it all
+ * leave in the order in which they came.
+ */
+#define SBRM_F_SPARSE		(1U << 7)
 /* Read only: gamma follows limit and target. */
 #define SBRM_F_GAMMA_AUTO	(1U << 31)
 
 #define SBRM_F_SETTABLE		(SBRM_F_BYTES | SBRM_F_ECN | SBRM_F_NODROP | \
 				 SBRM_F_SPLIT_GSO | SBRM_F_DITHER | \
-				 SBRM_F_PRICE_DROP | SBRM_F_L4S_ECT)
+				 SBRM_F_PRICE_DROP | SBRM_F_L4S_ECT | \
+				 SBRM_F_SPARSE)
 
 /* Gamma travels in units of 2^-48 per packet or byte. */
 #define SBRM_GAMMA_SHIFT	48
@@ -280,6 +286,8 @@ enum sbrm_feedback {
  * @cycle_max: alpha: largest backlog of the last cycle that ended
  * @collisions: flows that took the account of marks of another one which had a
  *	packet less than about a second before; wraps
+ * @sparse: packets of sparse flows that were queued before others that had come
+ *	earlier
  */
 struct tc_sbrm_xstats {
 	__u64	packets;
@@ -308,6 +316,7 @@ struct tc_sbrm_xstats {
 	__u64	beyond;
 	__u32	cycle_max;
 	__u32	collisions;
+	__u64	sparse;
 };
 
 #endif /* _UAPI_PKT_SBRM_H */

@@ -11,8 +11,8 @@ from rtnl import (ALPHA, ALPHA_LAW, AVPKT, CLASSIC, COUPLING, DELAY,
                   FQ_RR_PERTURB, FQ_RR_RESERVE, FQ_RR_WEIGHTS, GAMMA,
                   GAMMA_AUTO, GAMMA_ONE, GOAL, HIGH, INTERVAL, LAW, LIMIT, LOW,
                   OF_LAWS, PHI, PHI_ONE, RATE, RESET_STATS, SBRM, SCALE,
-                  SETTABLE, SMALL, TARGET, TWO_BIT, attr, bitfield, u32,
-                  u64)
+                  SETTABLE, SMALL, SPARSE, TARGET, TWO_BIT, attr, bitfield,
+                  u32, u64)
 
 EDGES = (0, 1, 2, 9, 10, 11, 99, 100, 999, 1000, 1001, 2**15, 2**16, 2**24,
          2**31 - 2, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1, 65535, 65536, 10**6,
@@ -152,7 +152,9 @@ class Settings:
         self.own.update(DEFAULTS_OF_LAWS)
         self.follow_unit()
         self.gamma = OWN_GAMMA.get(law, 0)
-        self.flags &= ~GAMMA_AUTO
+        self.flags &= ~(GAMMA_AUTO | SPARSE)
+        if law == DELAY:
+            self.flags |= SPARSE
         if not self.gamma and GAMMA in TAKES[law]:
             self.flags |= GAMMA_AUTO
 

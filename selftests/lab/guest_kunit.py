@@ -43,6 +43,9 @@ ACCOUNTS_CASES = {"accounts_first_test", "accounts_range_test",
                   "accounts_set_test",
                   "accounts_oldest_test", "accounts_crowd_test"}
 
+SPARSE_CASES = {"sparse_burst_test", "sparse_call_test", "sparse_order_test",
+                "sparse_credit_test", "sparse_spare_test", "sparse_reset_test"}
+
 STATES_CASES = {"cc_zero_test", "cc_leftover_test", "cc_after_init_test",
                 "cc_unlocked_info_test", "cc_any_order_test"}
 
@@ -95,6 +98,11 @@ def check_delay():
 def check_accounts():
     """Accounts of marks: flows of one set, and more than it has room for."""
     run_module("accounts_kunit", ACCOUNTS_CASES)
+
+
+def check_sparse():
+    """Which packets leave first: bursts, order within a flow, and floods."""
+    run_module("sparse_kunit", SPARSE_CASES)
 
 
 def check_states():

@@ -343,7 +343,7 @@ def check_refusals_of_laws():
 
     for law in (REM_PC1, REM_PC3, VQM):
         message = says(law=law)
-        assert message and "need rate" in message, message
+        assert message and "need the option rate" in message, message
     for law, good in takes.items():
         rate = {"rate": 1000} if "rate" in good else {}
         bench.change(law=law, **rate)
@@ -460,7 +460,7 @@ def check_text_of_laws():
                 (first.settings, first.of_law, first.feedback), (line, shown)
             run("tc qdisc del dev va root")
         said = guest_base.refused("tc qdisc add dev va root sbrm mark rem-pc1")
-        assert "need rate" in said, said
+        assert "need the option rate" in said, said
         said = guest_base.refused("tc qdisc add dev va root sbrm phi 1.1")
         assert "phi needs mark" in said, said
         for law in ("gamma 0.01", "mark sbrm"):

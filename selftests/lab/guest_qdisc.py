@@ -346,7 +346,7 @@ def check_refusals():
         {"target": 2**31 - 1}, {"target": 100}, {"limit": 5},
         {"target": 7, "limit": 7}, {"law": 1}, {"law": 2**32 - 1},
         {"gamma": 1 + 1 / GAMMA_ONE}, {"gamma": 2**15},
-        {"flags": 128, "selector": 128}, {"flags": 1, "selector": 0},
+        {"flags": 256, "selector": 256}, {"flags": 1, "selector": 0},
         {"flags": 1 << 31, "selector": 1 << 31},
         {"flags": NODROP, "selector": NODROP | ECN})
     for words in bad:

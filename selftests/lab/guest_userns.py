@@ -53,6 +53,7 @@ WORDS = {
         "price-drop": (), "coupled": (), "any-ect": (), "l4s-ect": (),
         "coupling": ("0.01", "2", "1000"), "small": ("0b", "256b", "65535b"),
         "split-gso": (), "no-split-gso": (), "dither": (), "no-dither": (),
+        "sparse": (), "no-sparse": (),
         "high": ("1", "50"), "low": ("0", "25"), "goal": ("51", "300"),
         "reset-stats": ()},
     "fq_rr": {

@@ -25,9 +25,9 @@ SBRM, REM_PC1, REM_PC2, REM_PC3, VQM, DELAY, ALPHA_LAW = range(7)
 MARK, PRICE, FOUR_BIT, TWO_BIT = range(4)
 CN, BCN = 1, 2
 PHI_ONE, ALPHA_ONE, PRICE_ONE, PRICE_MAX = 1 << 32, 1 << 24, 1 << 12, 65534
-BYTES, ECN, NODROP, SPLIT_GSO, DITHER, PRICE_DROP, L4S_ECT = (
-    1 << bit for bit in range(7))
-GAMMA_AUTO, SETTABLE = 1 << 31, 127
+BYTES, ECN, NODROP, SPLIT_GSO, DITHER, PRICE_DROP, L4S_ECT, SPARSE = (
+    1 << bit for bit in range(8))
+GAMMA_AUTO, SETTABLE = 1 << 31, 255
 COUPLING_ONE = 1 << 20
 OVERLOAD_PAYING, OVERLOAD_EXEMPT = 1, 2
 GAMMA_ONE = 1 << 48
@@ -36,8 +36,8 @@ Xstats = namedtuple("Xstats", "packets backlog_sum marks price_drops "
                     "full_drops price backlog_max prob carried uncarried "
                     "saturated input virtual_backlog coupled_drops "
                     "coupled_marks spared overload_drops coupled_prob overload "
-                    "service_rate idle bits cycles beyond cycle_max collisions")
-XSTATS = struct.Struct("=6Q2I9Q2IQ2I2Q2I")
+                    "service_rate idle bits cycles beyond cycle_max collisions sparse")
+XSTATS = struct.Struct("=6Q2I9Q2IQ2I2Q2IQ")
 # {attribute: (format, units of 1)} of the options that some laws have.
 OF_LAWS = {"phi": (PHI, "=Q", PHI_ONE), "alpha": (ALPHA, "=I", ALPHA_ONE),
            "rate": (RATE, "=Q", 1), "avpkt": (AVPKT, "=I", 1),

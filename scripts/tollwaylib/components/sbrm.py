@@ -41,7 +41,7 @@ MODULES = (
              "mark rem-pc2", "mark rem-pc3 rate {0}mbit",
              "mark vqm rate {0}mbit", "mark delay", "mark delay target {0}ms",
              "target {0}ms", "feedback price", "feedback mark", "dither",
-             "no-dither", "split-gso", "no-split-gso", "ecn", "drop",
+             "no-dither", "sparse", "no-sparse", "split-gso", "no-split-gso", "ecn", "drop",
              "reset-stats")),
         costs={
             # What tc makes without a word; its price is next to nothing, but
