@@ -99,7 +99,8 @@
  * @priced: price that @prob is for
  * @prob: probability m of a mark, Q32, of laws with a clock
  * @classic: what packets pay that cannot carry a mark
- * @unpaid: a packet should have been dropped for its price, but was the last one
+ * @unpaid: hash of the flow of a packet that should have been dropped for its price, but
+ *	was the last one; 0 for none
  * @random: for draws; seeded for each queue
  * @key: for the hash of flows
  * @accounts: what flows are owed, see sbrm_accounts.c
@@ -118,7 +119,7 @@ struct sbrm_sched_data {
 	u64			priced;
 	u64			prob;
 	struct sbrm_classic	classic;
-	bool			unpaid;
+	u32			unpaid;
 	u64			random;
 	u64			key;
 	struct sbrm_account	*accounts;
@@ -431,26 +432,28 @@ static int sbrm_join_first(struct sk_buff *skb, struct Qdisc *sch)
 /*
  * The last packet of a queue leaves whatever its price. Where sparse flows leave first,
  * the last one is of a flow that sends much, more often than not, and such a flow without
- * ECN would hardly ever lose one: so the next packet pays for it that could be dropped.
+ * ECN would hardly ever lose one: so the next packet of the flow pays for it.
  */
-static void sbrm_owe(struct sbrm_sched_data *q)
+static void sbrm_owe(struct sbrm_sched_data *q, struct sk_buff *skb)
 {
-	q->unpaid = q->params.flags & SBRM_F_SPARSE;
+	if (q->params.flags & SBRM_F_SPARSE)
+		q->unpaid = sbrm_flow(q, skb);
 }
 
-/* Is a packet that arrives to be dropped for one that was the last? */
+/* Is a packet that arrives to be dropped for one of its flow that was the last? */
 static bool sbrm_settle(struct sbrm_sched_data *q, struct sk_buff *skb,
 			u32 segments)
 {
 	bool coupled = sbrm_is_coupled(q);
 
 	if (q->params.flags & SBRM_F_NODROP ||
+	    sbrm_flow(q, skb) != q->unpaid ||
 	    sbrm_ecn(q, skb) != INET_ECN_NOT_ECT ||
 	    (coupled &&
 	     sbrm_classic_class(&q->classic, skb) != SBRM_PAYING))
 		return false;
 
-	q->unpaid = false;
+	q->unpaid = 0;
 	if (coupled) {
 		WRITE_ONCE(q->stats.coupled_drops,
 			   q->stats.coupled_drops + segments);
@@ -480,6 +483,7 @@ static int sbrm_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	if (q->law->advance)
 		sbrm_arrive(q, skb);
 
+	sbrm_skb_cb(skb)->flow = 0;
 	if (unlikely(q->unpaid) && sbrm_settle(q, skb, segments))
 		return qdisc_drop(skb, sch, to_free);
 
@@ -489,7 +493,6 @@ static int sbrm_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		return qdisc_drop(skb, sch, to_free);
 	}
 
-	sbrm_skb_cb(skb)->flow = 0;
 	first = q->params.flags & SBRM_F_SPARSE &&
 		sbrm_sparse_send(&q->sparse, sbrm_flow(q, skb),
 				 qdisc_pkt_len(skb), jiffies);
@@ -580,7 +583,7 @@ static bool sbrm_charge_coupled(struct sbrm_sched_data *q, struct sk_buff *skb,
 		return true;
 	}
 	if (!may_drop) {
-		sbrm_owe(q);
+		sbrm_owe(q, skb);
 		return true;
 	}
 
@@ -649,7 +652,7 @@ static bool sbrm_charge(struct sbrm_sched_data *q, struct sk_buff *skb,
 			return true;
 	}
 	if (!may_drop) {
-		sbrm_owe(q);
+		sbrm_owe(q, skb);
 		return true;
 	}
 
@@ -722,7 +725,7 @@ static void sbrm_state_reset(struct sbrm_sched_data *q, u64 price)
 	WRITE_ONCE(q->untold_len, 0);
 	q->priced = 0;
 	q->prob = 0;
-	q->unpaid = false;
+	q->unpaid = 0;
 	WRITE_ONCE(q->state.time, q->law->advance ? ktime_get_ns() : 0);
 	if (q->law->start)
 		q->law->start(&q->state, price);

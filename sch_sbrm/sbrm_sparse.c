@@ -37,7 +37,7 @@
  *   take all of the credit must not do that to calls.
  * - The price is one for all, and each packet that leaves pays it. A packet that should
  *   be dropped but is the last one, as those of the second part often are, is paid for
- *   by the next one: see sbrm_owe().
+ *   by the next one of its flow: see sbrm_owe().
  *
  * Two flows with one bucket count as one: beside 36 large flows, one new flow in a
  * hundred waits as they do.

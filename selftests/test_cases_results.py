@@ -288,9 +288,9 @@ BROKEN = {
     "short series": (lambda made: _flow(made)["samples"]["srtt_us"].pop(),
                      "40 samples for 41"),
     "bytes backwards": (lambda made: _flow(made)["samples"]["bytes_acked"]
-                        .__setitem__(7, 1e9), "flow 1's bytes_acked runs"),
+                        .__setitem__(7, 1e9), "flow 1's bytes_acked decreases"),
     "queue backwards": (lambda made: _queue(made)["drops"]
-                        .__setitem__(0, 9), "queue R1's drops runs"),
+                        .__setitem__(0, 9), "queue R1's drops decreases"),
     "queue infinite": (lambda made: _queue(made)["backlog_pkts"]
                        .__setitem__(0, float("inf")), "not finite"),
     "class infinite": (lambda made: _queue(made)["classes"]["10:1"]["drops"]

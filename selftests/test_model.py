@@ -286,7 +286,7 @@ def test_the_command(tmp_path):
     done = run("double-bottleneck", "--duration", 12, "--repeat", 2, "--out",
                tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "a fluid model, no kernel" in done.stderr
+    assert "a fluid model without a kernel" in done.stderr
     assert "class means against WPF, mean over seeds  holds" in done.stdout
     assert "verdicts hold." in done.stdout
     assert (tmp_path / "index.html").is_file()

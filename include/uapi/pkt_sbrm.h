@@ -61,8 +61,8 @@
  * feedback mark, coupling 0.5 with the law delay and 2 with others, small 256, avpkt
  * 1000; phi 1.06, alpha 0.1, interval 1 ms, delta 0.9, scale 0.9, delay 3 ms, high
  * 50 and goal 300 (packets; as many full Ethernet frames in bytes), and a gamma of
- * 0.001 where it is not auto. There is no default of the rate. In a dump gamma is the value in force; it was computed
- * when %SBRM_F_GAMMA_AUTO is set in the dumped flags.
+ * 0.001 where it is not auto. There is no default of the rate. In a dump gamma is the
+ * value in force; it was computed when %SBRM_F_GAMMA_AUTO is set in the dumped flags.
  *
  * Coupling and small are refused with %SBRM_F_NODROP and %SBRM_F_PRICE_DROP.
  *

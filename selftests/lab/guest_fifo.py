@@ -190,7 +190,7 @@ def check_peeks():
     is that old."""
     path = fair_path(10)
     flow = path.connect("pp")
-    empty = [when for when, queue, *_ in look(path, flow, 45, 0.01)
+    empty = [when for when, queue, *_ in look(path, flow, 45, 0.003)
              if when > 2 and not queue]
     peeks = [when for was, when in zip([0] + empty, empty) if when - was > 1]
     note(f"the queue was empty after {[round(one, 2) for one in peeks]} s")

@@ -480,8 +480,8 @@ def check_options_refused():
     for data, says in (
             (fq_rr_options(weights=[1, 0]), "each of the weights"),
             (fq_rr_options(weights=[1025]), "each of the weights"),
-            (attr(FQ_RR_WEIGHTS), "1 to 16 words"),
-            (attr(FQ_RR_WEIGHTS, b"123456"), "1 to 16 words"),
+            (attr(FQ_RR_WEIGHTS), "1 to 16 values"),
+            (attr(FQ_RR_WEIGHTS, b"123456"), "1 to 16 values"),
             (u32(FQ_RR_CLASS_WEIGHT, 3), "Unsupported"),
             (fq_rr_options(limit=0), "range"),
             (fq_rr_options(limit=(1 << 20) + 1), "range"),
