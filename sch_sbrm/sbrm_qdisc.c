@@ -101,6 +101,7 @@
  * @classic: what packets pay that cannot carry a mark
  * @unpaid: hash of the flow of a packet that should have been dropped for its price, but
  *	was the last one; 0 for none
+ * @first: the packet that left last was one of the first part
  * @random: for draws; seeded for each queue
  * @key: for the hash of flows
  * @accounts: what flows are owed, see sbrm_accounts.c
@@ -120,6 +121,7 @@ struct sbrm_sched_data {
 	u64			prob;
 	struct sbrm_classic	classic;
 	u32			unpaid;
+	bool			first;
 	u64			random;
 	u64			key;
 	struct sbrm_account	*accounts;
@@ -335,6 +337,7 @@ static struct sk_buff *sbrm_take(struct Qdisc *sch, u32 *segments)
 		qdisc_qstats_backlog_dec(sch, skb);
 		WRITE_ONCE(q->packets, q->packets - *segments);
 		WRITE_ONCE(q->bytes, q->bytes - qdisc_pkt_len(skb));
+		q->first = q->sparse.last;
 		sbrm_sparse_leave(&q->sparse, skb, qdisc_pkt_len(skb));
 	}
 	return skb;
@@ -635,7 +638,8 @@ static bool sbrm_charge(struct sbrm_sched_data *q, struct sk_buff *skb,
 			return sbrm_charge_overload(q, skb, price, may_drop);
 		if (ecn == INET_ECN_NOT_ECT ||
 		    (ecn == INET_ECN_ECT_0 && flags & SBRM_F_L4S_ECT))
-			return sbrm_charge_coupled(q, skb, may_drop,
+			return sbrm_charge_coupled(q, skb, may_drop, q->first ?
+						   SBRM_COUPLED_FIRST :
 						   SBRM_COUPLED_MAX);
 	}
 

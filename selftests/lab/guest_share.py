@@ -411,8 +411,8 @@ def check_flood():
 def check_beside_many():
     """Flows without ECN beside many of sbrm, at prices above k: all of them go on,
     with a tenth of an equal share in the mean, and flows of sbrm have four fifths.
-    Nine starts had 0.27 to 1.54 for one of them (BBR 0.89 to 1.87), and 0.86 to
-    1.07 for flows of sbrm."""
+    Six starts had 0.49 to 1.37 for one of them (BBR 1.37 to 2.56), and 0.88 to
+    1.06 for flows of sbrm."""
     for rate_mbit, ours, cc in ((10, 36, "cubic"), (10, 36, "bbr"),
                                 (2, 8, "reno")):
         mix = Mix(rate_mbit * 10**6, 20, wtps=None, shipped=True)
