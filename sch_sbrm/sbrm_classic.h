@@ -42,13 +42,14 @@ enum sbrm_class {
 
 /*
  * What is not an overload loses at most this part of its packets, Q32. A
- * loss-based flow that loses 3/8 lives from timeouts: some packets per second, a
- * third to one and a half of what flows of ours have beside it, where these have
- * 0.25 Mbit/s (guest_share.py). Above a price of k it would lose all: a
- * connection without ECN beside many others got nothing for as long as they
- * stayed, even if it had lost no more than its SYN (Linux sends that again without
- * ECN). With a quarter, as in dualpi2 (RFC 9332), CUBIC had two to six times as
- * much as flows of ours at 2 and 10 Mbit/s; with a half it had a tenth of them.
+ * loss-based flow that loses 3/8 lives from timeouts: some packets per second.
+ * Together with %SBRM_COUPLED_FIRST that is a half to one and a half of what
+ * flows of ours have beside it, where these have 0.25 Mbit/s (guest_share.py).
+ * Above a price of k it would lose all: a connection without ECN beside many
+ * others got nothing for as long as they stayed, even if it had lost no more than
+ * its SYN (Linux sends that again without ECN). With a quarter for all packets, as
+ * in dualpi2 (RFC 9332), CUBIC had two to six times as much as flows of ours at 2
+ * and 10 Mbit/s; with a half it had a tenth of them.
  */
 #define SBRM_COUPLED_MAX	(FIXP_ONE / 8 * 3)
 /*

@@ -789,6 +789,8 @@ static void sbrm_params_apply(struct sbrm_sched_data *q,
 	if (params->flags & ~q->params.flags & SBRM_F_SPARSE && !first)
 		sbrm_sparse_start(&q->sparse);
 	WRITE_ONCE(q->params.flags, params->flags);
+	/* Nobody may be asked for it any more: an open one costs each packet a hash. */
+	q->unpaid = 0;
 
 	sbrm_classic_set(&q->classic, params->coupling, params->small);
 	sbrm_coef_set(&q->coef, params);

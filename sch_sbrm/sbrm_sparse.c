@@ -13,7 +13,8 @@
  * bucket up to 64 KB: then it must pause for 1 to 1.6 s before it is sparse again, and for
  * 2.8 to 4.7 s until it has all 30 frames. If the share of each flow is below that rate, as
  * of ten flows on 1 Mb/s, all flows are sparse, and packets leave in the order of their
- * arrival. The same is true of ACKs: those of a transfer of 20 Mb/s are a sparse flow.
+ * arrival. The ACKs of a transfer are a flow as well: with one ACK of 66 bytes for two
+ * segments they are sparse up to 5 to 8 Mb/s of data.
  *
  * Pages of the HTTP model at 70 % load, median and 99th percentile in s (means of six
  * seeds; README has the command for one): 0.113 and 1.82 in a FIFO; with 20, 30 and 42

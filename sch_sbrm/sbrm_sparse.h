@@ -32,7 +32,7 @@
 /* Bytes that may overtake a waiting packet in any case: 64 frames, 8 ms at 100 Mb/s. */
 #define SBRM_SPARSE_CREDIT	(64 * SBRM_SPARSE_FRAME)
 
-/* The last of them are for flows whose bucket holds two frames at most: see there, too. */
+/* The last 16 frames of it are for flows whose bucket holds two at most: sbrm_sparse.c. */
 #define SBRM_SPARSE_FEW		(2 * SBRM_SPARSE_FRAME)
 #define SBRM_SPARSE_SPARE	(16 * SBRM_SPARSE_FRAME)
 

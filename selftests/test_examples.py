@@ -63,16 +63,21 @@ def test_an_example_runs(path, tmp_path):
         assert 0.9 < came["bytes"][-1] / flow["final"]["bytes"] <= 1
 
 
-def test_both_directions_of_a_line_stay_full(tmp_path):
-    """Their queues do not take turns (DELAY_LEAD of sch_sbrm/sbrm_delay.c): without
-    that, one flow in each direction had 95 %, and 13 ms at the 99th percentile."""
+def both_ways(tmp_path, cc, aqm, only):
+    """The cases of examples/both-ways.py whose names contain `only`, which must hold."""
     done = subprocess.run(
         [str(TOP / "scripts/tollway"), "run", str(TOP / "examples/both-ways.py"),
-         "--cc", "sbrm", "--aqm", "delay", "--set", "only=Mbit-1", "--json", "-",
+         "--cc", cc, "--aqm", aqm, "--set", f"only={only}", "--json", "-",
          "--out", str(tmp_path)], text=True, stdin=subprocess.DEVNULL,
         capture_output=True, check=False, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
-    cases = json.loads(done.stdout)["cases"]
+    return json.loads(done.stdout)["cases"]
+
+
+def test_both_directions_of_a_line_stay_full(tmp_path):
+    """Their queues do not take turns (DELAY_LEAD of sch_sbrm/sbrm_delay.c): without
+    that, one flow in each direction had 95 %, and 13 ms at the 99th percentile."""
+    cases = both_ways(tmp_path, "sbrm", "delay", "Mbit-1")
     assert len(cases) == 2
     for case in cases:
         for link in ("up", "down"):
@@ -82,13 +87,7 @@ def test_both_directions_of_a_line_stay_full(tmp_path):
 
 def test_ten_packets_of_each_flow_of_pp_wait(tmp_path):
     """As the module comes. A setpoint that is probed, as in PP94, made it 500 ms."""
-    done = subprocess.run(
-        [str(TOP / "scripts/tollway"), "run", str(TOP / "examples/both-ways.py"),
-         "--cc", "pp", "--aqm", "fq_rr", "--set", "only=10Mbit-8", "--json", "-",
-         "--out", str(tmp_path)], text=True, stdin=subprocess.DEVNULL,
-        capture_output=True, check=False, timeout=600)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (case,) = json.loads(done.stdout)["cases"]
+    (case,) = both_ways(tmp_path, "pp", "fq_rr", "10Mbit-8")
     for link in ("up", "down"):
         assert case["metrics"][f"drops {link}"] == 0
         assert case["metrics"][f"delay_mean_ms {link}"] <= 8 * 10.5 * 1.2112
