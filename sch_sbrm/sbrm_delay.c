@@ -663,25 +663,15 @@ static void delay_idle_update(struct sbrm_state *state)
 	WRITE_ONCE(state->idle, state->idle + off);
 }
 
-/**
- * sbrm_delay_advance() - bring the price up to a time
- * @coef: options
- * @state: what the law remembers
- * @now: time, ns
- * @backlog: bytes; 0 if there was nothing to send since the last call
+/*
+ * Work out the price. Apart from what each packet costs, as most packets on a fast
+ * link come without an update.
  */
-void sbrm_delay_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
-			u64 now, u32 backlog)
+static noinline void delay_update(const struct sbrm_coef *coef,
+				  struct sbrm_state *state, u32 backlog)
 {
-	u64 passed = now - state->time, delay;
 	s64 u, off, grows;
-
-	if ((s64)passed <= 0)
-		return;
-	WRITE_ONCE(state->time, now);
-	delay_account(state, min_t(u64, passed, DELAY_GAP_MAX_NS), backlog);
-	if (state->busy_ns + state->idle_ns < DELAY_TICK_NS)
-		return;
+	u64 delay;
 
 	delay_serve(state);
 	if (unlikely(state->is_new))
@@ -704,6 +694,26 @@ void sbrm_delay_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 	state->packets = 0;
 	state->busy_ns = 0;
 	state->idle_ns = 0;
+}
+
+/**
+ * sbrm_delay_advance() - bring the price up to a time
+ * @coef: options
+ * @state: what the law remembers
+ * @now: time, ns
+ * @backlog: bytes; 0 if there was nothing to send since the last call
+ */
+void sbrm_delay_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
+			u64 now, u32 backlog)
+{
+	u64 passed = now - state->time;
+
+	if ((s64)passed <= 0)
+		return;
+	WRITE_ONCE(state->time, now);
+	delay_account(state, min_t(u64, passed, DELAY_GAP_MAX_NS), backlog);
+	if (state->busy_ns + state->idle_ns >= DELAY_TICK_NS)
+		delay_update(coef, state, backlog);
 }
 
 /**
@@ -777,12 +787,6 @@ void sbrm_delay_departure(struct sbrm_state *state, u32 bytes)
 	state->packets++;
 	/* The largest of the last 2^8, as each takes a 2^8th from an older one. */
 	state->size = max(bytes, state->size - (state->size >> 8));
-}
-
-u64 sbrm_delay_price(const struct sbrm_coef *coef,
-		     const struct sbrm_state *state, u32 backlog)
-{
-	return state->price;
 }
 
 /**

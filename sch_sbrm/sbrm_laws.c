@@ -442,7 +442,6 @@ const struct sbrm_law_ops sbrm_laws[] = {
 		.start		= sbrm_delay_start,
 		.advance	= sbrm_delay_advance,
 		.departure	= sbrm_delay_departure,
-		.price		= sbrm_delay_price,
 		.fill_xstats	= sbrm_delay_fill_xstats,
 	},
 	[SBRM_LAW_ALPHA] = {

@@ -195,7 +195,8 @@ struct sbrm_state {
  * @arrival: a packet of so many bytes arrives, after @advance; where it is NULL,
  *	@advance is called for a packet that finds none, and for each that leaves
  * @departure: a packet of so many bytes leaves, after @advance; or NULL
- * @price: price in Q32, base e, with the state as @advance left it
+ * @price: price in Q32, base e, with the state as @advance left it; NULL if it is
+ *	@sbrm_state.price
  * @rescale: other coefficients hold from now on; NULL if the state is good for
  *	all of them
  * @fill_xstats: statistics of the law alone; NULL for none
@@ -242,8 +243,6 @@ u64 sbrm_gamma_auto(const struct sbrm_params *params);
 void sbrm_delay_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 			u64 now, u32 backlog);
 void sbrm_delay_departure(struct sbrm_state *state, u32 bytes);
-u64 sbrm_delay_price(const struct sbrm_coef *coef,
-		     const struct sbrm_state *state, u32 backlog);
 void sbrm_delay_start(struct sbrm_state *state, u64 price);
 void sbrm_delay_fill_xstats(const struct sbrm_coef *coef,
 			    const struct sbrm_state *state,

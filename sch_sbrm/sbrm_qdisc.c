@@ -185,14 +185,18 @@ static u32 sbrm_law_backlog(const struct sbrm_sched_data *q,
 }
 
 /* Let a law with a clock see the time, and what came since it last did. */
-static void sbrm_advance(struct sbrm_sched_data *q)
+static inline void sbrm_advance(struct sbrm_sched_data *q)
 {
-	q->law->advance(&q->coef, &q->state, ktime_get_ns(),
-			q->untold_len ? q->untold_backlog :
-					sbrm_law_backlog(q, q->law));
-	if (q->untold_len)
-		q->law->arrival(&q->coef, &q->state, q->untold_len);
-	WRITE_ONCE(q->untold_len, 0);
+	u32 untold_len = q->untold_len;
+
+	INDIRECT_CALL_1(q->law->advance, sbrm_delay_advance, &q->coef,
+			&q->state, ktime_get_ns(),
+			untold_len ? q->untold_backlog :
+				     sbrm_law_backlog(q, q->law));
+	if (untold_len) {
+		q->law->arrival(&q->coef, &q->state, untold_len);
+		WRITE_ONCE(q->untold_len, 0);
+	}
 }
 
 /**
@@ -225,6 +229,8 @@ static void sbrm_arrive(struct sbrm_sched_data *q, const struct sk_buff *skb)
 static u64 sbrm_price(const struct sbrm_law_ops *law, const struct sbrm_coef *coef,
 		      const struct sbrm_state *state, u32 backlog)
 {
+	if (!law->price)
+		return state->price;
 	return INDIRECT_CALL_1(law->price, sbrm_backlog_price, coef, state,
 			       backlog);
 }
@@ -252,13 +258,13 @@ struct sbrm_flow_head {
  * router forwards, addresses and ports do: to dissect it costs more than all the
  * rest. Whatever has none of these, such as a fragment or a tunnel, is dissected.
  */
-static u32 sbrm_hash(const struct sbrm_sched_data *q, struct sk_buff *skb)
+static noinline u32 sbrm_hash(const struct sbrm_sched_data *q, struct sk_buff *skb)
 {
 	const struct sbrm_flow_head *head;
 	struct sbrm_flow_head copy;
 	u64 hash;
 
-	if (skb->l4_hash || skb->sw_hash || skb->protocol != htons(ETH_P_IP))
+	if (skb->protocol != htons(ETH_P_IP))
 		goto dissect;
 
 	head = skb_header_pointer(skb, skb_network_offset(skb), sizeof(copy),
@@ -278,13 +284,22 @@ dissect:
 	return skb_get_hash(skb);
 }
 
-/* The same, worked out once for a packet. The last bit is of no use to anybody. */
+/* The same; what comes from a socket of this host brings it with it. Never 0. */
+static inline u32 sbrm_flow_find(const struct sbrm_sched_data *q,
+				 struct sk_buff *skb)
+{
+	/* The last bit is of no use to anybody. */
+	return (skb->l4_hash || skb->sw_hash ? skb->hash :
+					       sbrm_hash(q, skb)) | 1;
+}
+
+/* The same, worked out once for a packet. */
 static inline u32 sbrm_flow(const struct sbrm_sched_data *q, struct sk_buff *skb)
 {
 	struct sbrm_skb_cb *cb = sbrm_skb_cb(skb);
 
 	if (!cb->flow)
-		cb->flow = sbrm_hash(q, skb) | 1;
+		cb->flow = sbrm_flow_find(q, skb);
 	return cb->flow;
 }
 
@@ -304,7 +319,7 @@ static inline u32 sbrm_flow(const struct sbrm_sched_data *q, struct sk_buff *skb
  *
  * Return: true with probability @prob in the long run.
  */
-static bool sbrm_draw(struct sbrm_sched_data *q, struct sk_buff *skb, u32 prob)
+static inline bool sbrm_draw(struct sbrm_sched_data *q, struct sk_buff *skb, u32 prob)
 {
 	u32 random = tollway_random_u32(&q->random);
 	s32 *owed;
@@ -327,7 +342,7 @@ static bool sbrm_draw(struct sbrm_sched_data *q, struct sk_buff *skb, u32 prob)
 }
 
 /* Take the head off the queue, with all accounts but bstats. */
-static struct sk_buff *sbrm_take(struct Qdisc *sch, u32 *segments)
+static inline struct sk_buff *sbrm_take(struct Qdisc *sch, u32 *segments)
 {
 	struct sbrm_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *skb = __qdisc_dequeue_head(&sch->q);
@@ -344,7 +359,7 @@ static struct sk_buff *sbrm_take(struct Qdisc *sch, u32 *segments)
 }
 
 /* Enqueue the segments of a super-packet each for itself. */
-static int sbrm_enqueue_split(struct sk_buff *skb, struct Qdisc *sch,
+static noinline int sbrm_enqueue_split(struct sk_buff *skb, struct Qdisc *sch,
 			      struct sk_buff **to_free)
 {
 	netdev_features_t features = netif_skb_features(skb);
@@ -399,7 +414,7 @@ static u8 sbrm_ecn(const struct sbrm_sched_data *q, struct sk_buff *skb)
 }
 
 /* A full queue drops a packet: of those that cannot be marked, keep account. */
-static void sbrm_overflow(struct sbrm_sched_data *q, struct sk_buff *skb,
+static noinline void sbrm_overflow(struct sbrm_sched_data *q, struct sk_buff *skb,
 			  u32 segments)
 {
 	WRITE_ONCE(q->stats.full_drops, q->stats.full_drops + segments);
@@ -410,7 +425,7 @@ static void sbrm_overflow(struct sbrm_sched_data *q, struct sk_buff *skb,
 }
 
 /* Let a packet join the first part of the queue. */
-static int sbrm_join_first(struct sk_buff *skb, struct Qdisc *sch)
+static noinline int sbrm_join_first(struct sk_buff *skb, struct Qdisc *sch)
 {
 	struct sbrm_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *last = q->sparse.last;
@@ -444,7 +459,7 @@ static void sbrm_owe(struct sbrm_sched_data *q, struct sk_buff *skb)
 }
 
 /* Is a packet that arrives to be dropped for one of its flow that was the last? */
-static bool sbrm_settle(struct sbrm_sched_data *q, struct sk_buff *skb,
+static noinline bool sbrm_settle(struct sbrm_sched_data *q, struct sk_buff *skb,
 			u32 segments)
 {
 	bool coupled = sbrm_is_coupled(q);
@@ -473,36 +488,38 @@ static int sbrm_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 			struct sk_buff **to_free)
 {
 	struct sbrm_sched_data *q = qdisc_priv(sch);
-	u32 segments, room, size;
-	bool first;
+	u32 segments, backlog, size, len;
+	bool sparse, first;
 
 	if (skb_is_gso(skb) && q->params.flags & SBRM_F_SPLIT_GSO)
 		return sbrm_enqueue_split(skb, sch, to_free);
 
-	segments = sbrm_segments(skb);
-	room = q->params.limit - min(q->params.limit, sbrm_backlog(q));
-	size = q->params.flags & SBRM_F_BYTES ? qdisc_pkt_len(skb) : segments;
-
 	if (q->law->advance)
 		sbrm_arrive(q, skb);
 
-	sbrm_skb_cb(skb)->flow = 0;
+	segments = sbrm_segments(skb);
+	len = qdisc_pkt_len(skb);
+	sparse = q->params.flags & SBRM_F_SPARSE;
+	sbrm_skb_cb(skb)->flow = sparse ? sbrm_flow_find(q, skb) : 0;
 	if (unlikely(q->unpaid) && sbrm_settle(q, skb, segments))
 		return qdisc_drop(skb, sch, to_free);
 
+	backlog = sbrm_backlog(q);
+	size = q->params.flags & SBRM_F_BYTES ? len : segments;
 	/* A packet larger than the limit passes through an empty queue. */
-	if (unlikely(size > room && sch->q.qlen)) {
+	if (unlikely(size > q->params.limit - min(q->params.limit, backlog) &&
+		     sch->q.qlen)) {
 		sbrm_overflow(q, skb, segments);
 		return qdisc_drop(skb, sch, to_free);
 	}
 
-	first = q->params.flags & SBRM_F_SPARSE &&
-		sbrm_sparse_send(&q->sparse, sbrm_flow(q, skb),
-				 qdisc_pkt_len(skb), jiffies);
+	first = sparse && sbrm_sparse_send(&q->sparse, sbrm_skb_cb(skb)->flow,
+					   len, jiffies);
 	WRITE_ONCE(q->packets, q->packets + segments);
-	WRITE_ONCE(q->bytes, q->bytes + qdisc_pkt_len(skb));
-	if (sbrm_backlog(q) > q->stats.backlog_max)
-		WRITE_ONCE(q->stats.backlog_max, sbrm_backlog(q));
+	WRITE_ONCE(q->bytes, q->bytes + len);
+	backlog += size;
+	if (unlikely(backlog > q->stats.backlog_max))
+		WRITE_ONCE(q->stats.backlog_max, backlog);
 	if (first)
 		return sbrm_join_first(skb, sch);
 
@@ -511,7 +528,7 @@ static int sbrm_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 }
 
 /* Let the packet carry the price: it always leaves. */
-static void sbrm_tell(struct sbrm_sched_data *q, struct sk_buff *skb,
+static noinline void sbrm_tell(struct sbrm_sched_data *q, struct sk_buff *skb,
 		      u64 price)
 {
 	u32 segments = sbrm_segments(skb);
@@ -547,7 +564,7 @@ static u64 sbrm_probability_now(struct sbrm_sched_data *q, u64 price)
 }
 
 /* Draw with the probability of a mark: true if this packet is to pay. */
-static bool sbrm_hit(struct sbrm_sched_data *q, struct sk_buff *skb, u64 price)
+static inline bool sbrm_hit(struct sbrm_sched_data *q, struct sk_buff *skb, u64 price)
 {
 	u64 prob = sbrm_probability_now(q, price);
 
@@ -599,7 +616,7 @@ static bool sbrm_charge_coupled(struct sbrm_sched_data *q, struct sk_buff *skb,
  * The same of a packet that belongs to an overload: with that of a mark, unless
  * the coupled one is larger.
  */
-static bool sbrm_charge_overload(struct sbrm_sched_data *q,
+static noinline bool sbrm_charge_overload(struct sbrm_sched_data *q,
 				 struct sk_buff *skb, u64 price, bool may_drop)
 {
 	u32 segments;
@@ -710,7 +727,8 @@ static struct sk_buff *sbrm_dequeue(struct Qdisc *sch)
 		qdisc_qstats_drop(sch);
 	}
 	if (skb && q->law->departure)
-		q->law->departure(&q->state, qdisc_pkt_len(skb));
+		INDIRECT_CALL_1(q->law->departure, sbrm_delay_departure,
+				&q->state, qdisc_pkt_len(skb));
 
 	return skb;
 }
