@@ -109,14 +109,16 @@
 static void sbrm_rtt_update(struct sbrm *ca, const struct tcp_sock *tp,
 			    long sample_us)
 {
-	u32 last_us = ca->rtt_last_us;
+	u32 last_us = ca->rtt_last_us, rtt_us;
 
-	if (sample_us < 0)
-		sample_us = tp->srtt_us >> 3;	/* is in 2^-3 us */
-	ca->rtt_us = clamp_t(long, sample_us, 1, SBRM_RTT_MAX_US);
-	ca->rtt_last_us = ca->rtt_us;
-	if (last_us)
-		ca->rtt_us = min(last_us, ca->rtt_us);
+	if (unlikely(sample_us < 1 || sample_us > SBRM_RTT_MAX_US)) {
+		if (sample_us < 0)
+			sample_us = tp->srtt_us >> 3;	/* is in 2^-3 us */
+		sample_us = clamp_t(long, sample_us, 1, SBRM_RTT_MAX_US);
+	}
+	rtt_us = sample_us;
+	ca->rtt_last_us = rtt_us;
+	ca->rtt_us = likely(last_us) ? min(last_us, rtt_us) : rtt_us;
 }
 
 /*
@@ -149,10 +151,12 @@ static u64 sbrm_start_end(const struct sock *sk, struct sbrm *ca,
  */
 static u32 sbrm_unused(const struct tcp_sock *tp)
 {
-	u32 cwnd = tcp_snd_cwnd(tp);
-	u32 filled = max_t(u32, 2 * tp->max_packets_out, TCP_INIT_CWND);
+	u32 cwnd = tcp_snd_cwnd(tp), filled = 2 * tp->max_packets_out;
 
-	return tp->is_cwnd_limited || cwnd <= filled ? 0 : cwnd - filled;
+	if (likely(tp->is_cwnd_limited || cwnd <= filled ||
+		   cwnd <= TCP_INIT_CWND))
+		return 0;
+	return cwnd - max_t(u32, filled, TCP_INIT_CWND);
 }
 
 /* The window after @ack, by the source of the connection. */
@@ -187,7 +191,7 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 		return;
 
 	/* |change| < 2^56 and cwnd < 2^57: no overflow. */
-	sbrm_cwnd_set(sk, ca, max_t(s64, (s64)ca->cwnd + change, 0));
+	sbrm_cwnd_set(sk, ca, ca->cwnd + change);
 }
 
 /* TCP's usual reaction to loss (CP05 4.3.1): half, once. */
@@ -230,6 +234,7 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct sbrm *ca = inet_csk_ca(sk);
 	struct sbrm_ack news;
+	bool by_marks;
 	s64 price;
 
 	/* The ACK of the SYN comes before init(). */
@@ -241,7 +246,8 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	news.acked = tp->delivered - ca->delivered;
 	news.marked = tp->delivered_ce - ca->delivered_ce;
 	ca->delivered = tp->delivered;
-	ca->delivered_ce = tp->delivered_ce;
+	if (unlikely(news.marked))
+		ca->delivered_ce = tp->delivered_ce;
 	if (!news.acked)
 		return;
 
@@ -263,13 +269,17 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 
 	sbrm_rtt_update(ca, tp, rs->rtt_us);
 	sbrm_echo_watch(sk, ca, &news);
-	price = sbrm_estimate(ca, &news);
+	by_marks = sbrm_by_marks(ca);
+	price = sbrm_estimate(ca, &news, by_marks);
 	news.wtp = sbrm_wtp(sk, ca);
 	news.due = sbrm_paid(news.wtp, news.time_us, 0);
 	/* Below 2^36 times 2^20. */
-	news.paid = sbrm_by_marks(ca) ? sbrm_relative_paid(ca, &news) :
-		    (s64)ca->price * news.acked <<
-		    (FIXP_SHIFT - SBRM_PRICE_SHIFT);
+	if (by_marks)
+		news.paid = unlikely(news.marked) ?
+			    sbrm_relative_paid(ca, &news) : 0;
+	else
+		news.paid = (s64)ca->price * news.acked <<
+			    (FIXP_SHIFT - SBRM_PRICE_SHIFT);
 	ca->seen = 0;
 	if (news.paid)
 		ca->priced = 1;
@@ -286,7 +296,7 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	else
 		sbrm_update(sk, ca, &news, price);
 	/* 16 bits: sbrm_loss_update() has taken the lower half. */
-	sbrm_pace(sk, ca, news.random >> 16);
+	sbrm_pace(sk, ca, ca->cwnd, news.random >> 16);
 }
 
 /*
@@ -448,7 +458,7 @@ static void sbrm_init_as(struct sock *sk, u32 source, u32 estimator)
 			 SBRM_CWND_MAX);
 	sbrm_prior_set(ca);
 	/* 16 bits of it, as in sbrm_cong_control(). */
-	sbrm_pace(sk, ca, sbrm_random_u32() >> 16);
+	sbrm_pace(sk, ca, ca->cwnd, sbrm_random_u32() >> 16);
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
 

@@ -6,11 +6,14 @@
 #ifndef _SBRM_H
 #define _SBRM_H
 
+#include <linux/math64.h>
+#include <linux/percpu.h>
 #include <net/inet_connection_sock.h>
 #include <net/tcp.h>
 
 #include "compat.h"
 #include "tollway_fixp.h"
+#include "tollway_random.h"
 #include "sbrm_net.h"
 
 /*
@@ -47,6 +50,22 @@
 
 /* Prices are kept in Q28: below 16, in 32 bits. */
 #define SBRM_PRICE_SHIFT	28
+
+/*
+ * The proof is kept in Q7: 2^15 - 1 is nearly 256 marks. Without any mark these
+ * last for 512 / w seconds: 20 s with a w of 25, and 5 s with 100. With more, a
+ * flow whose path has no price any more takes from others for longer. With
+ * less, the proof is gone before the window has climbed back to its first mark.
+ */
+#define SBRM_PROOF_SHIFT	7
+#define SBRM_PROOF_MAX		((1 << 15) - 1)
+
+/*
+ * So many after it was void: half of a full proof. Losses have shown that eight
+ * say little on this path. With more, a flow that has a price spares no loss
+ * for longer; with fewer, one without a price spares them again soon.
+ */
+#define SBRM_PROOF_AGAIN	(128 << SBRM_PROOF_SHIFT)
 
 /* Bits of the four-bit feedback of sch_sbrm. */
 #define SBRM_BITS	4
@@ -222,28 +241,31 @@ struct sbrm {
 /**
  * struct sbrm_ack - what one ACK brings
  * @acked: segments newly delivered, 1 .. 2^20
- * @marked: of those, marked
  * @lost: segments found to be lost, at most 2^20
+ * @marked: of @acked, marked
+ * @last_us: low word of the time of the ACK before
+ * @time_us: time between them, at most SBRM_TIME_MAX_US
+ * @now_us: low word of the time of this one
+ * @random: random bits, for whatever this ACK needs them
  * @ece: the ACK says that a mark was seen
  * @app_limited: the window was not used
- * @last_us: low word of the time of the ACK before
- * @now_us: that of this one
- * @time_us: time between them, at most SBRM_TIME_MAX_US
- * @random: random bits, for whatever this ACK needs them
  * @wtp: what the flow is willing to pay, see sbrm_wtp()
  * @due: the same for @time_us, segments times price in Q32
  * @paid: what the segments stand for, in the same unit, below 2^56
+ *
+ * No two that are next to each other are looked at together: compilers make one
+ * load of that, which has to wait until both stores before it have left.
  */
 struct sbrm_ack {
 	u32	acked;
-	u32	marked;
 	u32	lost;
+	u32	marked;
+	u32	last_us;
+	u32	time_us;
+	u32	now_us;
+	u32	random;
 	bool	ece;
 	bool	app_limited;
-	u32	last_us;
-	u32	now_us;
-	u32	time_us;
-	u32	random;
 	u64	wtp;
 	s64	due;
 	s64	paid;
@@ -295,8 +317,8 @@ static inline bool sbrm_by_marks(const struct sbrm *ca)
 /* sbrm_echo.c */
 void sbrm_echo_begin(struct sock *sk, struct sbrm *ca);
 bool sbrm_echo_settle(const struct sock *sk, struct sbrm *ca);
-void sbrm_echo_watch(const struct sock *sk, struct sbrm *ca,
-		     const struct sbrm_ack *ack);
+void sbrm_echo_watch_slow(const struct sock *sk, struct sbrm *ca,
+			  const struct sbrm_ack *ack);
 void sbrm_echo_receive(struct sock *sk, bool ce);
 
 /* sbrm_carrier.c */
@@ -312,8 +334,8 @@ bool sbrm_owns(const struct sock *sk);
 
 /* sbrm_source.c */
 int sbrm_balance(const struct sock *sk, const struct sbrm *ca, s64 price);
-s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
-		     const struct sbrm_ack *ack, s64 price);
+s64 sbrm_source_step_slow(struct sock *sk, struct sbrm *ca,
+			  const struct sbrm_ack *ack, s64 price);
 
 /* sbrm_idle.c */
 void sbrm_restart(struct sock *sk, struct sbrm *ca);
@@ -321,8 +343,8 @@ void sbrm_decay(struct sock *sk, struct sbrm *ca, const struct sbrm_ack *ack,
 		u32 unused);
 
 /* sbrm_window.c */
-void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd);
-void sbrm_pace(struct sock *sk, const struct sbrm *ca, u16 random);
+u64 sbrm_cwnd_bound(const struct tcp_sock *tp, const struct sbrm *ca, u64 cwnd);
+void sbrm_pace(struct sock *sk, const struct sbrm *ca, u64 cwnd, u16 random);
 
 /* sbrm_relative.c */
 void sbrm_relative_begin(struct sbrm *ca);
@@ -330,27 +352,254 @@ u64 sbrm_relative_start_end(const struct sock *sk, struct sbrm *ca,
 			    const struct sbrm_ack *ack);
 u64 sbrm_relative_paid(const struct sbrm *ca, const struct sbrm_ack *ack);
 s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
-		       const struct sbrm_ack *ack);
-u32 sbrm_relative_rtt(const struct sbrm *ca);
+		       const struct sbrm_ack *ack, s64 due);
+u32 sbrm_relative_rtt_slow(const struct sbrm *ca);
 
 /* sbrm_loss.c */
 bool sbrm_spares_loss(const struct sbrm *ca);
-bool sbrm_loss_update(struct sbrm *ca, const struct sbrm_ack *ack);
+s64 sbrm_forgotten_part(s64 short_of, u64 climb, u64 cwnd);
+bool sbrm_loss_count(struct sbrm *ca, const struct sbrm_ack *ack);
 void sbrm_loss_priced(struct sbrm *ca);
 void sbrm_loss_queued(const struct sock *sk, struct sbrm *ca);
 
 /* sbrm_payment.c */
-u64 sbrm_wtp(const struct sock *sk, const struct sbrm *ca);
-s64 sbrm_paid(u64 wtp, u32 time, unsigned int shift);
-u32 sbrm_kappa(struct sbrm *ca);
+u32 sbrm_kappa_slow(struct sbrm *ca);
 
 /* sbrm_estimator.c */
-s64 sbrm_estimate(struct sbrm *ca, const struct sbrm_ack *ack);
+s64 sbrm_estimate_slow(struct sbrm *ca, const struct sbrm_ack *ack);
 void sbrm_estimator_restart(struct sbrm *ca);
 u32 sbrm_mark_share(const struct sbrm *ca);
 
 /* sbrm_random.c */
-u32 sbrm_random_u32(void);
+DECLARE_PER_CPU(u64, sbrm_random);
 void sbrm_random_init(void);
+
+/*
+ * What each ACK needs is no call: the registers that a call saves cost more than
+ * most of these do.
+ */
+
+/**
+ * sbrm_random_u32() - draw a random number
+ *
+ * Return: 32 bits.
+ */
+static inline u32 sbrm_random_u32(void)
+{
+	u32 value = tollway_random_u32(&get_cpu_var(sbrm_random));
+
+	put_cpu_var(sbrm_random);
+	return value;
+}
+
+/**
+ * sbrm_wtp() - willingness to pay of a flow, w ln(phi)
+ * @sk: socket
+ * @ca: its private area
+ *
+ * Return: packets/s in Q24, below 2^49: w is at most 10^7, and ln(phi) at most
+ *	ln(16) < 2.78, which is less than 2^25 together.
+ */
+static inline u64 sbrm_wtp(const struct sock *sk, const struct sbrm *ca)
+{
+	u32 priority = READ_ONCE(sk->sk_priority);
+	u64 wtp = likely(priority < SBRM_WTP_CLASSES) ?
+		  READ_ONCE(ca->net->wtp[priority]) :
+		  READ_ONCE(ca->net->wtp[SBRM_WTP_CLASSES - 1]);
+
+	return wtp * READ_ONCE(ca->net->ln_phi);
+}
+
+/**
+ * sbrm_paid() - what a flow pays in some time
+ * @wtp: sbrm_wtp() of the flow
+ * @time: in 2^-@shift us, below 2^(26 + @shift)
+ * @shift: fractional bits of @time, at most 4
+ *
+ * Return: segments times price in Q32, below 2^63.
+ */
+static inline s64 sbrm_paid(u64 wtp, u32 time, unsigned int shift)
+{
+	/* Eight of the places of @wtp stay: below 2^(49 + 30 - 16) = 2^63. */
+	u64 paid = mul_u64_u32_shr(wtp, time, SBRM_LN_PHI_SHIFT - 8);
+
+	/*
+	 * By 10^6, as us were seconds: 2251799814 is 2^51 / 10^6, and 2^52 / 10^6
+	 * does not fit 32 bits. From 8 + @shift places to those of Q32.
+	 */
+	return mul_u64_u32_shr(paid, 2251799814U, 51 - FIXP_SHIFT + 8 + shift);
+}
+
+/**
+ * sbrm_kappa() - gain in force
+ * @ca: connection
+ *
+ * Return: kappa in Q28, at most 10.0.
+ */
+static inline u32 sbrm_kappa(struct sbrm *ca)
+{
+	u32 kappa = READ_ONCE(ca->net->kappa);
+
+	if (likely((ca->grown || READ_ONCE(ca->net->kappa_young) <= kappa) &&
+		   !READ_ONCE(ca->net->kappa_window)))
+		return kappa;
+	return sbrm_kappa_slow(ca);
+}
+
+/**
+ * sbrm_echo_watch() - find out how the price comes back, if it does
+ * @sk: socket
+ * @ca: its private area
+ * @ack: what the ACK brought
+ *
+ * Nothing is left to find out of marks once each of them is echoed.
+ */
+static inline void sbrm_echo_watch(struct sock *sk, struct sbrm *ca,
+				   const struct sbrm_ack *ack)
+{
+	if (unlikely(ca->carrier || ca->echo < SBRM_ECHO_PACKET ||
+		     ca->echo > SBRM_ECHO_ACCECN))
+		sbrm_echo_watch_slow(sk, ca, ack);
+}
+
+/**
+ * sbrm_estimate() - take what an ACK brings into the estimate
+ * @ca: connection
+ * @ack: what the ACK brought
+ * @by_marks: sbrm_by_marks()
+ *
+ * With the source relative most ACKs are of one segment without a mark: the
+ * average becomes less by its part then, as sbrm_average() would make it.
+ *
+ * Return: price of the path for the segments of the ACK, Q32, below 2^36; 0 with
+ *	@by_marks, see sbrm_relative_paid().
+ */
+static inline s64 sbrm_estimate(struct sbrm *ca, const struct sbrm_ack *ack,
+				bool by_marks)
+{
+	if (unlikely(!by_marks || ack->marked || ack->acked != 1 ||
+		     ca->marks.plain != U16_MAX))
+		return sbrm_estimate_slow(ca, ack);
+
+	ca->mark = (FIXP_ONE - SBRM_GAIN_RELATIVE) * ca->mark >> FIXP_SHIFT;
+	return 0;
+}
+
+/**
+ * sbrm_source_step() - how far an ACK moves the window
+ * @sk: socket
+ * @ca: its private area
+ * @ack: what the ACK brought
+ * @price: price of the path, Q32
+ *
+ * Return: change of the window, segments in Q32, size below 2^56.
+ */
+static inline s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
+				   const struct sbrm_ack *ack, s64 price)
+{
+	/* It has no kappa, and without the price field no cut by ECE. */
+	if (likely(sbrm_is_relative(ca) && !ca->carrier && !ca->cut))
+		return sbrm_relative_step(sk, ca, ack, ack->due);
+	return sbrm_source_step_slow(sk, ca, ack, price);
+}
+
+/**
+ * sbrm_relative_rtt() - round-trip time to pace by
+ * @ca: connection
+ *
+ * A window below two segments has one packet on its way, or none: a packet that
+ * waited would make the next gap longer by as much, out of phase with the queue.
+ *
+ * Return: us.
+ */
+static inline u32 sbrm_relative_rtt(const struct sbrm *ca)
+{
+	if (likely(ca->cwnd >= 2 * FIXP_ONE))
+		return ca->rtt_us;
+	return sbrm_relative_rtt_slow(ca);
+}
+
+/**
+ * sbrm_cwnd_set() - set the window
+ * @sk: socket
+ * @ca: its private area
+ * @cwnd: segments in Q32; what is too small, or negative, or too large becomes the
+ *	bound
+ */
+static inline void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	/* The larger of the least windows: what is above is above both. */
+	if (unlikely(cwnd < SBRM_CWND_MIN || cwnd > SBRM_CWND_MAX ||
+		     cwnd > (u64)tp->snd_cwnd_clamp << FIXP_SHIFT))
+		cwnd = sbrm_cwnd_bound(tp, ca, cwnd);
+	ca->cwnd = cwnd;
+	/*
+	 * The rate is held by pacing; the whole window must not be in its way.
+	 * So it is rounded up, and leaves room for the segment whose ACK a
+	 * receiver holds back. In slow start the window itself is the limit: no
+	 * more than initcwnd may leave at first, nor more than two segments for
+	 * the first ACK after a timeout (RFC 5681). Below 2^25.
+	 */
+	tcp_snd_cwnd_set(tp, min_t(u32, tp->snd_cwnd_clamp,
+				   (u32)((cwnd + FIXP_ONE - 1) >> FIXP_SHIFT) +
+				   !ca->slow_start));
+}
+
+/**
+ * sbrm_forgotten() - what a price too low takes from the proof
+ * @ca: connection
+ * @short_of: what it is short of, marks in Q32, below 2^63
+ *
+ * Without any price half of w is forgotten in a second while the window climbs
+ * by kappa w. By the time it has grown by its own size, that is cwnd / (2 kappa)
+ * marks: no more than a full proof shall be lost on the way. Not with the source
+ * relative: such a window doubles in few marks, whatever its size.
+ *
+ * Return: marks in Q32.
+ */
+static inline s64 sbrm_forgotten(struct sbrm *ca, s64 short_of)
+{
+	/*
+	 * Twice kappa times a full proof of 256 marks, 2^9 kappa: segments in Q32.
+	 * kappa is below 10.0: 2^3.4 2^9 2^32 is below 2^46.
+	 */
+	u64 climb = (u64)sbrm_kappa(ca) << (FIXP_SHIFT - SBRM_KAPPA_SHIFT + 9);
+
+	if (likely(ca->cwnd <= climb))
+		return short_of;
+	return sbrm_forgotten_part(short_of, climb, ca->cwnd);
+}
+
+/**
+ * sbrm_loss_update() - take what an ACK brings into proof and losses
+ * @ca: connection
+ * @ack: what the ACK brought
+ *
+ * Return: true if the losses are congestion, in spite of the proof.
+ */
+static inline bool sbrm_loss_update(struct sbrm *ca, const struct sbrm_ack *ack)
+{
+	/* Below 2^56; the other, which is not negative, below 2^63. */
+	s64 gain = ack->paid - (s64)((u64)ack->due / 2);
+
+	if (unlikely(ca->source != SBRM_SOURCE_RELATIVE) && gain < 0)
+		gain = -sbrm_forgotten(ca, -gain);
+	/*
+	 * Much of it is less than one in the last place, in Q7: round at random. For
+	 * that it keeps 16 places more, to which 16 random bits are added.
+	 */
+	gain = ((gain >> (FIXP_SHIFT - SBRM_PROOF_SHIFT - 16)) +
+		(u16)ack->random) >> 16;
+	ca->proof = clamp_t(s64, ca->proof + gain, 0, SBRM_PROOF_MAX);
+	if (unlikely(ca->wary) && ca->proof >= SBRM_PROOF_AGAIN)
+		ca->wary = 0;
+
+	/* Nothing is lost, nor was it: there is nothing to forget. */
+	if (likely(!ca->lost && !ack->lost))
+		return false;
+	return sbrm_loss_count(ca, ack);
+}
 
 #endif /* _SBRM_H */

@@ -180,13 +180,13 @@ static void sbrm_field_watch(const struct sock *sk, struct sbrm *ca, u32 acked)
 }
 
 /**
- * sbrm_echo_watch() - find out how the price comes back, if it does
+ * sbrm_echo_watch_slow() - find out how the price comes back, if it does
  * @sk: socket
  * @ca: its private area
  * @ack: what the ACK brought
  */
-void sbrm_echo_watch(const struct sock *sk, struct sbrm *ca,
-		     const struct sbrm_ack *ack)
+void sbrm_echo_watch_slow(const struct sock *sk, struct sbrm *ca,
+			  const struct sbrm_ack *ack)
 {
 	if (ca->carrier)
 		sbrm_field_watch(sk, ca, ack->acked);

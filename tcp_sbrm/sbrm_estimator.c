@@ -30,6 +30,18 @@
  */
 #define SBRM_PLAIN_START	4
 
+/* The same of more than one packet, see sbrm_average(). */
+static noinline u32 sbrm_average_many(u32 mean, u32 count, u32 hits, u32 gain)
+{
+	u64 keep = gain ? fixp_pow(U32_MAX - gain + 1, count) : 0;
+	u64 seen = div_u64((u64)hits << FIXP_SHIFT, count);
+
+	/* Both factors are at most 2^32 - 1 after the clamp. */
+	return min_t(u64, fixp_mul(keep, mean) +
+		     fixp_mul(FIXP_ONE - keep, min_t(u64, seen, U32_MAX)),
+		     SBRM_MARK_MAX);
+}
+
 /**
  * sbrm_average() - take some packets into an exponential average
  * @mean: average so far, Q32
@@ -41,19 +53,14 @@
  *
  * Return: the average after them, Q32, at most SBRM_MARK_MAX.
  */
-static u32 sbrm_average(u32 mean, u32 count, u32 hits, u32 gain)
+static inline u32 sbrm_average(u32 mean, u32 count, u32 hits, u32 gain)
 {
-	u64 keep = FIXP_ONE - gain;
-	u64 seen = hits ? FIXP_ONE : 0;
-
-	if (count > 1) {
-		keep = gain ? fixp_pow(U32_MAX - gain + 1, count) : 0;
-		seen = div_u64((u64)hits << FIXP_SHIFT, count);
-	}
-	/* Both factors are at most 2^32 - 1 after the clamp. */
-	return min_t(u64, fixp_mul(keep, mean) +
-		     fixp_mul(FIXP_ONE - keep, min_t(u64, seen, U32_MAX)),
-		     SBRM_MARK_MAX);
+	/* Both factors are at most 2^32 - 1. */
+	if (likely(count == 1))
+		return min_t(u64, ((FIXP_ONE - gain) * mean >> FIXP_SHIFT) +
+			     (hits ? (u64)gain * U32_MAX >> FIXP_SHIFT : 0),
+			     SBRM_MARK_MAX);
+	return sbrm_average_many(mean, count, hits, gain);
 }
 
 /*
@@ -166,7 +173,7 @@ static void sbrm_mark_update(struct sbrm *ca, const struct sbrm_ack *ack)
 }
 
 /**
- * sbrm_estimate() - take what an ACK brings into the estimate
+ * sbrm_estimate_slow() - take what an ACK brings into the estimate
  * @ca: connection
  * @ack: what the ACK brought
  *
@@ -178,7 +185,7 @@ static void sbrm_mark_update(struct sbrm *ca, const struct sbrm_ack *ack)
  * Return: price of the path for the segments of the ACK, Q32, below 2^36; 0 with
  *	sbrm_by_marks(), see sbrm_relative_paid().
  */
-s64 sbrm_estimate(struct sbrm *ca, const struct sbrm_ack *ack)
+s64 sbrm_estimate_slow(struct sbrm *ca, const struct sbrm_ack *ack)
 {
 	u32 before = ca->price;
 

@@ -67,7 +67,7 @@ void sbrm_restart(struct sock *sk, struct sbrm *ca)
 	sbrm_cwnd_set(sk, ca, max(was >> min(silent / max(rto, 1U), 63U),
 				  first));
 	/* 16 bits of it, as in sbrm_cong_control(). */
-	sbrm_pace(sk, ca, sbrm_random_u32() >> 16);
+	sbrm_pace(sk, ca, ca->cwnd, sbrm_random_u32() >> 16);
 }
 
 /**

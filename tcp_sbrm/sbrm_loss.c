@@ -25,27 +25,13 @@
 #include "sbrm.h"
 
 /*
- * The proof is kept in Q7: 2^15 - 1 is nearly 256 marks. Without any mark these
- * last for 512 / w seconds: 20 s with a w of 25, and 5 s with 100. With more, a
- * flow whose path has no price any more takes from others for longer. With
- * less, the proof is gone before the window has climbed back to its first mark.
- */
-#define SBRM_PROOF_SHIFT	7
-#define SBRM_PROOF_MAX		((1 << 15) - 1)
-
-/*
  * So many marks are proof enough. If another queue of the path marks for a
  * quarter of the rate, and the bottleneck has no price, marks at random are
  * eight ahead of half of w with odds of e^-10: e^-8x for the x with
  * (e^x - 1) / 4 = x / 2, 1.26. With fewer it happens; with more, a flow that
  * has a price needs more marks before it spares a loss.
- *
- * So many after it was void: half of a full proof. Losses have shown that eight
- * say little on this path. With more, a flow that has a price spares no loss
- * for longer; with fewer, one without a price spares them again soon.
  */
 #define SBRM_PROOF_ENOUGH	(8 << SBRM_PROOF_SHIFT)
-#define SBRM_PROOF_AGAIN	(128 << SBRM_PROOF_SHIFT)
 
 /*
  * One loss in 2^6 segments is tolerated, and so many more.
@@ -117,59 +103,23 @@ bool sbrm_spares_loss(const struct sbrm *ca)
 	}
 }
 
-/**
- * sbrm_forgotten() - what a price too low takes from the proof
- * @ca: connection
- * @short_of: what it is short of, marks in Q32, below 2^63
- *
- * Without any price half of w is forgotten in a second while the window climbs
- * by kappa w. By the time it has grown by its own size, that is cwnd / (2 kappa)
- * marks: no more than a full proof shall be lost on the way.
- *
- * Return: marks in Q32.
- */
-static s64 sbrm_forgotten(struct sbrm *ca, s64 short_of)
+/* Out of the way of sbrm_forgotten(). */
+s64 sbrm_forgotten_part(s64 short_of, u64 climb, u64 cwnd)
 {
-	/*
-	 * Twice kappa times a full proof of 256 marks, 2^9 kappa: segments in Q32.
-	 * kappa is below 10.0: 2^3.4 2^9 2^32 is below 2^46.
-	 */
-	u64 climb;
-
-	/* A relative one doubles in few marks, whatever its size. */
-	if (ca->source == SBRM_SOURCE_RELATIVE)
-		return short_of;
-	climb = (u64)sbrm_kappa(ca) << (FIXP_SHIFT - SBRM_KAPPA_SHIFT + 9);
-	if (ca->cwnd <= climb)
-		return short_of;
-	return fixp_mul_div(short_of, climb, ca->cwnd);
+	return fixp_mul_div(short_of, climb, cwnd);
 }
 
 /**
- * sbrm_loss_update() - take what an ACK brings into proof and losses
+ * sbrm_loss_count() - take lost segments into account, or forget them
  * @ca: connection
  * @ack: what the ACK brought
  *
  * Return: true if the losses are congestion, in spite of the proof.
  */
-bool sbrm_loss_update(struct sbrm *ca, const struct sbrm_ack *ack)
+bool sbrm_loss_count(struct sbrm *ca, const struct sbrm_ack *ack)
 {
-	/* Below 2^56; the other below 2^63. */
-	s64 gain = ack->paid - ack->due / 2;
 	s64 lost = (s64)ca->lost + ((u64)ack->lost << SBRM_LOST_SHIFT) -
 		   ack->acked;
-
-	if (gain < 0)
-		gain = -sbrm_forgotten(ca, -gain);
-	/*
-	 * Much of it is less than one in the last place, in Q7: round at random. For
-	 * that it keeps 16 places more, to which 16 random bits are added.
-	 */
-	gain = ((gain >> (FIXP_SHIFT - SBRM_PROOF_SHIFT - 16)) +
-		(u16)ack->random) >> 16;
-	ca->proof = clamp_t(s64, ca->proof + gain, 0, SBRM_PROOF_MAX);
-	if (ca->proof >= SBRM_PROOF_AGAIN)
-		ca->wary = 0;
 
 	ca->lost = clamp_t(s64, lost, 0, SBRM_LOST_MAX);
 	if (likely(!sbrm_is_lossy(ca)) ||

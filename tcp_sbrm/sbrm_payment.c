@@ -1,50 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a flow is willing to pay, and how far a price moves its window: w and kappa
- * of CP05, from the settings of the namespace
+ * How far a price moves the window of a flow: kappa of CP05, from the settings of the
+ * namespace. What the flow is willing to pay is in sbrm.h.
  */
 
 #include <linux/jiffies.h>
 #include <linux/math64.h>
 
 #include "sbrm.h"
-
-/**
- * sbrm_wtp() - willingness to pay of a flow, w ln(phi)
- * @sk: socket
- * @ca: its private area
- *
- * Return: packets/s in Q24, below 2^49: w is at most 10^7, and ln(phi) at most
- *	ln(16) < 2.78, which is less than 2^25 together.
- */
-u64 sbrm_wtp(const struct sock *sk, const struct sbrm *ca)
-{
-	u32 priority = min_t(u32, READ_ONCE(sk->sk_priority),
-			     SBRM_WTP_CLASSES - 1);
-
-	return (u64)READ_ONCE(ca->net->wtp[priority]) *
-	       READ_ONCE(ca->net->ln_phi);
-}
-
-/**
- * sbrm_paid() - what a flow pays in some time
- * @wtp: sbrm_wtp() of the flow
- * @time: in 2^-@shift us, below 2^(26 + @shift)
- * @shift: fractional bits of @time, at most 4
- *
- * Return: segments times price in Q32, below 2^63.
- */
-s64 sbrm_paid(u64 wtp, u32 time, unsigned int shift)
-{
-	/* Eight of the places of @wtp stay: below 2^(49 + 30 - 16) = 2^63. */
-	u64 paid = mul_u64_u32_shr(wtp, time, SBRM_LN_PHI_SHIFT - 8);
-
-	/*
-	 * By 10^6, as us were seconds: 2251799814 is 2^51 / 10^6, and 2^52 / 10^6
-	 * does not fit 32 bits. From 8 + @shift places to those of Q32.
-	 */
-	return mul_u64_u32_shr(paid, 2251799814U, 51 - FIXP_SHIFT + 8 + shift);
-}
 
 /**
  * sbrm_kappa_by_age() - gain per acknowledged segment
@@ -82,7 +45,7 @@ static u32 sbrm_kappa_by_age(struct sbrm *ca)
 }
 
 /**
- * sbrm_kappa() - gain in force
+ * sbrm_kappa_slow() - gain in force, of a young connection or by the window
  * @ca: connection
  *
  * The loop gain grows with the window; kappa_window, where set, takes that back
@@ -90,12 +53,12 @@ static u32 sbrm_kappa_by_age(struct sbrm *ca)
  *
  * Return: kappa in Q28, at most 10.0.
  */
-u32 sbrm_kappa(struct sbrm *ca)
+u32 sbrm_kappa_slow(struct sbrm *ca)
 {
 	u64 window = (u64)READ_ONCE(ca->net->kappa_window) << FIXP_SHIFT;
 	u32 kappa = sbrm_kappa_by_age(ca);
 
-	if (likely(!window || ca->cwnd <= window))
+	if (!window || ca->cwnd <= window)
 		return kappa;
 	return fixp_mul_div(kappa, window, ca->cwnd);
 }

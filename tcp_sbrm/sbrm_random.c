@@ -9,22 +9,8 @@
 #include <linux/random.h>
 
 #include "sbrm.h"
-#include "tollway_random.h"
 
-static DEFINE_PER_CPU(u64, sbrm_random);
-
-/**
- * sbrm_random_u32() - draw a random number
- *
- * Return: 32 bits.
- */
-u32 sbrm_random_u32(void)
-{
-	u32 value = tollway_random_u32(&get_cpu_var(sbrm_random));
-
-	put_cpu_var(sbrm_random);
-	return value;
-}
+DEFINE_PER_CPU(u64, sbrm_random);
 
 /* Seed the generators, before anything draws. */
 void __init sbrm_random_init(void)

@@ -104,8 +104,9 @@
  */
 #define RELATIVE_LATER_US	5000U
 
-/* Keep the slow round-trip time, in 2^-6 us. */
-static void relative_slow_update(struct sbrm *ca, const struct sbrm_ack *ack)
+/* The slow round-trip time, in 2^-6 us, takes its steps. */
+static noinline void relative_slow_step(struct sbrm *ca,
+					const struct sbrm_ack *ack)
 {
 	/* The clock wraps at 2^32 us, and the number of its steps with it. */
 	u32 steps = ((ack->now_us >> RELATIVE_SLOW_US_SHIFT) -
@@ -116,7 +117,7 @@ static void relative_slow_update(struct sbrm *ca, const struct sbrm_ack *ack)
 	/* Not rtt_us: what it is before the first sample may be part of that. */
 	if (unlikely(!ca->rtt_slow))
 		ca->rtt_slow = ca->rtt_last_us << SBRM_RTT_SLOW_SHIFT;
-	if (likely(!steps))
+	if (!steps)
 		return;
 
 	/* rtt_us is at most 2^24: 2^30 times 2^8. */
@@ -127,6 +128,14 @@ static void relative_slow_update(struct sbrm *ca, const struct sbrm_ack *ack)
 	ca->rtt_slow = clamp_t(s64, ca->rtt_slow + off, 1,
 			       ((s64)ca->rtt_us << SBRM_RTT_SLOW_SHIFT) *
 			       RELATIVE_SLOW_MOST);
+}
+
+/* Keep it; between two steps there is nothing to do. */
+static void relative_slow_update(struct sbrm *ca, const struct sbrm_ack *ack)
+{
+	if (unlikely(!ca->rtt_slow ||
+		     (ack->now_us ^ ack->last_us) >> RELATIVE_SLOW_US_SHIFT))
+		relative_slow_step(ca, ack);
 }
 
 /**
@@ -189,36 +198,26 @@ u64 sbrm_relative_paid(const struct sbrm *ca, const struct sbrm_ack *ack)
 }
 
 /*
- * Time that an ACK stands for, us: since the last one, as far as it is no longer
- * than the path and two ACKs that are held back explain.
+ * What was due in the time that an ACK stands for: since the last one, as far as it is
+ * no longer than the path and two ACKs that are held back explain.
  */
-static u32 relative_time_us(const struct sbrm *ca, const struct sbrm_ack *ack)
+static noinline s64 relative_due_late(const struct sbrm *ca,
+				      const struct sbrm_ack *ack)
 {
 	u32 slow_us = ca->rtt_slow >> SBRM_RTT_SLOW_SHIFT;
 	u64 limit_us = (u64)max(ca->rtt_us, slow_us) * 4;
 
 	if (unlikely(ca->cwnd < FIXP_ONE))
 		limit_us = fixp_mul_div(limit_us, FIXP_ONE, ca->cwnd);
-	return min_t(u64, ack->time_us, limit_us);
+	if (ack->time_us <= limit_us)
+		return ack->due;
+	return sbrm_paid(ack->wtp, limit_us, 0);
 }
 
-/**
- * relative_balance() - what an ACK says that the flow paid too little
- * @ca: connection
- * @ack: what the ACK brought
- *
- * Return: w dt - marks g(m) r, marks in Q32, size below 2^63.
- */
-static s64 relative_balance(struct sbrm *ca, const struct sbrm_ack *ack)
+/* What the marks of an ACK take, marks in Q32: g(m) r for each. */
+static noinline s64 relative_charge(struct sbrm *ca, const struct sbrm_ack *ack)
 {
-	u32 time_us = relative_time_us(ca, ack), rtt;
-	s64 due = ack->due;
-
-	if (unlikely(time_us < ack->time_us))
-		due = sbrm_paid(ack->wtp, time_us, 0);
-	relative_slow_update(ca, ack);
-	if (likely(!ack->paid))
-		return due;
+	u32 rtt;
 
 	ca->halved = 0;
 	/*
@@ -235,7 +234,27 @@ static s64 relative_balance(struct sbrm *ca, const struct sbrm_ack *ack)
 	rtt = clamp_t(u64, (u64)sbrm_relative_rtt(ca) << SBRM_RTT_SLOW_SHIFT,
 		      ca->rtt_slow / 4, (u64)ca->rtt_slow * 4);
 	/* Below 2^56 times 4. */
-	return due - (s64)fixp_mul_div(ack->paid, rtt, ca->rtt_slow);
+	return fixp_mul_div(ack->paid, rtt, ca->rtt_slow);
+}
+
+/**
+ * relative_balance() - what an ACK says that the flow paid too little
+ * @ca: connection
+ * @ack: what the ACK brought
+ * @due: what was due, ack->due
+ *
+ * Return: w dt - marks g(m) r, marks in Q32, size below 2^63.
+ */
+static __always_inline s64 relative_balance(struct sbrm *ca,
+					    const struct sbrm_ack *ack, s64 due)
+{
+	/* Nearly always: what it may be is four times that, or more. */
+	if (unlikely(ack->time_us > ca->rtt_us))
+		due = relative_due_late(ca, ack);
+	relative_slow_update(ca, ack);
+	if (unlikely(ack->paid))
+		due -= relative_charge(ca, ack);
+	return due;
 }
 
 /**
@@ -273,7 +292,7 @@ u64 sbrm_relative_start_end(const struct sock *sk, struct sbrm *ca,
 	/* From Q32 to Q16, which fits the 32 bits of the balance. */
 	s64 most = (sbrm_paid(ack->wtp, ca->rtt_us, 0) >> 16) +
 		   RELATIVE_BALANCE_ONE;
-	s64 balance = ca->balance + (relative_balance(ca, ack) >> 16);
+	s64 balance = ca->balance + (relative_balance(ca, ack, ack->due) >> 16);
 
 	ca->balance = clamp_t(s64, min_t(s64, balance, most), S32_MIN, S32_MAX);
 	if (ack->ece)
@@ -320,7 +339,7 @@ static u32 relative_shrunk(u32 x)
  * says nothing: it is m that tells of a higher price, an average over 8 packets.
  * From 8 segments on a round trip is long enough for that.
  */
-static u32 relative_answer_us(const struct sbrm *ca)
+static noinline u32 relative_answer_small(const struct sbrm *ca)
 {
 	/*
 	 * 2 + 8 m in Q32 is below 2^36, times 2^24 us. Eight bits less of it and of
@@ -328,73 +347,57 @@ static u32 relative_answer_us(const struct sbrm *ca)
 	 */
 	u64 gaps = ca->rtt_us * (2 * FIXP_ONE + 8 * (u64)ca->mark) >> 8;
 
-	if (likely(ca->cwnd >= 8 * FIXP_ONE))
-		return ca->rtt_us;
 	return min_t(u64, ca->rtt_us + div64_u64(gaps, ca->cwnd >> 8),
 		     SBRM_TIME_MAX_US / RELATIVE_ROUNDS);
 }
 
-/*
- * As far as the window may grow, Q32. Where losses take the place of a price, no
- * price bounds what a window that doubles in 0.3 s does to the flows beside it:
- * one segment in a round trip, as they have, until a price is there again.
- */
-static u64 relative_room(const struct sbrm *ca, const struct sbrm_ack *ack)
+static u32 relative_answer_us(const struct sbrm *ca)
 {
-	if (likely(!ca->halved))
-		return ca->cwnd;
+	return likely(ca->cwnd >= 8 * FIXP_ONE) ? ca->rtt_us :
+						  relative_answer_small(ca);
+}
+
+/*
+ * As far as the window may grow where losses take the place of a price, Q32. No price
+ * bounds what a window that doubles in 0.3 s does to the flows beside it: one segment
+ * in a round trip, as they have, until a price is there again.
+ */
+static noinline u64 relative_room(const struct sbrm *ca, const struct sbrm_ack *ack)
+{
 	return fixp_mul_div((u64)ack->acked << FIXP_SHIFT, FIXP_ONE,
 			    max_t(u64, ca->cwnd, FIXP_ONE));
 }
 
-/**
- * sbrm_relative_step() - how far an ACK moves the window
- * @sk: socket
- * @ca: its private area
- * @ack: what the ACK brought
- *
- * Return: change of the window, segments in Q32, size below 2^56.
- */
-s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
-		       const struct sbrm_ack *ack)
+/* What is wrong over k, Q32, where more marks are due in the time of k. */
+static noinline u64 relative_size_by_time(const struct sbrm_ack *ack, u64 wrong,
+					  u32 time_us)
 {
-	s64 balance = relative_balance(ca, ack);
-	const struct tcp_sock *tp = tcp_sk(sk);
+	return fixp_mul_div(wrong, FIXP_ONE, sbrm_paid(ack->wtp, time_us, 0));
+}
+
+/*
+ * What is wrong over k, Q32. Marks due in the time of k, times us in a second, are few
+ * nearly always, and to divide by a constant is a product for the compiler.
+ */
+static __always_inline u64 relative_size(const struct sbrm *ca,
+					 const struct sbrm_ack *ack, u64 wrong)
+{
 	u32 time_us = max(RELATIVE_TIME_US,
 			  RELATIVE_ROUNDS * relative_answer_us(ca));
-	u64 size;
-	u32 room;
 
-	/*
-	 * Marks due in @time_us, times us in a second. They are few nearly always,
-	 * and to divide by a constant is a product for the compiler.
-	 */
 	if (likely(mul_u64_u32_shr(ack->wtp, time_us, SBRM_LN_PHI_SHIFT) <=
 		   RELATIVE_MARKS * USEC_PER_SEC))
-		size = div_u64(abs(balance), RELATIVE_MARKS);
-	else
-		size = fixp_mul_div(abs(balance), FIXP_ONE,
-				    sbrm_paid(ack->wtp, time_us, 0));
+		return div_u64(wrong, RELATIVE_MARKS);
+	return relative_size_by_time(ack, wrong, time_us);
+}
 
-	/* After slow start it holds what is no sequence number. */
-	if (!before(tp->snd_una, ca->round_cut_end) ||
-	    after(ca->round_cut_end, tp->snd_nxt)) {
-		ca->round_cut_end = tp->snd_nxt;
-		ca->round_cut = 0;
-	}
-	/*
-	 * At most an eighth at once, and as much as is left of the cut. After a
-	 * pause one ACK may stand for four round trips, in which 4/3 may be
-	 * due. With more, such an ACK makes a burst; with less, windows whose
-	 * round trip has few ACKs grow more slowly. Up to an eighth
-	 * relative_grown() is right to 2^-14.
-	 */
-	if (balance >= 0)
-		return min(fixp_mul(ca->cwnd, relative_grown(min(size,
-								 FIXP_ONE / 8))),
-			   relative_room(ca, ack));
+/* Down: as much as is left of the cut of this round trip. */
+static noinline s64 relative_down(struct sbrm *ca, const struct sbrm_ack *ack,
+				  u64 charged)
+{
+	u32 room = RELATIVE_CUT_MAX - min_t(u32, RELATIVE_CUT_MAX, ca->round_cut);
+	u64 size = relative_size(ca, ack, charged);
 
-	room = RELATIVE_CUT_MAX - min_t(u32, RELATIVE_CUT_MAX, ca->round_cut);
 	size = min(size, (u64)room << (FIXP_SHIFT - RELATIVE_CUT_SHIFT));
 	/* Rounded at random, by 16 bits, so that small cuts count as well. */
 	ca->round_cut += (size + ((u64)(u16)ack->random <<
@@ -404,20 +407,58 @@ s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
 }
 
 /**
- * sbrm_relative_rtt() - round-trip time to pace by
- * @ca: connection
+ * sbrm_relative_step() - how far an ACK moves the window
+ * @sk: socket
+ * @ca: its private area
+ * @ack: what the ACK brought
+ * @due: ack->due, from where it is only known after it was stored
  *
- * A window below two segments has one packet on its way, or none: a packet that
- * waited would make the next gap longer by as much, out of phase with the queue.
+ * From what was due to the rate each product waits for the one before. So what is
+ * nearly always so is a branch here, for which nothing has to wait.
+ *
+ * Return: change of the window, segments in Q32, size below 2^56.
+ */
+s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
+		       const struct sbrm_ack *ack, s64 due)
+{
+	s64 balance = relative_balance(ca, ack, due);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 size, change;
+
+	/* After slow start it holds what is no sequence number. */
+	if (!before(tp->snd_una, ca->round_cut_end) ||
+	    after(ca->round_cut_end, tp->snd_nxt)) {
+		ca->round_cut_end = tp->snd_nxt;
+		ca->round_cut = 0;
+	}
+	if (unlikely(balance < 0))
+		return relative_down(ca, ack, -balance);
+	/*
+	 * At most an eighth at once. After a pause one ACK may stand for four round
+	 * trips, in which 4/3 may be due. With more, such an ACK makes a burst; with
+	 * less, windows whose round trip has few ACKs grow more slowly. Up to an
+	 * eighth relative_grown() is right to 2^-14.
+	 */
+	size = relative_size(ca, ack, balance);
+	change = fixp_mul(ca->cwnd, likely(size <= FIXP_ONE / 8) ?
+				    relative_grown(size) :
+				    relative_grown(FIXP_ONE / 8));
+	return unlikely(ca->halved) ? min(change, relative_room(ca, ack)) : change;
+}
+
+/**
+ * sbrm_relative_rtt_slow() - round-trip time to pace a small window by
+ * @ca: connection; its window is below two segments
+ *
  * The smaller the window, the more the slow round-trip time counts.
  *
  * Return: us.
  */
-u32 sbrm_relative_rtt(const struct sbrm *ca)
+u32 sbrm_relative_rtt_slow(const struct sbrm *ca)
 {
 	u32 slow = ca->rtt_slow >> SBRM_RTT_SLOW_SHIFT;
 
-	if (likely(ca->cwnd >= 2 * FIXP_ONE) || !slow)
+	if (!slow)
 		return ca->rtt_us;
 	/* Half of the window is a part of 2^33: 2^24 of it, times 2^24 us. */
 	return slow + (((s64)ca->rtt_us - slow) * (s64)(ca->cwnd >> 9) >>

@@ -51,13 +51,22 @@ static s64 sbrm_step(s64 price, u32 kappa, u32 segments)
 	s64 most = (s64)segments << FIXP_SHIFT;
 	u64 size = abs(price);
 
+	/* Nearly always it is below 1, and the product below 2^64. */
+	if (likely(size < FIXP_ONE))
+		size = min_t(u64, size * kappa >> SBRM_KAPPA_SHIFT, most);
 	/* Products of 2^63 and up are far more than @segments, and would not fit. */
-	if (unlikely(fls64(size) + fls(kappa) > 63 + SBRM_KAPPA_SHIFT))
+	else if (unlikely(fls64(size) + fls(kappa) > 63 + SBRM_KAPPA_SHIFT))
 		size = most;
 	else
 		size = min_t(u64, mul_u64_u32_shr(size, kappa, SBRM_KAPPA_SHIFT),
 			     most);
 	return price < 0 ? -(s64)size : size;
+}
+
+/* A time for each segment of the window, out of the way of sbrm_time_us(). */
+static noinline u64 sbrm_over_window(const struct sbrm *ca, u64 time_us)
+{
+	return fixp_mul_div(time_us, FIXP_ONE, ca->cwnd);
 }
 
 /**
@@ -82,15 +91,14 @@ static u32 sbrm_time_us(struct sbrm *ca, const struct sbrm_ack *ack)
 	u32 waited_us, time_us;
 
 	if (unlikely(ca->cwnd < FIXP_ONE))
-		limit_us = fixp_mul_div(limit_us, FIXP_ONE, ca->cwnd);
+		limit_us = sbrm_over_window(ca, limit_us);
 	waited_us = min3((u64)ca->waited_us + (ack->now_us - ack->last_us),
 			 limit_us, (u64)SBRM_TIME_MAX_US);
 	time_us = waited_us;
 	/* Nearly always it is less, which needs no quotient. */
 	if (unlikely(mul_u64_u32_shr(ca->cwnd, waited_us, FIXP_SHIFT) >=
 		     twice_us))
-		time_us = min_t(u64, waited_us,
-				fixp_mul_div(twice_us, FIXP_ONE, ca->cwnd));
+		time_us = min_t(u64, waited_us, sbrm_over_window(ca, twice_us));
 
 	ca->waited_us = waited_us - time_us;
 	return time_us;
@@ -299,7 +307,7 @@ static s64 sbrm_rm(const struct sock *sk, struct sbrm *ca,
 }
 
 /**
- * sbrm_source_step() - how far an ACK moves the window
+ * sbrm_source_step_slow() - how far an ACK moves the window, by whatever source
  * @sk: socket
  * @ca: its private area
  * @ack: what the ACK brought
@@ -310,8 +318,8 @@ static s64 sbrm_rm(const struct sock *sk, struct sbrm *ca,
  *
  * Return: change of the window, segments in Q32, size below 2^56.
  */
-s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
-		     const struct sbrm_ack *ack, s64 price)
+s64 sbrm_source_step_slow(struct sock *sk, struct sbrm *ca,
+			  const struct sbrm_ack *ack, s64 price)
 {
 	u32 kappa;
 
@@ -321,7 +329,7 @@ s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
 
 	/* It has no kappa. */
 	if (likely(sbrm_is_relative(ca)) && !(ca->carrier && ack->ece))
-		return sbrm_relative_step(sk, ca, ack);
+		return sbrm_relative_step(sk, ca, ack, ack->due);
 
 	kappa = sbrm_kappa(ca);
 	if (sbrm_is_rm(ca))

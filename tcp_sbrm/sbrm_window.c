@@ -20,30 +20,21 @@
 #define SBRM_BURST_US	64
 
 /**
- * sbrm_cwnd_set() - set the window
- * @sk: socket
+ * sbrm_cwnd_bound() - a window that may be too small or too large
+ * @tp: socket
  * @ca: its private area
- * @cwnd: segments in Q32; what is too small or too large becomes the bound
+ * @cwnd: segments in Q32; from 2^63 on it is a negative one
+ *
+ * Return: the window, or the bound that is nearest to it.
  */
-void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd)
+u64 sbrm_cwnd_bound(const struct tcp_sock *tp, const struct sbrm *ca, u64 cwnd)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
 	u64 top = min_t(u64, (u64)tp->snd_cwnd_clamp << FIXP_SHIFT,
 			SBRM_CWND_MAX);
 	u64 least = sbrm_is_relative(ca) ? SBRM_CWND_MIN_RELATIVE :
 					   SBRM_CWND_MIN;
 
-	ca->cwnd = clamp_t(u64, cwnd, least, max(top, least));
-	/*
-	 * The rate is held by pacing; the whole window must not be in its way.
-	 * So it is rounded up, and leaves room for the segment whose ACK a
-	 * receiver holds back. In slow start the window itself is the limit: no
-	 * more than initcwnd may leave at first, nor more than two segments for
-	 * the first ACK after a timeout (RFC 5681).
-	 */
-	tcp_snd_cwnd_set(tp, min_t(u64, tp->snd_cwnd_clamp,
-				   ((ca->cwnd + FIXP_ONE - 1) >> FIXP_SHIFT) +
-				   !ca->slow_start));
+	return clamp_t(s64, cwnd, least, max(top, least));
 }
 
 /*
@@ -52,12 +43,12 @@ void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd)
  * the backlog that a packet finds. None in slow start, when it may hold for a
  * whole round trip until the next ACK comes.
  */
-static u32 sbrm_gap(const struct sbrm *ca, u16 random)
+static u32 sbrm_gap(const struct sbrm *ca, bool relative, u16 random)
 {
-	if (ca->slow_start)
+	if (unlikely(ca->slow_start))
 		return 1U << 16;
 	/* 7/8 is 7 * 2^13 of 2^16, and 14 random bits are up to a quarter. */
-	if (sbrm_is_relative(ca))
+	if (likely(relative))
 		return (7U << 13) + (random >> 2);
 	/* A half is 2^15 of 2^16, and 16 random bits are up to one. */
 	return (1U << 15) + random;
@@ -68,12 +59,19 @@ static u32 sbrm_gap(const struct sbrm *ca, u16 random)
  * double, but no more than where slow start leads to, if that is known. Beyond
  * it every packet would be one more in the queue.
  */
-static u64 sbrm_paced_window(const struct tcp_sock *tp, const struct sbrm *ca)
+static u64 sbrm_paced_window(const struct tcp_sock *tp, const struct sbrm *ca,
+			     u64 cwnd)
 {
 	if (likely(!ca->slow_start))
-		return ca->cwnd;
-	return min(2 * ca->cwnd,
-		   max((u64)tp->snd_ssthresh << FIXP_SHIFT, ca->cwnd));
+		return cwnd;
+	return min(2 * cwnd, max((u64)tp->snd_ssthresh << FIXP_SHIFT, cwnd));
+}
+
+static noinline void sbrm_burst_set(struct sock *sk, u64 flow, u64 one)
+{
+	u64 segments = div64_u64(flow, one);
+
+	tollway_burst(sk, clamp_t(u64, segments, TOLLWAY_BURST_MIN, GSO_MAX_SEGS));
 }
 
 /**
@@ -97,18 +95,24 @@ static void sbrm_burst(struct sock *sk, const struct sbrm *ca, u64 cwnd)
 	 */
 	u64 flow = (cwnd >> (FIXP_SHIFT - 16)) * SBRM_BURST_US;
 	u64 one = (u64)ca->rtt_us << 16;
-	u32 segments = TOLLWAY_BURST_MIN;
 
-	/* At most rates: no quotient. */
-	if (unlikely(flow >= (TOLLWAY_BURST_MIN + 1) * one))
-		segments = min_t(u64, div64_u64(flow, one), GSO_MAX_SEGS);
-	tollway_burst(sk, segments);
+	/* At most rates, and where the limit is that or less: no quotient. */
+	if (unlikely(flow >= (TOLLWAY_BURST_MIN + 1) * one ||
+		     sk->sk_gso_max_segs > TOLLWAY_BURST_MIN))
+		sbrm_burst_set(sk, flow, one);
+}
+
+/* The rate of a window of 2^12 segments and more, out of the way of the others. */
+static noinline u64 sbrm_rate_large(u64 cwnd, u64 bytes, u64 time)
+{
+	return fixp_mul_div(cwnd, bytes, time << (FIXP_SHIFT - 16));
 }
 
 /**
  * sbrm_pace() - pace at cwnd / RTT, see sbrm_paced_window()
  * @sk: socket
  * @ca: its private area
+ * @cwnd: its window, which those who have just set it know
  * @random: sets the length of the next gap
  *
  * The gaps between packets vary, see sbrm_gap(), with the right mean. A flow of
@@ -118,16 +122,17 @@ static void sbrm_burst(struct sock *sk, const struct sbrm *ca, u64 cwnd)
  * too low by 2 % (cf. Floyd and Jacobson, On traffic phase effects in
  * packet-switched gateways, 1992).
  */
-void sbrm_pace(struct sock *sk, const struct sbrm *ca, u16 random)
+void sbrm_pace(struct sock *sk, const struct sbrm *ca, u64 cwnd, u16 random)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 gap = sbrm_gap(ca, random);
+	bool relative = sbrm_is_relative(ca);
+	u32 gap = sbrm_gap(ca, relative, random);
 	u64 bytes = (u64)tp->mss_cache * USEC_PER_SEC;	/* below 2^36 */
-	u32 rtt_us = sbrm_is_relative(ca) ? sbrm_relative_rtt(ca) : ca->rtt_us;
+	u32 rtt_us = relative ? sbrm_relative_rtt(ca) : ca->rtt_us;
 	u64 time = (u64)max(rtt_us, 1U) * gap;		/* below 2^41 */
-	u64 cwnd = sbrm_paced_window(tp, ca);
-	u64 rate;
+	u64 rate, most;
 
+	cwnd = sbrm_paced_window(tp, ca, cwnd);
 	/*
 	 * The gap is in 2^-16, and so is the time, as the window has to be. Below
 	 * 2^12 segments, 2^28 in Q16, the product with the bytes fits 64 bits.
@@ -135,9 +140,11 @@ void sbrm_pace(struct sock *sk, const struct sbrm *ca, u16 random)
 	if (likely(cwnd < 1ULL << (FIXP_SHIFT + 12)))
 		rate = div64_u64((cwnd >> (FIXP_SHIFT - 16)) * bytes, time);
 	else
-		rate = fixp_mul_div(cwnd, bytes, time << (FIXP_SHIFT - 16));
+		rate = sbrm_rate_large(cwnd, bytes, time);
+	most = READ_ONCE(sk->sk_max_pacing_rate);
 	/* 0 would be no pacing at all, and users may set a limit of 0. */
-	rate = max_t(u64, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)), 1);
+	if (unlikely(!rate || rate > most))
+		rate = max_t(u64, min_t(u64, rate, most), 1);
 	WRITE_ONCE(sk->sk_pacing_rate, rate);
 	sbrm_burst(sk, ca, cwnd);
 }
