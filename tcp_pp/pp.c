@@ -72,10 +72,10 @@
  * left, and S is the least it is until the next one is acknowledged: its mean is
  * half a train more.
  */
-static u32 pp_outstanding_mean(const struct sock *sk, const struct pp *ca)
+static u32 pp_outstanding_mean(const struct pp *ca, u32 flight)
 {
 	u32 train = pp_train_sent(ca);
-	u32 now = pp_outstanding(sk);
+	u32 now = min(flight, PP_PACKETS_MAX) << PP_PACKET_SHIFT;
 
 	return now + min(now, train * PP_PACKET / 2);
 }
@@ -106,13 +106,14 @@ static void pp_stop(struct sock *sk, struct pp *ca)
  * @sk: socket
  * @ca: its private area
  * @target: what the law says
+ * @service: s_hat
  * @app_limited: the flow has not sent what it might
  */
-static void pp_control(struct sock *sk, struct pp *ca, u64 target,
-		       bool app_limited)
+static __always_inline void pp_control(struct sock *sk, struct pp *ca, u64 target,
+				       u64 service, bool app_limited)
 {
 	/* Worked out only where it counts. */
-	u64 bound = pp_is_low(ca) && target > ca->mean_rate ?
+	u64 bound = unlikely(pp_is_low(ca)) && target > ca->mean_rate ?
 		    pp_path_bound(ca) : U64_MAX;
 	u64 rate = pp_law_rise(target, ca->mean_rate, ca->queue, bound);
 
@@ -128,10 +129,13 @@ static void pp_control(struct sock *sk, struct pp *ca, u64 target,
 		ca->mean_rate = pp_law_mean(ca->mean_rate, rate);
 
 	target = pp_law_drain(rate, ca->setpoint, ca->queue, ca->delay_us,
-			      ca->estimate.service);
+			      service);
 	ca->draining = target > rate;
 	pp_stop(sk, ca);
-	pp_pace(sk, min(target, PP_RATE_MAX));
+	/* The laws do not go beyond it, but the mean may have begun there. */
+	if (unlikely(ca->rising))
+		target = min(target, PP_RATE_MAX);
+	pp_pace(sk, target);
 }
 
 static bool pp_is_app_limited(const struct sock *sk,
@@ -151,11 +155,18 @@ static u32 pp_law_delay(const struct pp *ca)
 				   ca->delay_us;
 }
 
-static void pp_law_now(struct sock *sk, struct pp *ca, bool app_limited)
+/* The continuous law, for an s_hat that is ca->estimate.service. */
+static __always_inline void pp_law_at(struct sock *sk, struct pp *ca, u64 service,
+				      bool app_limited)
 {
 	pp_control(sk, ca,
 		   pp_law_continuous(ca->setpoint, ca->queue, pp_law_delay(ca),
-				     ca->estimate.service), app_limited);
+				     service), service, app_limited);
+}
+
+static noinline void pp_law_now(struct sock *sk, struct pp *ca, bool app_limited)
+{
+	pp_law_at(sk, ca, ca->estimate.service, app_limited);
 }
 
 /* The discrete law, at the end of a round trip. */
@@ -168,7 +179,7 @@ static void pp_law_epoch(struct sock *sk, struct pp *ca, bool app_limited)
 				   pp_outstanding(sk), ca->epoch_rate ?: rate,
 				   rate, (u64)ca->rtt_us * NSEC_PER_USEC,
 				   READ_ONCE(ca->net->pole)),
-		   app_limited);
+		   ca->estimate.service, app_limited);
 }
 
 /* The law of the sysctl, and what only it remembers: nothing as yet. */
@@ -227,43 +238,56 @@ static bool pp_is_law_due(struct pp *ca, u32 acked, bool sample)
 	return true;
 }
 
-/* n_hat; returns what the way holds without it, Q8. */
-static u32 pp_queue(const struct sock *sk, struct pp *ca)
+/* n_hat where ACKs come in bursts, and what pp_queue() returns. */
+static noinline u32 pp_queue_bunched(const struct sock *sk, struct pp *ca,
+				     u64 service)
 {
-	u64 service = ca->estimate.service;
+	ca->queue = pp_law_wait(pp_bunch_rtt(sk, ca), ca->delay_us, service);
+	return pp_law_pipe(pp_delay_slot(ca), service);
+}
+
+/*
+ * n_hat, by s_hat and what is outstanding, in segments; returns what the way holds
+ * without it, Q8.
+ */
+static __always_inline u32 pp_queue(const struct sock *sk, struct pp *ca,
+				    u64 service, u32 flight)
+{
 	u32 pipe;
 
-	if (unlikely(pp_is_bunched(ca))) {
-		ca->queue = pp_law_wait(pp_bunch_rtt(sk, ca), ca->delay_us,
-					service);
-		return pp_law_pipe(pp_delay_slot(ca), service);
-	}
+	if (unlikely(pp_is_bunched(ca)))
+		return pp_queue_bunched(sk, ca, service);
 	pipe = pp_law_pipe(ca->delay_us, service);
-	ca->queue = pp_law_queue(pp_outstanding_mean(sk, ca), pipe);
-	if (pp_is_low(ca))
+	ca->queue = pp_law_queue(pp_outstanding_mean(ca, flight), pipe);
+	if (unlikely(pp_is_low(ca)))
 		ca->empty = 1;
-	else
+	else if (unlikely(!ca->settled))
 		ca->settled = 1;
 	return pipe;
 }
 
-static void pp_sample(struct pp *ca, u64 sample)
+/* Takes a sample; returns s_hat. */
+static u64 pp_sample(struct pp *ca, u64 sample)
 {
+	u64 service;
+
 	if (unlikely(pp_is_bunched(ca))) {
 		pp_bunch_sample(ca, sample);
-		return;
+		return ca->estimate.service;
 	}
-	pp_estimate_sample(&ca->estimate, &ca->net->gains, sample);
-	if (unlikely(ca->wary && !ca->shared))
-		pp_path_hold(ca);
+	service = pp_estimate_sample(&ca->estimate, &ca->net->gains, sample);
+	if (likely(!ca->wary || ca->shared))
+		return service;
+	pp_path_hold(ca);
+	return ca->estimate.service;
 }
 
 static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 			    const struct rate_sample *rs)
 {
 	struct pp *ca = inet_csk_ca(sk);
+	u64 sample, service;
 	bool first;
-	u64 sample;
 
 	/* The ACK of the SYN comes before init(). */
 	if (!pp_is_ready(sk))
@@ -275,7 +299,8 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 		/* An ACK that delivers nothing would leave the window of the turn. */
 		if (!rs->acked_sacked) {
 			pp_pace_window(sk, ca, pp_law_pipe(ca->delay_us,
-							   ca->estimate.service));
+							   ca->estimate.service),
+				       tcp_packets_in_flight(tcp_sk(sk)));
 			pp_pace_cut_off(sk, ca);
 		}
 	}
@@ -287,24 +312,24 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 		pp_law_begin(sk, ca);
 
 	sample = pp_path_ack(sk, ca, rs);
-	if (sample)
-		pp_sample(ca, sample);
+	service = sample ? pp_sample(ca, sample) : ca->estimate.service;
 	if (unlikely(pp_is_window(ca))) {
-		pp_queue(sk, ca);
+		pp_queue(sk, ca, service, tcp_packets_in_flight(tcp_sk(sk)));
 		pp_share_control(sk, ca, rs);
-	} else if (likely(ca->estimate.service)) {
-		u32 pipe = pp_queue(sk, ca);
+	} else if (likely(service)) {
+		u32 flight = tcp_packets_in_flight(tcp_sk(sk));
+		u32 pipe = pp_queue(sk, ca, service, flight);
 
 		if (pp_is_law_due(ca, rs->acked_sacked, sample) &&
 		    (first || !pp_is_discrete(ca)))
-			pp_law_now(sk, ca, pp_is_app_limited(sk, rs));
-		pp_pace_window(sk, ca, pipe);
+			pp_law_at(sk, ca, service, pp_is_app_limited(sk, rs));
+		pp_pace_window(sk, ca, pipe, flight);
 	} else {
 		pp_start_wait(sk, ca);
 	}
 
-	if (unlikely(pp_is_bunched(ca) ? sample != 0 :
-		     !before(rs->prior_delivered, ca->round_start)))
+	if (unlikely(pp_is_bunched(ca)) ? sample != 0 :
+	    unlikely(!before(rs->prior_delivered, ca->round_start)))
 		pp_round(sk, ca, rs);
 	pp_pace_cut_off(sk, ca);
 }
@@ -371,14 +396,14 @@ static void pp_restart(struct sock *sk, struct pp *ca, u32 rounds)
 		pp_law_now(sk, ca, true);
 }
 
-/* Before something is sent: is it the first after an idle time? */
-static void pp_before_send(struct sock *sk, struct pp *ca)
+/* Before something is sent, and nothing is outstanding: is it the first after an idle time? */
+static noinline void pp_before_send(struct sock *sk, struct pp *ca)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 idle_us;
 
 	/* The stack asks also where nothing can leave: the idle time goes on. */
-	if (likely(tp->packets_out) || ca->after_idle || !tcp_send_head(sk) ||
+	if (ca->after_idle || !tcp_send_head(sk) ||
 	    !before(tp->snd_nxt, tcp_wnd_end(tp)))
 		return;
 	ca->after_idle = 1;
@@ -408,7 +433,8 @@ static u32 pp_tso_segs(COMPAT_TSO_SEGS_ARGS)
 		return 1;
 	train = READ_ONCE(ca->net->train);
 	pp_train_use(sk, train);
-	pp_before_send(sk, ca);
+	if (unlikely(!tcp_sk(sk)->packets_out))
+		pp_before_send(sk, ca);
 	pp_pace_before_send(sk, ca, pp_train_sent(ca));
 	return train;
 }

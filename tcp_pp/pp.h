@@ -347,14 +347,13 @@ void pp_start_wait(struct sock *sk, const struct pp *ca);
 /* pp_pace.c */
 bool pp_pace_is_ours(const struct sock *sk);
 void pp_pace(struct sock *sk, u64 rate);
-void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe);
 bool pp_pace_is_cut_off(const struct sock *sk, const struct pp_net *net, u32 train);
-void pp_pace_cut_off(struct sock *sk, const struct pp *ca);
+void pp_pace_cut_off_at(struct sock *sk, const struct pp *ca, u32 window);
 bool pp_pace_is_stopped(const struct sock *sk, const struct pp *ca);
 void pp_pace_be_wary(struct pp *ca, bool looking);
 bool pp_pace_stop(struct sock *sk, struct pp *ca, u32 wait_us);
 u32 pp_pace_settle(struct sock *sk, struct pp *ca);
-void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train);
+void pp_pace_before_turn(struct sock *sk, struct pp *ca, u32 train);
 bool pp_pace_holds_window(const struct pp *ca);
 bool pp_pace_has_segment(const struct sock *sk);
 bool pp_pace_has_more(const struct sock *sk, const struct pp *ca);
@@ -391,5 +390,71 @@ u64 pp_path_bound(const struct pp *ca);
 void pp_path_hold(struct pp *ca);
 u64 pp_path_ack(struct sock *sk, struct pp *ca, const struct rate_sample *rs);
 void pp_path_round(struct sock *sk, struct pp *ca);
+
+/*
+ * What each ACK and each packet needs is no call: the registers that a call saves cost
+ * more than these do.
+ */
+
+/**
+ * pp_pace_window() - a window that leaves the rate alone
+ * @sk: socket
+ * @ca: its private area
+ * @pipe: R / s_hat, Q8
+ * @flight: what is outstanding, segments
+ *
+ * Twice what the pipe and the setpoint hold. It ends what a flow sends when ACKs
+ * stay away, and nothing else: a queue that is too long is the law's affair, so
+ * the window leaves room for eight pairs above what is outstanding. With less
+ * room it holds back what an ACK for several pairs lets go; with more, a flow
+ * sends more packets in vain when ACKs stay away.
+ */
+static inline void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe,
+				  u32 flight)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 cwnd = 2 * ((u64)pipe + ca->setpoint) >> PP_PACKET_SHIFT;
+
+	cwnd = max_t(u64, cwnd, flight) + 16;
+	tcp_snd_cwnd_set(tp, min_t(u64, cwnd, tp->snd_cwnd_clamp));
+}
+
+/**
+ * pp_pace_cut_off() - no more outstanding than the sysctl allows
+ * @sk: socket
+ * @ca: its private area
+ *
+ * Call it wherever the window was set.
+ */
+static inline void pp_pace_cut_off(struct sock *sk, const struct pp *ca)
+{
+	u32 window = READ_ONCE(ca->net->window);
+
+	if (unlikely(window))
+		pp_pace_cut_off_at(sk, ca, window);
+}
+
+/* The stack paces from this segment on. */
+#define PP_PACED_FROM	10
+
+/* Does the stack not pace by itself what comes next, or not in pairs? */
+static inline bool pp_pace_is_special(const struct tcp_sock *tp, const struct pp *ca)
+{
+	return tp->lost_out > tp->retrans_out ||
+	       tp->data_segs_out < PP_PACED_FROM || ca->train.extra;
+}
+
+/**
+ * pp_pace_before_send() - the stack is about to send: whose pacing is it?
+ * @sk: socket
+ * @ca: its private area
+ * @train: segments to leave at once
+ */
+static inline void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train)
+{
+	if (unlikely(ca->turn ||
+		     (pp_pace_is_special(tcp_sk(sk), ca) && !ca->shared)))
+		pp_pace_before_turn(sk, ca, train);
+}
 
 #endif /* _PP_H */

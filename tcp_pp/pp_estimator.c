@@ -25,17 +25,30 @@
 #include "pp_model.h"
 #include "pp_fuzzy.h"
 
-/* Linear between the entries of a table; @x in Q16, at most 1.0. */
-static u32 pp_fuzzy(const u32 *table, u32 x)
-{
-	const u32 width = PP_ONE / PP_FUZZY_STEPS;
-	u32 i = x / width, part = x % width;
+/*
+ * Between an entry of a table and the next one, @part of PP_FUZZY_WIDTH. Entries are at
+ * most 2^16, the width is 2^8; where the next entry is smaller the difference wraps, and
+ * the sum wraps back.
+ */
+#define PP_FUZZY_WIDTH	(PP_ONE / PP_FUZZY_STEPS)
 
+static inline u32 pp_fuzzy_between(u32 entry, u32 next, u32 part)
+{
+	return (entry * PP_FUZZY_WIDTH + PP_FUZZY_WIDTH / 2 +
+		(next - entry) * part) / PP_FUZZY_WIDTH;
+}
+
+/* Linear between the entries of a table; @x in Q16, from 1.0 on the last one. */
+static inline u32 pp_fuzzy(const u32 *table, u32 x)
+{
+	u32 i = x / PP_FUZZY_WIDTH;
+
+	/* Nearly always in the first step: its entries are constants, not loads. */
+	if (likely(!i))
+		return pp_fuzzy_between(table[0], table[1], x);
 	if (i >= PP_FUZZY_STEPS)
 		return table[PP_FUZZY_STEPS];
-	/* Entries are at most 2^16, width is 2^8. */
-	return (table[i] * (width - part) + table[i + 1] * part + width / 2) /
-	       width;
+	return pp_fuzzy_between(table[i], table[i + 1], x % PP_FUZZY_WIDTH);
 }
 
 /**
@@ -46,7 +59,7 @@ static u32 pp_fuzzy(const u32 *table, u32 x)
  */
 u32 pp_fuzzy_alpha_of(u32 error)
 {
-	return pp_fuzzy(pp_fuzzy_alpha, min(error, PP_ONE));
+	return pp_fuzzy(pp_fuzzy_alpha, error);
 }
 
 /**
@@ -57,13 +70,17 @@ u32 pp_fuzzy_alpha_of(u32 error)
  */
 u32 pp_fuzzy_beta_of(u32 change)
 {
-	return pp_fuzzy(pp_fuzzy_beta, min(change, PP_ONE));
+	return pp_fuzzy(pp_fuzzy_beta, change);
 }
 
-/* Both values at most 2^46, the weight (Q16) of @b at most 1.0. */
+/*
+ * Both values at most 2^46, the weight (Q16) of @b at most 1.0. The sum is below 2^63:
+ * where @b is smaller the difference wraps, and the sum wraps back. One product has to
+ * wait for the weight so, and nothing else.
+ */
 static u64 pp_average(u64 a, u64 b, u32 weight)
 {
-	return (a * (PP_ONE - weight) + b * weight + PP_ONE / 2) >> 16;
+	return ((a << 16) + PP_ONE / 2 + (b - a) * weight) >> 16;
 }
 
 /*
@@ -80,7 +97,7 @@ static u32 pp_error(u64 service, u64 sample)
 	return div64_u64(away << 16, service);
 }
 
-static void pp_estimate_fuzzy(struct pp_estimate *est, u64 sample)
+static u64 pp_estimate_fuzzy(struct pp_estimate *est, u64 sample)
 {
 	u32 error = pp_error(est->service, sample);
 	u32 change = error > est->last_error ? error - est->last_error :
@@ -88,12 +105,13 @@ static void pp_estimate_fuzzy(struct pp_estimate *est, u64 sample)
 	u32 beta = pp_fuzzy_beta_of(change);
 
 	est->last_error = error;
-	est->error = pp_average(error, est->error, beta);
-	est->service = pp_average(sample, est->service,
-				  pp_fuzzy_alpha_of(est->error));
+	error = pp_average(error, est->error, beta);
+	est->error = error;
+	return pp_average(sample, est->service, pp_fuzzy_alpha_of(error));
 }
 
-static void pp_estimate_kalman(struct pp_estimate *est, u64 sample, u32 ratio)
+static noinline u64 pp_estimate_kalman(struct pp_estimate *est, u64 sample,
+				       u32 ratio)
 {
 	u64 p = est->error;
 	u64 gain = div_u64(p << 16, p + PP_ONE);
@@ -101,9 +119,9 @@ static void pp_estimate_kalman(struct pp_estimate *est, u64 sample, u32 ratio)
 	u64 rate = pp_invert(est->service), seen = pp_invert(sample);
 
 	rate = pp_average(rate, seen, gain);
-	est->service = pp_invert(rate);
 	/* P R / (P + R) is the gain, as R is 1; the ratio is below 2^24. */
 	est->error = ratio + gain;
+	return pp_invert(rate);
 }
 
 /**
@@ -114,30 +132,37 @@ static void pp_estimate_kalman(struct pp_estimate *est, u64 sample, u32 ratio)
  *
  * The first one is taken as it is. PP94's simulations let the error begin at
  * one half, so that the next ones still count.
+ *
+ * Return: est->service, which the caller would have to wait for after it was stored.
  */
-void pp_estimate_sample(struct pp_estimate *est, const struct pp_gains *gains,
-			u64 sample)
+u64 pp_estimate_sample(struct pp_estimate *est, const struct pp_gains *gains,
+		       u64 sample)
 {
-	sample = clamp_t(u64, sample, PP_SERVICE_MIN, PP_SERVICE_MAX);
+	u64 service = est->service;
 
-	if (unlikely(!est->service)) {
+	if (unlikely(sample < PP_SERVICE_MIN || sample > PP_SERVICE_MAX))
+		sample = clamp_t(u64, sample, PP_SERVICE_MIN, PP_SERVICE_MAX);
+
+	if (unlikely(!service)) {
 		est->service = sample;
 		est->last_error = 0;
 		est->error = gains->estimator == PP_ESTIMATOR_KALMAN ?
 			     PP_ONE + gains->kalman : PP_ONE / 2;
-		return;
+		return sample;
 	}
 
 	switch (gains->estimator) {
 	case PP_ESTIMATOR_FIXED:
-		est->service = pp_average(est->service, sample, gains->fixed);
+		service = pp_average(service, sample, gains->fixed);
 		break;
 	case PP_ESTIMATOR_KALMAN:
-		pp_estimate_kalman(est, sample, gains->kalman);
+		service = pp_estimate_kalman(est, sample, gains->kalman);
 		break;
 	default:
-		pp_estimate_fuzzy(est, sample);
+		service = pp_estimate_fuzzy(est, sample);
 	}
-	est->service = clamp_t(u64, est->service, PP_SERVICE_MIN,
-			       PP_SERVICE_MAX);
+	if (unlikely(service < PP_SERVICE_MIN || service > PP_SERVICE_MAX))
+		service = clamp_t(u64, service, PP_SERVICE_MIN, PP_SERVICE_MAX);
+	est->service = service;
+	return service;
 }

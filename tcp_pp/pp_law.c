@@ -19,23 +19,28 @@
 #define PP_ATTACK_UP	15
 #define PP_ATTACK_DOWN	8
 
-/* Out of the way of pp_rate(). */
+/* Out of the way of pp_rate_any(). */
 static noinline u64 pp_rate_large(u64 packets, u64 time_ns)
 {
 	return min_t(u64, fixp_mul_div(packets << (PP_RATE_SHIFT - PP_PACKET_SHIFT),
 				       NSEC_PER_SEC, time_ns), PP_RATE_MAX);
 }
 
-/* packets (Q8) per time (ns) as a rate; saturates. */
-static inline u64 pp_rate(u64 packets, u64 time_ns)
+/* packets (Q8) per time (ns) as a rate, which may be above PP_RATE_MAX; below 2^63. */
+static inline u64 pp_rate_any(u64 packets, u64 time_ns)
 {
 	/* Nearly always they are fewer: 10^9 * 2^34 fits. */
-	if (unlikely(packets >= BIT_ULL(26) || !time_ns))
+	if (unlikely(packets >= BIT_ULL(26) || time_ns < 2))
 		return pp_rate_large(packets, time_ns);
 
-	return min_t(u64, div64_u64((packets * NSEC_PER_SEC) <<
-				    (PP_RATE_SHIFT - PP_PACKET_SHIFT),
-				    time_ns), PP_RATE_MAX);
+	return div64_u64((packets * NSEC_PER_SEC) <<
+			 (PP_RATE_SHIFT - PP_PACKET_SHIFT), time_ns);
+}
+
+/* The same; saturates. */
+static inline u64 pp_rate(u64 packets, u64 time_ns)
+{
+	return min_t(u64, pp_rate_any(packets, time_ns), PP_RATE_MAX);
 }
 
 /**
@@ -56,10 +61,13 @@ u64 pp_law_continuous(u32 setpoint, u32 queue, u32 delay_us, u64 service)
 	u32 attack = PP_ATTACK_DOWN + (PP_ATTACK_UP - PP_ATTACK_DOWN) *
 				      (room >= 0);
 	/* At most 2^57 ns by 15. */
-	s64 change = pp_rate(abs(room), div_u64(rtt_ns * attack, 10));
+	s64 change = pp_rate_any(abs(room), div_u64(rtt_ns * attack, 10));
 
-	change = room < 0 ? -change : change;
-	return clamp_t(s64, rate + change, 0, PP_RATE_MAX);
+	rate += room < 0 ? -change : change;
+	/* 1 / s_hat is no more than that, either. It is negative from 2^63 on. */
+	if (unlikely(rate > PP_RATE_MAX))
+		rate = clamp_t(s64, rate, 0, PP_RATE_MAX);
+	return rate;
 }
 
 /**

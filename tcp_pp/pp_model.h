@@ -218,7 +218,10 @@ static inline u64 pp_law_rtt_ns(u32 queue, u32 delay_us, u64 service)
 	u64 wait = mul_u64_u32_shr(service, queue,
 				   PP_SERVICE_SHIFT + PP_PACKET_SHIFT);
 
-	return max_t(u64, wait + (u64)delay_us * NSEC_PER_USEC, NSEC_PER_USEC);
+	/* R alone is a us then. */
+	if (likely(delay_us))
+		return wait + (u64)delay_us * NSEC_PER_USEC;
+	return max_t(u64, wait, NSEC_PER_USEC);
 }
 
 /**
@@ -235,7 +238,7 @@ static inline u64 pp_law_rtt_ns(u32 queue, u32 delay_us, u64 service)
  */
 static inline u64 pp_law_rise(u64 target, u64 mean, u32 queue, u64 bound)
 {
-	if (queue > PP_QUEUE_LOW || target <= mean)
+	if (likely(queue > PP_QUEUE_LOW || target <= mean))
 		return target;
 	return max(mean, min(mean + (target - mean) / 5, bound));
 }
@@ -306,14 +309,9 @@ static inline u64 pp_law_drain(u64 rate, u32 setpoint, u32 queue, u32 delay_us,
 }
 
 /* pp_train.c */
-u64 pp_train_ack(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
-		 u32 wanted);
 u64 pp_train_gap(const struct pp_train *train, u32 now_ns, u32 acked);
 void pp_train_break(struct pp_train *train);
-bool pp_train_bunch(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
-		    u32 wanted);
 void pp_train_bunch_count(struct pp_train *train);
-bool pp_train_bunch_believe(struct pp_train *train);
 void pp_train_gro_doubt(struct pp_train *train);
 u64 pp_train_gro(struct pp_train *train, u32 stamp_us, u32 now_ns, u32 acked,
 		 u32 wanted);
@@ -322,8 +320,8 @@ bool pp_train_bunch_round(struct pp_train *train);
 /* pp_estimator.c */
 u32 pp_fuzzy_alpha_of(u32 error);
 u32 pp_fuzzy_beta_of(u32 change);
-void pp_estimate_sample(struct pp_estimate *est, const struct pp_gains *gains,
-			u64 sample);
+u64 pp_estimate_sample(struct pp_estimate *est, const struct pp_gains *gains,
+		       u64 sample);
 
 /* pp_law.c */
 u64 pp_law_continuous(u32 setpoint, u32 queue, u32 delay_us, u64 service);

@@ -22,16 +22,6 @@
 
 #include "pp.h"
 
-/* The stack paces from this segment on. */
-#define PP_PACED_FROM	10
-
-/* Does the stack not pace by itself what comes next, or not in pairs? */
-static bool pp_pace_is_special(const struct tcp_sock *tp, const struct pp *ca)
-{
-	return tp->lost_out > tp->retrans_out ||
-	       tp->data_segs_out < PP_PACED_FROM || ca->train.extra;
-}
-
 /* Time that bytes take at the rate of the socket; a rate of 0 is no limit. */
 static u64 pp_pace_time(const struct sock *sk, u32 bytes)
 {
@@ -84,13 +74,16 @@ void pp_pace(struct sock *sk, u64 rate)
 	struct tcp_sock *tp = tcp_sk(sk);
 	unsigned long before = sk->sk_pacing_rate;
 	u32 bytes = pp_train_sent(ca) * tp->mss_cache;
+	u64 most;
 	/* What is left of the gap that was charged. */
 	u32 left_ns = min_t(u64, U32_MAX, tp->tcp_wstamp_ns -
 			    min(tp->tcp_wstamp_ns, tp->tcp_clock_cache));
 
 	/* 2^46 times a segment of at most 2^16. */
 	rate = (rate * tp->mss_cache) >> PP_RATE_SHIFT;
-	rate = clamp_t(u64, rate, 1, READ_ONCE(sk->sk_max_pacing_rate));
+	most = READ_ONCE(sk->sk_max_pacing_rate);
+	if (unlikely(!rate || rate > most))
+		rate = clamp_t(u64, rate, 1, most);
 	WRITE_ONCE(sk->sk_pacing_rate, rate);
 	/*
 	 * Nearly always it is less than a gap and a half: no quotient. A rate
@@ -101,27 +94,6 @@ void pp_pace(struct sock *sk, u64 rate)
 		     (u64)bytes * (3ULL * NSEC_PER_SEC / 2) >> 32) &&
 	    rate > before)
 		pp_pace_hasten(sk, bytes);
-}
-
-/**
- * pp_pace_window() - a window that leaves the rate alone
- * @sk: socket
- * @ca: its private area
- * @pipe: R / s_hat, Q8
- *
- * Twice what the pipe and the setpoint hold. It ends what a flow sends when ACKs
- * stay away, and nothing else: a queue that is too long is the law's affair, so
- * the window leaves room for eight pairs above what is outstanding. With less
- * room it holds back what an ACK for several pairs lets go; with more, a flow
- * sends more packets in vain when ACKs stay away.
- */
-void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-	u64 cwnd = 2 * ((u64)pipe + ca->setpoint) >> PP_PACKET_SHIFT;
-
-	cwnd = max_t(u64, cwnd, tcp_packets_in_flight(tp)) + 16;
-	tcp_snd_cwnd_set(tp, min_t(u64, cwnd, tp->snd_cwnd_clamp));
 }
 
 /**
@@ -145,22 +117,20 @@ bool pp_pace_is_cut_off(const struct sock *sk, const struct pp_net *net, u32 tra
 }
 
 /**
- * pp_pace_cut_off() - no more outstanding than the sysctl allows
+ * pp_pace_cut_off_at() - no more outstanding than a window
  * @sk: socket
  * @ca: its private area
+ * @window: segments, 1 and up
  *
- * Call it wherever the window was set. While there is room for half a train
- * nothing leaves: each ACK would let one segment go, and there were no more pairs.
- * A window of less than a train is used as a whole.
+ * While there is room for half a train nothing leaves: each ACK would let one
+ * segment go, and there were no more pairs. A window of less than a train is used
+ * as a whole.
  */
-void pp_pace_cut_off(struct sock *sk, const struct pp *ca)
+void pp_pace_cut_off_at(struct sock *sk, const struct pp *ca, u32 window)
 {
-	u32 window = READ_ONCE(ca->net->window);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 flight = tcp_packets_in_flight(tp);
 
-	if (likely(!window))
-		return;
 	if (flight && pp_pace_is_cut_off(sk, ca->net, pp_train_sent(ca)))
 		window = min(window, flight);
 	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), window));
@@ -301,21 +271,19 @@ u32 pp_pace_settle(struct sock *sk, struct pp *ca)
 }
 
 /**
- * pp_pace_before_send() - the stack is about to send: whose pacing is it?
+ * pp_pace_before_turn() - the stack is about to send, and a turn may end or begin
  * @sk: socket
  * @ca: its private area
  * @train: segments to leave at once
  */
-void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train)
+void pp_pace_before_turn(struct sock *sk, struct pp *ca, u32 train)
 {
-	if (likely(!ca->turn &&
-		   (!pp_pace_is_special(tcp_sk(sk), ca) || ca->shared)))
-		return;
 	if (ca->turn) {
 		bool idle = !pp_pace_settle(sk, ca);
 
 		pp_pace_window(sk, ca, pp_law_pipe(ca->delay_us,
-						   ca->estimate.service));
+						   ca->estimate.service),
+			       tcp_packets_in_flight(tcp_sk(sk)));
 		pp_pace_cut_off(sk, ca);
 		/* Nothing could be sent: do not ask again and again. */
 		if (idle)

@@ -56,6 +56,7 @@
  */
 
 #include "pp.h"
+#include "pp_train.h"
 
 /*
  * ACKs of two segments or more in a row: they are delayed. It is the most that
@@ -236,15 +237,19 @@ void pp_path_hold(struct pp *ca)
  * and tells no more than eight times what arrived, four where packets have been
  * waiting.
  */
+static noinline u64 pp_path_most(const struct pp *ca, u64 sample)
+{
+	u64 most = pp_most_arrived(ca) * (ca->settled ? 4 : 8);
+
+	return most ? max(sample, pp_invert(most)) : sample;
+}
+
 static u64 pp_path_credible(const struct pp *ca, u64 sample)
 {
-	u64 most;
-
-	if (likely(!sample || !pp_is_low(ca) ||
+	if (likely(!pp_is_low(ca) || !sample ||
 		   sample >= ca->estimate.service / 32))
 		return sample;
-	most = pp_most_arrived(ca) * (ca->settled ? 4 : 8);
-	return most ? max(sample, pp_invert(most)) : sample;
+	return pp_path_most(ca, sample);
 }
 
 /* While the path is watched: round-trip times below this have fallen. */
@@ -273,7 +278,9 @@ static void pp_path_delay(const struct sock *sk, struct pp *ca,
 	if (unlikely(rs->rtt_us < 0))
 		return;
 
-	rtt_us = clamp_t(long, rs->rtt_us, 1, PP_RTT_MAX_US);
+	rtt_us = rs->rtt_us;
+	if (unlikely(rs->rtt_us < 1 || rs->rtt_us > PP_RTT_MAX_US))
+		rtt_us = clamp_t(long, rs->rtt_us, 1, PP_RTT_MAX_US);
 	ca->rtt_us = rtt_us;
 	if (unlikely(!ca->delay_us || rtt_us < ca->delay_us)) {
 		pp_delay_set(ca, rtt_us);
@@ -407,7 +414,9 @@ static bool pp_path_is_false(const struct sock *sk, const struct pp *ca,
 {
 	u64 arrivals;
 
-	if (likely(!pp_is_low(ca) || ca->rtt_us / 4 <= ca->delay_us) || ca->shared)
+	if (likely(!pp_is_low(ca) || ca->rtt_us / 4 <= ca->delay_us))
+		return false;
+	if (ca->shared || pp_is_bunched(ca))
 		return false;
 	arrivals = pp_path_arrivals(rs);
 	return ca->estimate.service < arrivals / 4 &&
@@ -427,7 +436,7 @@ static bool pp_path_is_bunched(struct sock *sk, struct pp *ca,
 	const struct tcp_sock *tp = tcp_sk(sk);
 	bool begins;
 
-	if (unlikely(!pp_is_bunched(ca) && pp_path_is_false(sk, ca, rs)))
+	if (unlikely(pp_path_is_false(sk, ca, rs)))
 		pp_share_begin(sk, ca, false);
 	if (!pp_is_discrete(ca) &&
 	    (u32)tp->tcp_mstamp - ca->stop_us <= 2 * ca->rtt_us)
@@ -459,8 +468,11 @@ static u64 pp_path_sample(struct sock *sk, struct pp *ca,
 			      READ_ONCE(ca->net->train));
 	if (!sample)
 		return 0;
-	ca->merged_acks = 0;
-	ca->paired = 1;
+	/* Nearly always both are: what comes next would wait until they are written. */
+	if (unlikely(ca->merged_acks))
+		ca->merged_acks = 0;
+	if (unlikely(!ca->paired))
+		ca->paired = 1;
 	return pp_path_credible(ca, sample);
 }
 
