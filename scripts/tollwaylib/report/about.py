@@ -125,8 +125,8 @@ def _reasons(name, groups):
         if published.parts(name) and all(
                 group.outcome["parameters"].get("setup") == "ours"
                 for group in groups):
-            said += (" The parameters are our own. With --set setup=paper they "
-                     "are those of the paper, if it states them.")
+            said += (" The parameters are our own. --set setup=paper selects those "
+                     "that the paper states.")
         return [said]
     if len(groups) > 1:
         return ["The experiment compares congestion controls and queues in the "

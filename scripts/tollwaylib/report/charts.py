@@ -159,8 +159,9 @@ def rate_allocation(results, name, out, look):
     """Every flow's rate beside its fair share (as CP05 Figure 4.3.4).
 
     results: one result per seed of one experiment. name: of the case that is
-    drawn. Flows stand on the x axis, grouped by path; a point is the mean over seeds with its 95 % confidence
-    interval, a line the weighted proportionally fair rate of a class.
+    drawn. Flows stand on the x axis, grouped by path. A point is the mean over seeds
+    with its 95 % confidence interval. A line is the weighted proportionally fair rate
+    of a class.
     out: path without suffix. Returns [SVG path, PNG path].
     """
     outcome = aggregate(results)

@@ -244,11 +244,12 @@ def _rows_of_links(cases, head):
                  for name, link in case["links"].items()} for case in cases]
 
     rows = [(f"{head}utilisation [%]", of_links("utilization", 100), None),
-            (f"{head}mean queueing delay [ms]", of_links("queue_mean_ms"), None),
+            (f"{head}mean backlog [ms of full packets]", of_links("queue_mean_ms"),
+             None),
             (f"{head}drops [packets]", of_links("drops"), None)]
     if any("pages" in case or "intervals" in case for case in cases):
         return rows
-    return [(f"{head}rate, of the fair share [%]",
+    return [(f"{head}rate / fair share [%]",
              [{f"path {path}": 100 * part for path, part in
                shares_of_paths(case).items()} for case in cases],
              (100, "weighted proportionally fair share")), *rows]

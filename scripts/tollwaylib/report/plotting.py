@@ -172,7 +172,10 @@ def histograms(series, title, unit, out, look):
                         "the samples")
             mean, spread = np.mean(values), np.std(values)
             axes.set_ylabel("samples [%]")
-            axes.text(0.995, 0.95, f"{name}: mean {mean:.1f}, standard "
+            # The line of text is above the highest bar: 0.25 of it are 17 points.
+            axes.set_ylim(0, 1.25 * max(parts))
+            axes.set_xlim(-0.5, bins[-1])
+            axes.text(0.995, 0.98, f"{name}: mean {mean:.1f}, standard "
                       f"deviation {spread:.1f}", ha="right", va="top",
                       transform=axes.transAxes, color=THEORY)
         panels[0, 0].set_title(title)

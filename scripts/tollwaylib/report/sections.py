@@ -116,7 +116,7 @@ def _drawn(groups, outcomes, base, directory, look):
     paths = overview.compared(
         outcomes, base.with_name(f"{base.name}-compared"), look)
     if paths:
-        yield _figure(paths, "The runs compared", directory)
+        yield _figure(paths, _of_bars(names), directory)
     for kind, what in groups[0].raw["pictures"]:
         if kind in charts.OF_METRICS:
             paths = charts.OF_METRICS[kind](
@@ -125,6 +125,15 @@ def _drawn(groups, outcomes, base, directory, look):
             if paths:
                 yield _figure(paths, f"{_in_words(what, outcomes[0])} of each "
                                      "congestion control and queue", directory)
+
+
+def _of_bars(names):
+    """The caption of overview.compared(). names: of the cases with links."""
+    if not names:
+        return "The runs compared"
+    return ("The runs compared, without the warm-up. Milliseconds of full packets are "
+            "the time in which the link sends the mean backlog, if all packets have "
+            "the full size. Drops are those of all packets, ACKs included")
 
 
 def _keys(what):

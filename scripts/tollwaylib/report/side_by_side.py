@@ -26,8 +26,8 @@ def side_by_side(groups, name, out, look):
 
     groups: runs of one experiment, each with raw (the raw result of its first
     seed) and outcome (its result or aggregate). name: of the case that is drawn.
-    Those whose flows have weights come first. out: path without suffix. The description of the SVG has the
-    commands of the runs.
+    Runs whose flows have weights come first. out: path without suffix. The
+    description of the SVG has the commands of the runs.
 
     Returns [SVG path, PNG path], or None if there are too many runs, or if
     their flows have no constant number or no rate.
@@ -94,7 +94,8 @@ def _rates(axes, case, mss_bytes, run, look):
                   np.concatenate(rates), linewidth=0.8,
                   label=f"flows of path {path}", **look.line("path", path))
     weights = _weights(run)
-    label = f"fair shares for weights {':'.join(map('{:g}'.format, weights))}"
+    label = f"fair shares for weights {':'.join(map('{:g}'.format, weights))}" \
+        if len(weights) > 1 else "fair share"
     for group in run["classes"] if weights else ():
         axes.axhline(mean_of(group["expected_pps"]) * 8 * mss_bytes / 1e6,
                      color=THEORY, linestyle=":", linewidth=1.2, zorder=3,
@@ -102,7 +103,8 @@ def _rates(axes, case, mss_bytes, run, look):
 
 
 def _delays(axes, raw, case, run, look):
-    """The backlog of each link over its rate; means without the warm-up."""
+    """The backlog of each link, divided by its rate; means without the warm-up."""
+    means = []
     for name, queue in case["queues"].items():
         times = np.asarray(queue["t_s"], dtype=float)
         count = max(1, len(times) // _DELAYS)
@@ -112,13 +114,14 @@ def _delays(axes, raw, case, run, look):
             raw["parameters"]["packet_bytes"] * np.asarray(
                 queue["backlog_pkts"], dtype=float)
         delays = 8e3 * backlog / LinkRate(case, raw["links"], name).at(times)
+        means.append(delays[times >= raw["parameters"]["warmup_s"]].mean())
         axes.plot(times[:usable].reshape(-1, count).mean(axis=1),
                   delays[:usable].reshape(-1, count).mean(axis=1),
                   linewidth=0.9, label=f"queue of link {name}",
                   **look.line("link", name))
     links = run["links"].values()
     axes.text(0.99, 0.98, "mean {}\nlinks {} used".format(
-        _from_to([mean_of(link["queue_mean_ms"]) for link in links], "ms"),
+        _from_to(means, "ms"),
         _from_to([100 * mean_of(link["utilization"]) for link in links], "%")),
         ha="right", va="top", transform=axes.transAxes, fontsize=9)
 

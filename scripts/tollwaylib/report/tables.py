@@ -115,7 +115,8 @@ def links_table(result, case):
         f"Links: {heading(result, case)}",
         ["link", "rate [Mbit/s]", "utilisation [%]", "mean backlog [pkts]",
          "99th percentile [pkts]", "marks", "drops"], rows,
-        notes=_seeds_note(result))
+        notes=["marks and drops: of all packets after the warm-up, ACKs included",
+               *_seeds_note(result)])
 
 
 def published_table(result):
@@ -226,18 +227,18 @@ def comparison_table(results, name=None):
            for result, run in zip(results, runs)):
         raise TollwayError("only results of one experiment on the same links "
                            "can stand in one table")
-    rows = []
-    for called, result, run in zip(run_names(results), results, runs):
+    rows, known = [], [[entry for entry in result["published"]
+                        if entry["name"].endswith(_MEAN_UTILISATION)]
+                       for result in results]
+    for called, run, published in zip(run_names(results), runs, known):
         mean = sum(mean_of(link["utilization"])
                    for link in run["links"].values()) / len(links)
-        published = [entry for entry in result["published"]
-                     if entry["name"].endswith(_MEAN_UTILISATION)]
         rows.append(
             [called]
             + [_percent(run["links"][link]["utilization"])
                for link in links]
-            + [_percent(mean),
-               _percent(published[0]["value"]) if published else _NONE]
+            + [_percent(mean)]
+            + [_percent(published[0]["value"]) if published else _NONE] * any(known)
             + [_number(run["links"][link]["queue_mean_pkts"])
                for link in links]
             + [_drops(run["links"]),
@@ -248,11 +249,11 @@ def comparison_table(results, name=None):
         "Congestion controls and AQMs compared",
         ["congestion control + queue",
          *(f"utilisation of {name} [%]" for name in links),
-         "mean utilisation [%]", "published [%]",
+         "mean utilisation [%]", *["published [%]"] * any(known),
          *(f"backlog {name} [pkts]" for name in links), "drops",
          "worst class error [%]", f"path {path} of fair [%]"], rows,
-        notes=["published: mean utilisation in the paper. worst class error: "
-               "largest difference of the rate of a class from its weighted "
+        notes=["published: mean utilisation in the paper. " * any(known) +
+               "worst class error: largest difference of the rate of a class from its weighted "
                "proportionally fair share, as a fraction of that share. "
                f"path {path} of fair: total rate of the path, divided by its "
                "weighted proportionally fair share"])
@@ -392,7 +393,8 @@ def baselines_table(results, name):
         rows.append(row)
     return Table("Variants compared", heads, rows, left=2,
                  notes=[f"{', '.join(links)}: utilisation; delay: time that the link "
-                        "needs to send the mean backlog", *_seeds_note(results[0])])
+                        "needs to send the mean backlog, if all packets have the full "
+                        "size", *_seeds_note(results[0])])
 
 
 def _page_cells(group):
