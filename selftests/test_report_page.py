@@ -297,7 +297,7 @@ def test_only_parameters_that_matter_are_shown():
     assert {"gamma", "target", "kappa", "warmup_s"} <= set(names)
     assert "only" not in names + [name for name, _, _ in others]
     assert "red_min" in [name for name, _, _ in others]
-    assert ["warmup_s", "7", "s at the beginning that rates do not include"] in shown
+    assert ["warmup_s", "7", "length of the warm-up, s: no rate or mean includes it"] in shown
     # What another queue has is shown where somebody has set it.
     result["parameters"]["red_min"] = 6
     assert "red_min" in [name for name, _, _ in about.parameters(result)[0]]

@@ -24,20 +24,22 @@ MODULES = (Module(
 
 _QUEUE = {
     # sch_sbrm
-    "high": (50, 1, 1000000, "packets above which the law alpha sets CN"),
-    "goal": (300, 2, 1000000, "packets, goal of the law alpha for the largest queue"),
+    "high": (50, 1, 1000000, "backlog above which the law alpha sets CN, packets"),
+    "goal": (300, 2, 1000000, "goal of the law alpha for the largest queue, packets"),
 }
 _SOURCE = {
     # tcp_alpha
-    "gain": (0, 0, 10**9, "packets/s^2, initial gain of alpha; 0: by the round trip"),
-    "gip": (0, 0, 10**9, "packets/s^2, p of alpha; 0: by the round trip"),
-    "gdp": (0.8, 0.01, 1.0, "q of alpha"),
-    "first_pps": (0, 0, 10**9, "packets/s, initial rate of alpha; 0: as TCP"),
-    "bw_pps": (0, 0, 10**9, "packets/s, BW_EST of alpha; 0: measured"),
+    "gain": (0, 0, 10**9, "initial gain of alpha, packets/s^2; 0: computed from the round trip"),
+    "gip": (0, 0, 10**9, "p of alpha, which is added to the gain, packets/s^2; 0: computed from "
+            "the round trip"),
+    "gdp": (0.8, 0.01, 1.0, "q of alpha, by which the gain is multiplied"),
+    "first_pps": (0, 0, 10**9, "initial rate of alpha, packets/s; 0: as TCP"),
+    "bw_pps": (0, 0, 10**9, "BW_EST of alpha, packets/s; 0: measured"),
     "bw_share": (0, 0, 1, "1: BW_EST is the mean of bw_pps and the flow's share"),
-    "step": (0.2, 0.02, 1.0, "fraction of a round trip between steps of alpha"),
+    "step": (0.2, 0.02, 1.0, "time between steps of alpha, round trips"),
     "loss_share": (0.03125, 0.001, 1.0,
-                   "fraction of losses that is congestion; 1: never"),
+                   "fraction of lost packets above which alpha takes losses for congestion; "
+                   "1: never"),
 }
 
 # {setting of tcp_alpha: parameter}

@@ -51,22 +51,22 @@ _PARAMETERS = {
     "setpoint": (0, 0, 1000000, "setpoint of pp, packets; 0: it is probed"),
     "pp_estimator": ("fuzzy", None, None, "estimator of pp: fuzzy, fixed or kalman"),
     "law": ("continuous", None, None, "law of pp: continuous or discrete"),
-    "initial": (0, 0, 1000, "segments that pp sends first; 0: as TCP"),
+    "initial": (0, 0, 1000, "segments that pp sends first; 0: the initial window of TCP"),
 }
-# Of experiments that reserve room (PP94 10.3).
+# Parameters of experiments that reserve a part of the buffer (PP94 10.3).
 _RESERVED = {
-    "window": (0, 0, 1048576, "most packets of pp outstanding; 0: no limit"),
+    "window": (0, 0, 1048576, "largest number of outstanding packets of pp; 0: no limit"),
     "reserve": (0, 0, 1048576, "packets that fq_rr reserves for a flow"),
 }
-# Of experiments with the pole of the discrete law (PP94 4.2.1), and with the steps of a
-# setpoint that is probed (PP94 7).
+# Parameters of experiments with the pole of the discrete law (PP94 4.2.1), and of
+# those with the steps of a setpoint that is probed (PP94 7).
 _POLE = {
     "pole": (0.9, 0.01, 1.0, "pole of the discrete law of pp"),
 }
 _PROBING = {
-    "setpoint_step": (2.0, 0.003907, 64.0, "packets that an attempt adds to it"),
+    "setpoint_step": (2.0, 0.003907, 64.0, "packets that an attempt adds to the setpoint"),
     "setpoint_every": (2, 1, 4, "round trips between two attempts"),
-    "setpoint_cut": (0.75, 0.01, 0.99, "part that is left of it after a loss"),
+    "setpoint_cut": (0.75, 0.01, 0.99, "factor by which a loss reduces the setpoint"),
 }
 # Parameters that are settings of the same name, where an experiment has them.
 _SETTINGS = ("window", *_POLE, *_PROBING)
@@ -83,7 +83,7 @@ def _sysctls(values, _wtps):
 
 
 def _fields(values):
-    """Words of fq_rr for what each flow owns of its room."""
+    """Words of tc for the part of the buffer of fq_rr that each flow owns."""
     reserve = values.get("reserve")
     return {"reserved": f" reserve {reserve}" if reserve else ""}
 
@@ -101,11 +101,11 @@ COMPONENT = Component(
              "overflow": ("drop-last", "drop-tail-of-longest", "drop-longest"),
              "pp_estimator": ("fuzzy", "fixed", "kalman"),
              "law": ("continuous", "discrete")},
-    # PP94 probes: up to 100 packets of each flow wait then.
+    # PP94 probes the setpoint; up to 100 packets of each flow then wait in the queue.
     shipped={"setpoint": 10},
     queues={"fq_rr": "fq_rr limit {buffer} service {service} "
                      "overflow {overflow}{reserved}"},
     fields=_fields,
-    # Only some experiments have what reserves room, see _deciding().
+    # Only some experiments have the parameter `reserve`, see _deciding().
     made_of={"reserved": []},
     sysctls=_sysctls, deciding=_deciding, cc_info=True)

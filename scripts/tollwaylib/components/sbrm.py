@@ -6,8 +6,8 @@ import math
 from .component import Component, Module, Trial, setting
 
 _MARKED = {"aqm": "sbrm limit 1000 target 10 gamma 0.01"}
-# Rates that have something to do: a packet every 0.6 us or so, and prices that
-# rise from 0 to some 0.2 meanwhile.
+# For make bench: with this rate and gamma the queue sends a packet about every
+# 0.6 us, and the price rises from 0 to about 0.2 during the measurement.
 _CLOCKED = "rate 10gbit avpkt 1514 gamma 1e-6"
 MODULES = (
     Module(
@@ -44,8 +44,8 @@ MODULES = (
              "no-dither", "sparse", "no-sparse", "split-gso", "no-split-gso", "ecn", "drop",
              "reset-stats")),
         costs={
-            # What tc makes without a word; its price is next to nothing, but
-            # drawn for.
+            # The default of tc. The price is nearly 0, but the queue still draws a
+            # random number for each packet.
             "sbrm delay": "sbrm mark delay limit 65535",
             "sbrm": "sbrm limit 65535 target 0 gamma {gamma}",
             "sbrm no-dither": "sbrm limit 65535 target 0 gamma {gamma} no-dither",
@@ -61,9 +61,9 @@ MODULES = (
                              "feedback four-bit"}),
 )
 
-# Willingness to pay goes by socket priority. These three are also what the
-# kernel makes of the types of service below (rt_tos2priority), which is all
-# that iperf3 can set.
+# {socket priority: type of service}. The willingness to pay depends on the socket
+# priority. The kernel derives these three priorities from these types of service
+# (rt_tos2priority); iperf3 can set the type of service only.
 PRIORITIES = {2: 0x08, 4: 0x18, 6: 0x10}
 
 _LAWS = {
@@ -87,9 +87,8 @@ def _law_words(law, feedback=None):
     return words if law == "vqm" else f"{words}{{draws}}"
 
 
-# tc words of the queues that are known by a name. price and rem4 alone are PC3,
-# the law that CP05 uses throughout chapter 4 and 5.2; price-vqm is the "VQM n
-# bit" of its Table 5.4.2.
+# {name of a queue: words of tc}. price and rem4 have the law PC3, which CP05 uses in
+# all of chapter 4 and in 5.2. price-vqm is "VQM n bit" of Table 5.4.2 of CP05.
 _QUEUES = {
     "sbrm": "sbrm limit {limit} mark sbrm target {target} "
             "gamma {gamma_or_auto}{unmarked}{draws}",
@@ -104,7 +103,8 @@ _QUEUES = {
     "price-sbrm": "sbrm limit {limit} mark sbrm target {target} "
                   "gamma {gamma_or_auto}{unmarked} feedback price",
 }
-# What the fields of these are made of. The rate is the link's, and no setting.
+# {field of these words: the parameters from which it is computed}. The rate is that of
+# the link, which is no parameter of the queue.
 _MADE_OF = {"link_phi": ["phi"], "gamma_or_auto": ["gamma"],
             "unmarked": ["nodrop", "coupling"], "draws": ["dither"],
             "rate_bps": []}
@@ -116,14 +116,14 @@ _QUEUE = {
     "gamma": (0.015, 0.0, 1.0, "price per packet above the target; 0: auto"),
     "alpha": (0.1, 1e-6, 1000.0, "weight of the backlog in rem-pc3"),
     "delta": (0.9, 1e-6, 1.0, "weight of the last interval in the input rate"),
-    "interval_us": (1000, 1, 1000000, "us between two updates of the price"),
-    "vqm_scale": (0.9, 0.01, 1.0, "rate and limit of the virtual queue over the real ones"),
+    "interval_us": (1000, 1, 1000000, "time between two updates of the price, us"),
+    "vqm_scale": (0.9, 0.01, 1.0, "rate and limit of the virtual queue, divided by the real ones"),
     "delay_ms": (3.0, 0.01, 1000.0, "target of the law delay, ms"),
-    # The papers have no packets without ECN. Those of Linux are dropped with the
-    # probability of a mark, in all experiments, as their published runs did.
+    # The papers have no packets without ECN. In all experiments, packets of Linux
+    # without ECN are dropped with the probability of a mark (price-drop).
     "nodrop": (0, 0, 1, "1: no packet is dropped for its price"),
-    "coupling": (0.0, 0.0, 1000.0, "0: price-drop of tc-sbrm(8), otherwise its "
-                 "coupling"),
+    "coupling": (0.0, 0.0, 1000.0, "option coupling of tc-sbrm(8); 0: its option "
+                 "price-drop"),
     "dither": (1, 0, 1, "0: each mark is drawn independently, as in the papers"),
 }
 
@@ -132,19 +132,19 @@ _SOURCES = {
     "phi": (1.0, 1.0, 100.0, "base of REM's prices and of wtp; 1: e"),
     "wtp": (100, 1, 1000000, "willingness to pay of the lowest class, packets/s"),
     "kappa": (0.1, 1e-6, 10.0, "gain per acknowledged segment"),
-    "kappa_young": (0.0, 0.0, 10.0, "gain of a new connection, 0 for none"),
-    "young_ms": (4000, 1, 3600000, "ms for which a connection counts as new"),
+    "kappa_young": (0.0, 0.0, 10.0, "gain of a new connection; 0: the same as kappa"),
+    "young_ms": (4000, 1, 3600000, "time scale of kappa_young, ms"),
     "history_gain": (0.015625, 1e-6, 1.0, "weight of a packet in the average of marks"),
     "source": ("direct", None, None, "direct, aimd, vegas or relative"),
     "estimator": ("log", None, None, "log, raw, history, four-bit, explicit"),
     "history": (50, 1, 64, "packets of the estimator history"),
     "rtt": ("last", None, None, "round trip in the rate: last or min"),
     "slow_start": (1, 0, 1, "1: connections begin with slow start"),
-    "kappa_window": (0, 0, 1 << 24, "segments above which kappa is reduced; 0: never"),
-    "loss_cut": (1, 0, 2, "1: a loss halves the window; 0, 2: tcp_sbrm(7)"),
+    "kappa_window": (0, 0, 1 << 24, "window above which kappa is reduced, segments; 0: never"),
+    "loss_cut": (1, 0, 2, "1: a loss halves the window; 0 and 2: see tcp_sbrm(7)"),
 }
 
-# Written to the hosts only where they are not the module's defaults.
+# These sysctls are written only if they differ from the defaults of the module.
 _RARE = ("phi", "history", "rtt", "slow_start", "kappa_window")
 
 
@@ -170,7 +170,7 @@ def _sysctls(values, wtps):
     for priority, wtp in zip(sorted(PRIORITIES), wtps):
         table[priority] = wtp
     settings = {f"{base}.wtp": " ".join(map(str, table))}
-    # The papers' loss_cut is not the default of the module.
+    # The loss_cut of the papers is not the default of the module.
     for name in ("kappa", "kappa_young", "history_gain", "young_ms", "source",
                  "estimator", "loss_cut"):
         settings[f"{base}.{name}"] = setting(values[name])

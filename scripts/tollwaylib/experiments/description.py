@@ -13,10 +13,13 @@ _USERS = {"off_s": (0.5, 0.0, 3600.0, "s between the pages of a user, mean")}
 
 @dataclass(frozen=True)
 class Variant:
-    """One run of an experiment that compares: its name, source and queue,
-    and what else is set. bounds: against other variants, see against(). model:
-    the one that it belongs to, if the experiment has several, or "paper" where
-    it is one of what a paper ran (the parameter setup)."""
+    """One run of an experiment that compares: its name, congestion control, queue and
+    other settings.
+
+    bounds: bounds against other variants, see against(). model: the value of the
+    parameter `model` to which the variant belongs, if the experiment has several values;
+    "paper" if it is one of the variants that a paper ran (parameter `setup`).
+    """
     name: str
     cc: str
     aqm: str
@@ -30,33 +33,37 @@ class Variant:
 class Experiment:
     """An experiment.
 
-    about: what is run and compared, for `tollway list NAME`. special: {name:
-    (default, least, greatest, meaning)} of parameters that only it has; least
-    and greatest are None for words.
-    topology: function of rate_bps and what shape gives, which returns a
-    networks.Network. classes: [(path, weight)] in the order of the
-    flow numbers, each with `flows_per_class` flows, whose willingness to pay
-    is the parameter wtp times the weight. schedule: [(start s, factor)], by
-    which the number of flows is multiplied. defaults: parameters that differ
-    from parameters.COMMON. presets: [(names, parameters)], published parameter
-    sets: one holds where all its names are the congestion control, the queue
-    or the scale or model of a run; the last that holds wins. bounds: [(names,
-    bounds)], what must hold where all the names are given, see traits(); see
-    quantities.py for the metrics. steady_state: compare with CP05 5.5.
-    variants: what is run where neither source nor queue is given, if it is a
-    comparison.
+    reproduces: the tables and figures of a paper. about: what is run and compared, for
+    `tollway list NAME`. special: {name: (default, least, greatest, meaning)} of parameters
+    that only this experiment has; least and greatest are None for words.
 
-    What a run does is a list of cases, each in an idle network. cases:
-    of the parameters, the list of Case; without it the run is one case, of the
-    flows of the classes. shape: of the parameters, the keywords of the topology.
-    metrics: what is measured of each case, see results/metrics; without them the
-    result has links, flows and classes. A group of bounds may be a function of
-    the parameters. pictures: what the report shows, see report/figures.py.
-    x_title: of the x of its cases. sysctls: {name: value} of all hosts, beside
-    those of source and queue. others: congestion controls of flows that name
-    their own. queues: of the parameters, tc words of links that have their own.
-    published: what it brings to be compared with, beside papers/*.json, as parts of
-    published.py.
+    topology: function of rate_bps and of the keywords that shape gives; it returns a
+    networks.Network. shape: function of the parameters that returns these keywords.
+    queues: function of the parameters that returns tc words of links with a queue of
+    their own. sysctls: {name: value} of all hosts, in addition to those of the congestion
+    control and the queue.
+
+    classes: [(path, weight)] in the order of the flow numbers. Each class has
+    `flows_per_class` flows, whose willingness to pay is the parameter wtp times the
+    weight. schedule: [(start s, factor)]; the number of flows is multiplied by the factor
+    from then on. others: congestion controls of flows that name their own.
+
+    cases: function of the parameters that returns the list of Case; each begins with an
+    idle network. Without it the run is one case, with the flows of the classes.
+    metrics: the metrics of each case, see results/metrics; without them the result has
+    links, flows and classes. pictures: the figures of the report, see report/figures.py.
+    x_title: the title of the x axis of the cases.
+
+    defaults: parameters that differ from parameters.COMMON. presets: [(names,
+    parameters)], published sets of parameters. A set applies if each of its names is the
+    congestion control, the queue, the scale or the model of a run; if several apply, the
+    last one wins. variants: the variants of a comparison, which are run if neither --cc
+    nor --aqm is given.
+
+    bounds: [(names, bounds)]; the bounds apply if all the names are given, see traits().
+    A group of bounds may be a function of the parameters. quantities.py has the metrics.
+    steady_state: compare with CP05 5.5. published: values to be compared with, in addition
+    to papers/*.json, as the parts of published.py.
     """
     name: str
     title: str
@@ -71,7 +78,7 @@ class Experiment:
     bounds: tuple = ()
     steady_state: bool = False
     variants: tuple = ()
-    # What is run where only one of them, or neither, is given.
+    # Used if only one of --cc and --aqm is given, or none.
     cc: str = "sbrm"
     aqm: str = "sbrm"
     cases: Callable = None
@@ -99,41 +106,40 @@ class Experiment:
 
     @property
     def only_compares(self):
-        """Is there no run of it that is not one of its variants?"""
+        """True if each run of the experiment is one of its variants."""
         return "simulations" in self.defaults
 
     def naming(self, variant):
-        """Settings that tell a variant of it from the others."""
+        """The settings that distinguish a variant from the others."""
         return [f"simulations={variant.name.lstrip('0')}"] \
             if self.only_compares else []
 
 
-# A case's gate: the queue of the bottleneck.
+# Case.gate: gates have the same queue as the bottleneck.
 SAME_QUEUE = "same"
 
 
 @dataclass(frozen=True)
 class Case:
-    """One run of its flows from an idle network.
+    """One run of its flows, which begins with an idle network.
 
-    name: unique in the experiment. flows: dicts with name, path, role and
-    start_s, and stop_s, packets (of a transfer), optimal_s, words (of the flow
-    file), cc and early (is it connected before its start?) where they differ
-    from the case's end, none, none, none, the run's and True. values: parameters
-    that differ from the run's; where the shape of the experiment or the rate
-    of its links follow from them, the links are changed. sysctls: {name: value}
-    of all hosts that differ from the run's; each case has to have them, since
-    nobody sets them back. point: what repeated cases have in common; x, series:
-    where it stands in a figure. duration_s: when everything stops. wires:
-    {link: impairment of its delay, words of netem}. aqm: the queue, as --aqm,
-    where it is not the run's. programs: what runs in nodes meanwhile, see
-    program(). passages: is each packet of UDP timed from its entry into the
-    network to its exit from the bottleneck? gate: tc words of the queues of
-    gates, where they are not the topology's, or SAME_QUEUE. rates: [(s from its
-    start, bit/s)] of the only priced link, which changes during the case, or
-    [(s, bit/s, link)], in the order of time.
-    expected: numbers that theory gives. shape: keywords of the topology that
-    differ from the experiment's.
+    name: unique in the experiment. flows: dicts with name, path, role and start_s. These
+    fields may be added: stop_s (default: the end of the case), packets (of a transfer;
+    default: no end), optimal_s, words (of the flow file), cc (default: that of the run) and
+    early (default True: the flow connects before its start).
+    values: parameters that differ from those of the run. If the shape of the experiment or
+    the rate of its links depends on them, the links are changed. sysctls: {name: value} of
+    all hosts that differ from those of the run. All cases must have the same names,
+    because nothing restores the values.
+    point: the same for repetitions of one case. x, series: the place of the case in a
+    figure. duration_s: when everything stops. wires: {link: netem words that impair its
+    delay}. aqm: the queue, as for --aqm, if it is not that of the run. programs: programs
+    that run in nodes during the case, see program(). passages: measure the time of each UDP
+    packet from its entry into the network to its exit from the bottleneck. gate: tc words
+    of the queues of gates, if they are not those of the topology, or SAME_QUEUE. rates:
+    [(s from the start, bit/s)] of the only priced link, whose rate changes during the case,
+    or [(s, bit/s, link)], ordered by time. expected: numbers that theory gives. shape:
+    keywords of the topology that differ from those of the experiment.
     """
     name: str
     flows: tuple
@@ -160,26 +166,25 @@ class Case:
 def program(name, node, *words, files=None, keep=()):
     """A program that runs in a node during a case.
 
-    name: unique in the case. node: as the network calls it, or as the experiment
-    does. words: its name in tools/ or of a program of the system, and its
-    arguments, in which {address:X} is the address of interface X, or of the only
-    one of host X. files: {name: content} of its working directory before it
-    starts. keep: names of files that it writes there, one JSON object on each
-    line, which the raw result keeps as columns; `t_ns` in them, of the monotonic
-    clock, becomes `t_s` from the start of the case.
+    name: unique in the case. node: its name in the network, or in the experiment. words:
+    the program, as its name in tools/ or as a program of the system, and its arguments;
+    {address:X} in them is the address of interface X, or of the only interface of host X.
+    files: {name: content} of its working directory when it starts. keep: names of files
+    that it writes there, with one JSON object on each line. The raw result has them as
+    columns; a field `t_ns` (monotonic clock) becomes `t_s`, from the start of the case.
     """
     return {"name": name, "node": node, "words": [str(word) for word in words],
             "files": files or {}, "keep": list(keep)}
 
 
 def bound(name, metric, operator, value, **of):
-    """A bound on a quantity of a run, see quantities.OF_RUNS; of: the link,
-    path or interval that it is of."""
+    """A bound on a quantity of a run, see quantities.OF_RUNS. of: the link, path or interval
+    to which the quantity belongs."""
     return {**_quantity(name, metric, operator, of), "value": value}
 
 
 def against(name, metric, operator, variant, **of):
-    """A bound that is what another variant measured."""
+    """A bound whose value is what another variant measured."""
     return {**_quantity(name, metric, operator, of), "baseline": variant}
 
 
@@ -189,32 +194,33 @@ def _quantity(name, metric, operator, of):
 
 
 def metric(key, kind, title, digits=1, **words):
-    """A metric of cases: its key in results, its kind of quantities.OF_CASES,
-    which has a unit, with the words that it takes, and its head in tables."""
+    """A metric of cases: its key in results, its kind of quantities.OF_CASES (which has a
+    unit) with the words of this kind, and its title in tables."""
     return {"key": key, "kind": kind, "title": title,
             "unit": quantities.OF_CASES[kind], "digits": digits,
             "words": words}
 
 
 def panel(key, log=False):
-    """A panel of the picture "curves" of an experiment: a metric's key, and
-    whether its axis is logarithmic."""
+    """A panel of the picture "curves" of an experiment: the key of a metric, and whether its
+    axis is logarithmic."""
     return {"key": key, "log": log}
 
 
 def case_bound(name, case, key, operator, value, of_case=None,
                over_seeds=False):
-    """A bound on a metric of a case; of_case: value is a part of what the case
-    of that name measured. over_seeds: it is on means, and not on each seed."""
+    """A bound on a metric of a case. of_case: value is a fraction of what the case with this
+    name measured. over_seeds: the bound applies to means over seeds, not to each seed."""
     return {"name": name, "case": case, "metric": key, "op": operator,
             "value": value, **({"of_case": of_case} if of_case else {}),
             **({"over_seeds": True} if over_seeds else {})}
 
 
 def cases_bound(name, cases, key, reduce, operator, value):
-    """A bound on the means over seeds of what several cases measured.
+    """A bound on the means over seeds that several cases measured.
 
-    reduce: what is made of them, see results/verdicts.py."""
+    reduce: how one number is computed from them, see results/verdicts.py.
+    """
     return {"name": name, "cases": list(cases), "metric": key,
             "reduce": reduce, "op": operator, "value": value,
             "over_seeds": True}

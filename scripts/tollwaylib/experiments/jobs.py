@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""From an experiment to the job of one run: everything that the guest needs.
+"""From an experiment to the job of one run, which has all that the guest needs.
 
-A run is a list of cases. An experiment without a list of its own has one case,
-which is the whole run: the flows of its classes, that come and go as its
-schedule says.
+A run is a list of cases. An experiment without a list of its own has one case, the
+whole run. Its flows are those of the classes, and start and stop as the schedule says.
 """
 
 from ..components import OF_CONTROL, PRICED, aqm_words, known_aqm
@@ -14,7 +13,7 @@ from . import network_parts, workload
 from .description import SAME_QUEUE
 from .workload import flow_words, periods, user_words
 
-# The name of the case of an experiment that has no others.
+# The name of the only case of an experiment without a list of cases.
 WHOLE_RUN = "run"
 # What is kept of the flows of a list of cases, of which there may be hundreds:
 # columns of the samples, and what a flow counted at its end.
@@ -27,10 +26,10 @@ KEPT = {"samples": ("t_s", "bytes_acked", "cwnd", "srtt_us", "retransmits",
 
 
 def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
-    """Everything guest.job.Run needs, but the directories (dict).
+    """The job of a run: a dict with everything that guest.job.Run needs, except for the
+    directories.
 
-    duration_s: no case is longer. variant: the Variant that is run, if it is
-    one.
+    duration_s: the longest duration of a case. variant: the Variant that is run, or None.
     """
     wtps = sorted(_wtp_of(experiment, values).values())
     network = _network(experiment, values)
@@ -65,7 +64,7 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
                    if _is_measured(bound, len(schedule))]
         + list(variant.bounds if variant else ()),
         "seed": seed, "sink_cc": cc if echoed else None,
-        # Of paths whose flows have their own control that needs it.
+        # Sinks of flows whose own congestion control must run at the receiver, too.
         "echo": {flow["path"]: flow["cc"] for case in cases
                  for flow in case["flows"]
                  if flow["cc"] in ECHOED and flow["cc"] != cc},
@@ -81,11 +80,11 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
 
 
 def check_starts(job):
-    """Raise TollwayError if the jitter of the starts may leave a flow no time.
+    """Raise TollwayError if the random delay of its start may leave a flow no time.
 
-    The traffic generator refuses a flow whose stop is not after its start. A
-    connection that is not established at its stop is an error of the run, so TCP
-    needs a round trip more, unless it connects before its start.
+    The traffic generator refuses a flow whose stop is not after its start. A connection
+    that is not established at its stop is an error of the run. So a TCP flow needs one
+    round trip more, unless it connects before its start.
     """
     jitter_s = job["parameters"]["start_jitter_s"]
     for case in job["cases"]:
@@ -99,7 +98,7 @@ def check_starts(job):
 
 
 def _no_time(case, flow, jitter_s, rtt_s):
-    """The sentence on a flow that may have no time."""
+    """The error message about a flow that may have no time."""
     name = flow.get("name") or f"{flow['id']} on {flow['path']}"
     if case["name"] != WHOLE_RUN:
         name += f" of case {case['name']}"
@@ -121,8 +120,8 @@ def _wtp_of(experiment, values):
 
 
 def _network(experiment, values, changed=()):
-    """Keywords of the network, see guest/topologies.py; changed: of the topology,
-    those that differ from the shape of the experiment."""
+    """Keywords of the network, see guest/topologies.py. changed: keywords of the topology
+    that differ from the shape of the experiment."""
     shape = {**experiment.shape(values), **dict(changed)}
     of_hosts = {key: shape.pop(key) for key in ("gso_max_segs",) if key in shape}
     network = experiment.topology(
@@ -133,7 +132,7 @@ def _network(experiment, values, changed=()):
 
 
 def _words(experiment, aqm, values):
-    """tc words; in cases, codel and fq_codel have the room of fq_rr."""
+    """tc words; in cases, codel and fq_codel have the same limit as fq_rr."""
     words = aqm_words(aqm, values).split()
     if experiment.cases and words[0] in ("codel", "fq_codel") \
             and "limit" not in words:
@@ -142,8 +141,8 @@ def _words(experiment, aqm, values):
 
 
 def _sysctls(experiment, cc, values):
-    """{name: value} of all hosts. In cases packets are counted, of which
-    timestamps would take 12 bytes."""
+    """{name: value} of all hosts. Experiments with cases count packets, and have no
+    timestamps, which would take 12 bytes of each packet."""
     wtps = sorted(_wtp_of(experiment, values).values())
     # ECN is asked for by everyone: CP05 4.3.1 compares with an ECN NewReno.
     # The rest keeps one connection from learning of another.
@@ -162,7 +161,7 @@ def _sysctls(experiment, cc, values):
 
 
 def _case_job(experiment, case, cc, aqm, values, duration_s, seed, built):
-    """built: the network, but for what the case changes."""
+    """built: the network, without the changes of the case."""
     mine = {**values, **case.values}
     network = _network(experiment, mine, case.shape)
     whole_s = round(min(case.duration_s, duration_s), 6)
@@ -204,8 +203,8 @@ def _case_job(experiment, case, cc, aqm, values, duration_s, seed, built):
 
 
 def _whole_run(experiment, cc, aqm, values, duration_s, seed):
-    """The one case of an experiment without others. Its queues are those that
-    the calibration left, which are new. It begins on a whole second."""
+    """The only case of an experiment without a list of cases. Its queues are those of the
+    calibration, which were new then. It begins at a whole second."""
     return {"name": WHOLE_RUN, "point": WHOLE_RUN, "x": None, "series": None,
             "rtt_s": None, "aqm": _words(experiment, aqm, values),
             "sysctls": {}, "values": {}, "duration_s": duration_s,
@@ -239,14 +238,14 @@ def _flows_of_classes(experiment, cc, values, duration_s, seed):
 
 
 def traits(cc, aqm, values):
-    """The names by which bounds say where they hold."""
+    """The names on which groups of bounds depend, see Experiment.bounds."""
     return {f"{cc}+{known_aqm(aqm)}", values["source"], values["estimator"],
             values.get("scale"), values.get("model"), values["setup"],
             "young" if values["kappa_young"] > 0 else None}
 
 
 def bounds(experiment, cc, aqm, values):
-    """The bounds that hold for a combination."""
+    """The bounds that apply to a congestion control, a queue and parameters."""
     there = traits(cc, aqm, values)
     return [bound for names, group in experiment.bounds
             if there.issuperset(names)
@@ -254,5 +253,5 @@ def bounds(experiment, cc, aqm, values):
 
 
 def _is_measured(bound, intervals):
-    """Does a run of so many intervals have what a bound is on?"""
+    """True if a run with this number of intervals measures the metric of a bound."""
     return bound.get("of", {}).get("interval", 1) <= intervals

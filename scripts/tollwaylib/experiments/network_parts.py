@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A network as data: what guest/topologies.py builds it from.
+"""A network as data, from which guest/topologies.py builds it.
 
-Functions of papers/networks.py, and the files of users (own.py), describe theirs
-with this; Network.data() is JSON.
+Functions of papers/networks.py and the files of users (own.py) describe their networks
+with class Network. Network.data() is JSON.
 """
 
 
 class Network:
-    """Parts of a network, in the order in which they are built. The order gives
-    interfaces their addresses, and paths their classes.
+    """Parts of a network, in the order in which they are built. The addresses of interfaces
+    and the classes of paths depend on this order.
 
-    pairs: do hosts send pairs? See PathTopo.
+    pairs: hosts send pairs of packets, see PathTopo.
     """
 
     def __init__(self, pairs=False):
@@ -25,7 +25,7 @@ class Network:
         return words.get("name")
 
     def router(self, name, called=None):
-        """Add a router; called: what the experiment calls it, if not that."""
+        """Add a router. called: its name in the experiment, if it has another one."""
         return self._add("router", called, name=name)
 
     def host(self, name):
@@ -34,10 +34,10 @@ class Network:
 
     def endpoint(self, name, router, delay_ms, sends=True, called=None,
                  delays=False):
-        """Add a host behind a router, with a link of its own that has no queue.
+        """Add a host behind a router. The link between them has no queue.
 
-        delay_ms: of each direction. sends: does it send data, or acknowledge it?
-        delays: will cases give the link another delay?
+        delay_ms: of each direction. sends: the host sends data; otherwise it acknowledges
+        data. delays: cases may give the link another delay.
         """
         return self._add("endpoint", called, name=name, router=router,
                          delay_ms=delay_ms, sends=sends,
@@ -47,9 +47,9 @@ class Network:
              delays=False):
         """Add a link with a queue, from one router to another.
 
-        back: what the opposite direction has: name, and rate_bps and delay_ms where
-        they differ; without it, that has the same delay and no limit of the rate.
-        delays: will cases give it another delay?
+        back: the opposite direction: its name, and rate_bps and delay_ms if they differ. Without
+        it, the opposite direction has the same delay and no limit of the rate. delays: cases may
+        give the link another delay.
         """
         self.delays[name] = delay_ms
         self._add("link", name=name, first=first, second=second, rate_bps=rate_bps,
@@ -57,21 +57,21 @@ class Network:
                   **({"delays": True} if delays else {}))
 
     def own_queue(self, link, words):
-        """Give a link, which is added later, a queue that is not the one under
-        test: words of tc."""
+        """Give a link that is added later a queue of its own (tc words), which is not the queue
+        under test."""
         self._add("queue", link=link, words=words)
 
     def ends(self, link, first, second):
-        """What the experiment calls the routers of a link."""
+        """Set the names of the routers of a link in the experiment."""
         self._add("ends", link=link, first=first, second=second)
 
     def wire(self, first, second, gates):
-        """Add a link of which only `first` has something: a class with a queue for
-        each of gates, words of tc."""
+        """Add a link without a limit of the rate. Only `first` has a qdisc on it, with a class
+        and a queue for each of gates (tc words)."""
         self._add("wire", first=first, second=second, gates=list(gates))
 
     def path(self, name, source, sink, links, rtt_ms):
-        """Name the way from one host to another."""
+        """Give the path from one host to another a name."""
         self._add("path", name=name, source=source, sink=sink, links=list(links),
                   rtt_ms=rtt_ms)
 
@@ -82,18 +82,17 @@ class Network:
 
 
 def of(data, kind):
-    """The parts of a kind in the data of a network."""
+    """The parts of one kind in the data of a network."""
     return [words for name, words in data["parts"] if name == kind]
 
 
 def of_links(rate_bps, links, paths):
-    """The Network of links, which have rates of their own, and paths.
+    """A Network of links, each with a rate of its own, and of paths.
 
-    links: dicts with name, from, to, rate_bps, delay_ms, delays (will cases change
-    that?) and queue (tc words, or None for the queue under test); one there and one
-    back between the same routers are the two ways of one link. paths: dicts with
-    name, links, rtt_ms, delays, and edge_ms, the delay of the link to each of the
-    path's two hosts.
+    links: dicts with name, from, to, rate_bps, delay_ms, delays (cases may change the delay)
+    and queue (tc words, or None for the queue under test). Two links in opposite directions
+    between the same routers are the two directions of one link. paths: dicts with name,
+    links, rtt_ms, delays, and edge_ms, the delay of the link to each of the path's two hosts.
     """
     network, ends = Network(), {}
     for link in links:

@@ -12,40 +12,40 @@ from . import published
 COMMON = {
     # name: (default, least, greatest, meaning)
     "setup": ("ours", None, None, "ours, or paper: the settings of the paper"),
-    "warmup_s": (5.0, 0.0, 1e6, "s at the beginning that rates do not include"),
-    "start_jitter_s": (0.1, 0.0, 10.0, "s over which the starts of flows are distributed"),
+    "warmup_s": (5.0, 0.0, 1e6, "length of the warm-up, s: no rate or mean includes it"),
+    "start_jitter_s": (0.1, 0.0, 10.0, "time over which the starts of flows are distributed, s"),
     # How far a link may differ from its description.
-    "rate_tolerance": (0.002, 0.0, 1.0, "relative error of a rate that the "
-                       "calibration accepts, or an error of one packet"),
-    "rtt_tolerance_ms": (0.2, 0.0, 10000.0, "additional ms of a round trip that "
-                         "the calibration accepts"),
-    "packet_bytes": (1000, 114, 9014, "bytes of a full packet on the wire"),
-    "rate_mbit": (96.0, 0.1, 10000.0, "Mb/s of each bottleneck"),
+    "rate_tolerance": (0.002, 0.0, 1.0, "largest relative error of a rate that "
+                       "the calibration accepts; it always accepts one packet"),
+    "rtt_tolerance_ms": (0.2, 0.0, 10000.0, "largest excess of a round trip that "
+                         "the calibration accepts, ms"),
+    "packet_bytes": (1000, 114, 9014, "size of a full packet on the wire, bytes"),
+    "rate_mbit": (96.0, 0.1, 10000.0, "rate of each bottleneck, Mb/s"),
     "edge_mbit": (1000.0, 0.0, 1000000.0,
-                  "Mb/s of the links to the hosts; 0: no limit"),
-    "flow_sample_ms": (100, 10, 10000, "ms between samples of the flows"),
-    "queue_sample_us": (10000, 100, 1000000, "us between samples of a queue"),
+                  "rate of the links to the hosts, Mb/s; 0: no limit"),
+    "flow_sample_ms": (100, 10, 10000, "time between samples of the flows, ms"),
+    "queue_sample_us": (10000, 100, 1000000, "time between samples of a queue, us"),
     "initcwnd": (1, 1, 1000, "initial window, segments"),
     **{name: entry for one in COMPONENTS
        for name, entry in one.parameters.items()},
 }
 # Of one experiment or another.
 SPECIAL = {
-    "scale": ("few", None, None, "few or many flows"),
+    "scale": ("few", None, None, "few or many flows or cases"),
     "model": ("greedy", None, None, "greedy flows, or http users"),
     "recovery": ("pp94", None, None, "repair of losses: pp94 or linux"),
     "simulations": ("all", None, None, "numbers of Table 5.4.2, such as 1,6,27"),
     "row": ("wan", None, None, "row of PP94 Table 3: lan, man or wan"),
     "repeats": (1, 1, 1000, "runs of each case with random traffic"),
-    "time_limit": (10.0, 0.1, 1000.0, "packets with at most this delay, in "
-                   "packet times, are goodput"),
-    "change": ("excess", None, None, "change of tollway-admit: excess, "
+    "time_limit": (10.0, 0.1, 1000.0, "largest delay of a packet that counts "
+                   "as goodput, packet times"),
+    "change": ("excess", None, None, "option change of tollway-admit: excess, "
                "interval or pair"),
-    "gate": ("gap", None, None, "gate of tollway-admit: gap or bucket"),
+    "gate": ("gap", None, None, "option gate of tollway-admit: gap or bucket"),
     "only": ("", None, None, "run only cases whose names contain this"),
     "round_trips": (200.0, 1.0, 1e6, "length of a case in round trips"),
-    "rtt_ms": (20.0, 0.1, 10000.0, "ms, round trip of the network before "
-               "a case changes it"),
+    "rtt_ms": (20.0, 0.1, 10000.0, "round trip of the network before a case "
+               "changes it, ms"),
     **{name: entry for one in COMPONENTS
        for name, entry in one.special.items()},
 }
@@ -63,9 +63,10 @@ SHIPPED, PRICED = components.SHIPPED, components.PRICED
 def parse(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
     """{name: value} from a list of "name=value"; unknown or bad ones raise.
 
-    What is not set is what the experiment's presets have for this congestion
-    control over this queue, or with setup=paper what the paper has (but not
-    without with_setup: which variants there are does not depend on it).
+    A parameter that is not set has the value of the experiment's presets for this
+    congestion control over this queue, or with setup=paper the value of the paper.
+    Without with_setup the values of the paper are not used: the list of variants does
+    not depend on them.
     """
     known = experiment.parameters()
     given = parse_words(experiment, words)
@@ -80,7 +81,7 @@ def parse(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
         raise TollwayError(f"--set setup=ours: {experiment.name} has only the "
                            "setup of the paper")
     if with_setup and "paper" in setting and not experiment.only_compares:
-        # How long a run is is not set here.
+        # The duration of a run is not set here.
         values.update((name, value) for name, value in published.setup(
             experiment.name, cc, known_aqm(aqm),
             {**values, **given}).items() if name in known)
@@ -92,7 +93,8 @@ def parse(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
 
 
 def parse_words(experiment, words):
-    """{name: value} of what a list of "name=value" gives, each read by itself."""
+    """{name: value} of a list of "name=value"; the values are not compared with each
+    other."""
     known = experiment.parameters()
     given = {}
     for word in words:
@@ -120,23 +122,23 @@ def _parse_value(name, text, default, least, greatest):
         kind = "a whole number" if isinstance(default, int) else "a number"
         raise TollwayError(f"--set {name}={text}: {text!r} is not {kind}") \
             from None
-    # The comparison also turns nan away.
+    # The comparison also refuses nan.
     if not least <= value <= greatest:
         raise TollwayError(f"--set {name}={text}: give a number from {least:g} to "
                            f"{greatest:g}")
     return value
 
 
-# What the fields of AQMS are made of, where that is not a parameter's name.
+# {field of AQMS: the parameters from which it is computed}, for fields that have
+# not the name of a parameter.
 _FIELDS = {name: made_of for one in COMPONENTS
            for name, made_of in one.made_of.items()}
 
 
 def deciding(cc, aqm, values):
-    """Names of the parameters on which a congestion control and a queue depend:
-    what a published value has to state. A queue that is given as words of tc
-    depends on none. values: those of a run, of which some decide whether others
-    matter.
+    """Names of the parameters on which a congestion control and a queue depend: a
+    published value has to state them. A queue that is given as words of tc depends on
+    none. values: the parameters of a run; some of them decide whether others matter.
     """
     fields = {field for _, field, _, _ in string.Formatter().parse(
         AQMS.get(known_aqm(aqm), "")) if field}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is run: settings, and the variants of an experiment that compares."""
+"""Which runs a command makes: settings, and the variants of an experiment."""
 
 from ..components import known_aqm
 from ..errors import TollwayError
@@ -13,8 +13,8 @@ def parse_settings(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
 
 
 def variants(experiment, values):
-    """The variants of a model or setup, or those that `simulations` names;
-    none where one run without them is what there is."""
+    """The variants of a model or setup, or those whose numbers `simulations` has; none if the
+    experiment has only runs without a variant."""
     if not experiment.only_compares:
         found = tuple(variant for variant in experiment.variants
                       if variant.model in (values.get("model"),
@@ -38,9 +38,8 @@ def variants(experiment, values):
 
 
 def _is_of_paper(experiment, variant, values):
-    """Does a paper have a row of a variant: of its source over its queue, in the
-    network that its settings make, and does none of them change the row's setup?
-    """
+    """True if a paper has a row for this variant: its congestion control over its queue, in
+    the same network, with the same setup."""
     rows = published.rows(experiment.name, variant.cc, known_aqm(variant.aqm),
                           {**values, **variant.settings})
     return any(all(row["setup"].get(name, value) == value

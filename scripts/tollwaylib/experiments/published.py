@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the papers published, from papers/*.json.
+"""Published values, from papers/*.json.
 
-A part of an experiment is a table's network: the links, flows and parameters
-that a run must share with it to be compared at all. A row of it is one source
-over one queue; its `setup` has the parameters of both, and the row's numbers
-are judged where a run had the same. `baseline`: the paper has the row to compare
-its own proposals with.
+A part of an experiment has the links, flows and parameters that a run must have to be
+compared with its values. A row of a part is one congestion control over one queue. Its
+`setup` has their parameters. The numbers of a row are judged if the run had the same
+parameters. `baseline`: the paper has this row to compare its own proposals with.
 """
 
 import functools
@@ -30,19 +29,19 @@ def _all():
 
 
 def parts(experiment):
-    """The parts of an experiment of that name; none where no paper has it."""
+    """The parts of the experiment with this name; none if no paper has it."""
     return _all()["experiments"].get(experiment, [])
 
 
 def reasons():
-    """Why some verdicts do not hold: [{experiment, pairs, about, why}]."""
+    """Known reasons for verdicts that do not hold: [{experiment, pairs, about, why}]."""
     return _all()["reasons"]
 
 
 def rows(experiment, cc, aqm, values):
-    """Rows of a source over a queue, of the parts whose parameters a run has.
+    """Rows of a congestion control over a queue, of the parts whose parameters the run has.
 
-    values: {name: value}; a parameter that is not there is not asked for.
+    values: {name: value}; a parameter that is missing is not compared.
     """
     return [row for part in parts(experiment)
             if all(values.get(name, wanted) == wanted for name, wanted in

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the experiments of PP94 and MK94 have in common, and their jobs.
 
-A packet is what the links carry of it: 500 bytes with the headers of IP and
-TCP, of which 460 are data; without timestamps an acknowledgement has 40. A file
-of 2 MB is 4000 packets, whatever their headers. Connections are made before
-their data is there, as the circuits of the papers are: a completion time counts
-from then, and a handshake would add a round trip to it. The optimum of a
-transfer is theory.fluid_completions().
+A packet has 500 bytes with the headers of IP and TCP, of which 460 are data. An
+acknowledgement has 40 bytes, because there are no timestamps. A file of 2 MB is 4000
+packets, whatever their headers. Connections are established before they have data, like
+the circuits of the papers. A completion time starts when the data is available; a
+handshake would add a round trip to it. The optimum of a transfer is
+theory.fluid_completions().
 """
 
 from ..theory import fluid
@@ -41,7 +41,7 @@ AS_PUBLISHED = Variant("pp-fq_rr-paper", "pp", "fq_rr", {"setup": "paper"})
 
 
 def rtt_ms_of(values):
-    """Round trip of propagation that an experiment is about, ms."""
+    """Round-trip propagation time of an experiment, ms."""
     return TABLE_3[values["row"]][1] if "row" in values else BENCH_RTT_MS
 
 
@@ -69,10 +69,10 @@ def capacity_pps(values):
 
 
 def with_optima(flows, values, links, rtts_s, demands=()):
-    """Flows with the completion time that would be best for each transfer.
+    """Flows with the shortest possible completion time of each transfer.
 
-    links: {path: links}; rtts_s: {path: s}; demands: [(start s, link, pps)] of
-    what is not under control.
+    links: {path: links}; rtts_s: {path: s}; demands: [(start s, link, pps)] of traffic
+    without congestion control.
     """
     names = {link for path in links.values() for link in path}
     rate = capacity_pps(values)
@@ -99,10 +99,10 @@ def one_link(flows, values, rtts_ms=None, **keywords):
 
 
 def produced(values, rate_bps, seed, on_s=None, off_s=None, closed=False):
-    """Words of an application that hands over a pair of packets at a time.
+    """Words of an application that writes two packets at a time.
 
-    A single packet that Linux is given it sends at once; PP94's sources wait up
-    to 100 ms for the second (section 8).
+    Linux sends a single packet at once, but the sources of PP94 wait up to 100 ms for the
+    second packet (section 8).
     """
     words = (f"rate={int(rate_bps)} size={2 * payload(values)} "
              f"overhead={2 * TCP_HEADER_BYTES} seed={seed}")
@@ -119,10 +119,10 @@ SEEDS_APART = 10**6
 
 
 def paired_words(flow, values):
-    """Words of a stream of which the receiver controls the rate (PP94 10.4).
+    """Words of a stream whose rate the receiver controls (PP94 10.4).
 
-    flow["law"]: more words, such as {"setpoint": 20, "report-rtt": 0.25}. What it
-    may send at most is what its own link carries, if "rate" does not say less.
+    flow["law"]: more words, such as {"setpoint": 20, "report-rtt": 0.25}. The largest rate
+    is that of the flow's own link, unless "rate" is smaller.
     """
     most = {"rate": round(values["edge_mbit"] * 1e6), **flow["law"]}
     words = [f"proto=udp law=pp "
@@ -159,7 +159,7 @@ def flow_words(flow, values, seed):
 
 
 def user_words(values, seed):
-    """What a flow file says of a user of the HTTP model."""
+    """The words of a flow file for a user of the HTTP model."""
     return f"pages=http off=exp:{values['off_s']:g} seed={seed}"
 
 

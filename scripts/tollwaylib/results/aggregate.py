@@ -19,8 +19,8 @@ from .verdicts import judge, judge_baseline, judge_case, margin_of
 def _statistics(values):
     """Mean, standard deviation and half the 95 % interval (Student's t).
 
-    With one value the last two are None. A None among the values makes
-    every entry None: what did not always happen has no mean.
+    With one value the last two are None. If one of the values is None (an event that did
+    not happen in each run), all entries are None.
     """
     count = len(values)
     if None in values:
@@ -36,17 +36,15 @@ def _statistics(values):
 def aggregate(results):
     """One object for several seeds of one experiment.
 
-    results: one or more results with the same experiment, parameters (but for
-    a parameter named seed), links, flows and origin (origins.py), and different
-    seeds.
+    results: one or more results with the same experiment, parameters (except for a
+    parameter named seed), links, flows and origin (origins.py), and different seeds.
 
-    Returns a dict shaped like a result, with `seeds` and `digests` (lists)
-    for `seed` and `digest`. Measured numbers become {mean, sd, ci95, n}: ci95
-    is half the 95 % confidence interval of the mean (Student's t), sd and
-    ci95 are None for one seed. A class's `error` is the mean rate's, and
-    `error_ci95` its half interval. A bound's `measured` is the worst seed's,
-    but for max_abs_error_over_seeds, which is of the mean rates and
-    has no verdict in a single run.
+    Returns a dict shaped like a result, with the lists `seeds` and `digests` instead of
+    `seed` and `digest`. Measured numbers become {mean, sd, ci95, n}: ci95 is half the 95 %
+    confidence interval of the mean (Student's t); sd and ci95 are None for one seed. The
+    `error` of a class is that of its mean rate, and `error_ci95` half its interval. The
+    `measured` of a bound is that of the worst seed. Only max_abs_error_over_seeds is
+    computed from the mean rates; it has no verdict in a single run.
     """
     _check_same(results)
     first = results[0]
@@ -205,7 +203,7 @@ _PARTS = {
 
 
 def _aggregate_bound(same, outcome):
-    """The worst seed's: one that fails, if one does."""
+    """The bound of the worst seed: one that fails, if there is one."""
     if "baseline" in same[0]:
         return judge_baseline(same[0], look_up(
             case_of(outcome), same[0]["metric"], same[0]["of"]), None)

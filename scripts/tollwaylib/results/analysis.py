@@ -16,12 +16,13 @@ What is measured:
   samples interpolated linearly; goodput_bps: the same bytes in bit/s;
 - expected_pps: the weighted proportionally fair rate of the flows active at
   each moment, averaged over the same window; without wtp, every weight is 1;
-- utilization: bytes from warm-up to end over what the link could carry;
+- utilization: bytes sent from warm-up to end, divided by what the link can carry;
 - queue_mean_pkts, queue_p99_pkts: of the backlog samples in the window;
-- queue_mean_ms: the mean backlog in times of the link, of full packets;
+- queue_mean_ms: the time in which the link sends the mean backlog, if all packets
+  have the full size;
 - marks, drops: between warm-up and end;
-- class: flows of one path and one wtp; its rate is their mean, spread is
-  (max - min)/mean of rate/expected, error is rate/expected - 1;
+- class: the flows with one path and one wtp; its rate is the mean of theirs, its
+  spread is (max - min)/mean of rate/expected, its error is rate/expected - 1;
 - in an interval of a schedule, the first SETTLE_S seconds (or the warm-up,
   if that is later) are left out of rates and of every *_after_2s;
 - jain: Jain's index of rate/expected over the flows of a class in an

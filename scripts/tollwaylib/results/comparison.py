@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the papers published, beside what was measured."""
+"""Published values beside measured ones."""
 
 from ..experiments import published
 from ..experiments.quantities import unit_of
@@ -13,16 +13,15 @@ OTHER_SETUP = "other setup"
 
 
 def compare_published(result):
-    """What the paper published for this run, beside what was measured.
+    """The published values for a run, beside the measured ones.
 
-    result: a result or an aggregate, without need of its published part; its
-    references are what an experiment brought itself to be compared with. The
-    list is empty when the paper says nothing about the pair of congestion
-    control and AQM, or the network is not the paper's. Where the sources and
-    queues were set in another way than the row says it holds for, the verdict
-    is "other setup", which is none, and `differences` says in what. Else it is
-    "agrees" (within the tolerance), "better" (beyond it in the good direction,
-    of what the paper is in favour of) or "differs".
+    result: a result or an aggregate; its published part is not needed. Its `references` are
+    the values of the experiment itself. The list is empty if no paper has the pair of
+    congestion control and AQM, or if the network is not that of the paper. If the
+    parameters are not those of the published row, the verdict is "other setup", which is
+    not judged, and `differences` names them. Otherwise the verdict is "agrees" (within the
+    tolerance), "better" (outside of it in the good direction, for a row in which the paper
+    shows its own proposal) or "differs".
     """
     pair = [result["parameters"].get("cc"), result["parameters"].get("aqm")]
     found = [
@@ -50,10 +49,10 @@ def compare_published(result):
 
 
 def reasons(result, kind):
-    """Why verdicts of a result do not hold, where that was found out.
+    """The known reasons for verdicts of a result that do not hold.
 
-    result: a result or an aggregate. kind: "published" or "bounds". Returns a
-    list of texts, each about entries that are "differs" or "fails".
+    result: a result or an aggregate. kind: "published" or "bounds". Returns a list of
+    texts, each about entries that are "differs" or "fails".
     """
     pair = [result["parameters"].get("cc"), result["parameters"].get("aqm")]
     missed = [entry["name"] for entry in result[kind]
@@ -65,7 +64,7 @@ def reasons(result, kind):
 
 
 def _is_network(result, setup):
-    """Did the run have the links, flows and schedule that the paper's had?"""
+    """True if the run had the links, flows and schedule of the paper."""
     capacity, case = result["capacity_bps"], case_of(result)
     edges = [step["start_s"] for step in case.get("intervals", ())]
     if edges:
@@ -79,7 +78,7 @@ def _is_network(result, setup):
 
 
 def _differences(result, setup):
-    """In what a run's settings differ from those that a row holds for."""
+    """The settings of a run that differ from those of a published row."""
     there = result["parameters"]
     return [f"{name} {_plain(there.get(name))} instead of {_plain(value)}"
             for name, value in setup.items() if there.get(name) != value]

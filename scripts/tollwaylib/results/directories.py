@@ -9,12 +9,11 @@ from ..files import result_directories
 
 
 def complete_results(directory):
-    """Directories below this one that have a result.json, in the order of their
-    paths.
+    """Directories below this one that have a result.json, in the order of their paths.
 
-    A run writes raw.json first. If it is killed then, raw.json is left alone:
-    such a directory is passed over, with a note on the standard error. It is an
-    error (TollwayError) if it is `directory` itself, or if there is no other.
+    A run writes raw.json first. If it is killed then, raw.json has no result.json beside it.
+    Such a directory is left out, with a note on the standard error. It is an error
+    (TollwayError) if it is `directory` itself, or if there is no other directory.
     """
     directory = pathlib.Path(directory)
     if not directory.is_dir():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Flows and links of the cases of an experiment that names metrics.
 
-Its result has only those metrics. This is what its raw measurements have of
-each flow and each link besides, over the whole time of a flow or a case.
+The result of such an experiment has only the metrics. This file computes the numbers of
+each flow and each link from the raw measurements, over the whole time of a flow or case.
 """
 
 import numpy as np

@@ -24,8 +24,8 @@ def has_case(result, case):
 
 
 def case_of(result, name=None):
-    """A case of a result, an aggregate or a raw result. Without a name, the first:
-    an experiment whose bounds and published values name no case has one."""
+    """A case of a result, an aggregate or a raw result. Without a name it is the first one: if
+    the bounds and published values of an experiment name no case, it has only one."""
     for case in result["cases"]:
         if name in (None, case["name"]):
             return case
@@ -41,7 +41,7 @@ def cases_with(results, part):
 
 
 def limit_of(bound, result, mean_of):
-    """What a bound asks for: its value, or that part of another case's."""
+    """The limit of a bound: its value, or this fraction of the value of another case."""
     if "of_case" not in bound:
         return bound["value"]
     other = mean_of(metric_of(result, bound["of_case"], bound["metric"]))

@@ -71,7 +71,8 @@ class _Counter:
         return float(self.at(stop) - self.at(start))
 
     def end_within(self, start, stop):
-        """The last sampled moment up to stop; refuses holes in the window."""
+        """The last sampled moment up to stop. Raises TollwayError if samples are missing in the
+        window."""
         edges = self.times[(self.times > start) & (self.times < stop)]
         edges = np.concatenate(([max(start, self.times[0])], edges,
                                 [min(stop, self.times[-1])]))
@@ -92,7 +93,7 @@ def _sample_times(samples, where, least=2):
 
 
 class _Pages:
-    """What a user of the HTTP model asked for, from `pages` of the report."""
+    """The pages that a user of the HTTP model requested, from `pages` of the report."""
 
     def __init__(self, raw, where, stop):
         self.start = series_of(raw, "start_s", where)
@@ -271,8 +272,8 @@ class _Queue:
         return ends[1] - ends[0]
 
     def utilization(self, start, stop):
-        """Part of the rate that was sent. Not by stat(): a slow host reads that
-        late."""
+        """Fraction of the rate that was sent. It is not computed with stat(), because a slow host
+        reads these counters late."""
         sent = self.counter("bytes")
         sent.end_within(start, stop)
         value = sent.between(start, stop) * 8 / (
@@ -375,7 +376,7 @@ class CaseData:
                     f"so it is not shaped as described")
 
     def need_window(self):
-        """Raise TollwayError if the warm-up leaves nothing to measure."""
+        """Raise TollwayError if the warm-up leaves no time to measure."""
         if not 0 <= self.warmup_s < self.duration_s:
             raise TollwayError(
                 f"nothing is left to measure: the warm-up of "
@@ -383,7 +384,7 @@ class CaseData:
                 f"{self.duration_s:g} s")
 
     def of_role(self, role=None):
-        """The flows of a role, or all: of TCP, and streams with a law."""
+        """The flows of a role, or all flows: TCP, and streams with a control law."""
         found = [flow for flow in self.case["flows"]
                  if (flow["cc"] or flow.get("law")) and
                  role in (None, flow.get("role"))]
@@ -397,7 +398,7 @@ class CaseData:
         return self._capacity_pps[link]
 
     def window(self, words):
-        """(from, to) in s that a metric is about."""
+        """(from, to) in s of the window of a metric."""
         unit = self.rtt_s or 1.0
         start = max(words.get("from_s", words.get("from_rtt", 0) * unit),
                     words.get("from_part", 0) * self.duration_s)
@@ -411,8 +412,8 @@ class CaseData:
                      for key in ("t_s", *columns))
 
     def own_queues(self, flow):
-        """(times, backlog) of a flow's class, over all links of its path; None
-        where no queue has classes."""
+        """(times, backlog) of the queue of one flow, summed over all links of its path; None if no
+        queue has classes."""
         total, times = None, None
         for link in self.paths[flow["path"]]["links"]:
             queue = self.case["queues"][link]
@@ -429,13 +430,13 @@ class CaseData:
         return times, total
 
     def completion_s(self, flow):
-        """s from a transfer's data to its last acknowledgement, or None."""
+        """Time from when a transfer has data until its last acknowledgement, s, or None."""
         transfers = flow["final"].get("transfers") or [{}]
         end_s = transfers[0].get("end_s")
         return None if end_s is None else end_s - flow["start_s"]
 
     def acked_at(self, flow, times):
-        """Bytes acknowledged by then, linear between samples."""
+        """Bytes acknowledged at these times, interpolated linearly."""
         samples = flow.get("samples") or {"t_s": [], "bytes_acked": []}
         known = [(flow["start_s"], 0.0)]
         known += [(t, acked) for t, acked in
@@ -458,7 +459,7 @@ class CaseData:
         return self._shares[key]
 
     def expected_pps(self):
-        """Each flow's fair rate, averaged over its part of the window."""
+        """The fair rate of each flow, averaged over its part of the window."""
         edges = {self.warmup_s, self.duration_s}
         for flow in self.flows:
             edges |= {edge for edge in (flow.start, flow.stop)

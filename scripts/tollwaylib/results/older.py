@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Results and raw results of older schemas, as those of now.
+"""Results and raw results of older schemas, converted to the present ones.
 
-Each step takes a file of one schema to the next one. What the older one had not
-measured, and what cannot be found from the rest, is null.
+Each step converts a file of one schema to the next one. A value that the older program
+did not measure, and that does not follow from the others, is null.
 """
 
 import re
@@ -24,8 +24,8 @@ _FIGURES = {"parking-lot": ("acknowledgements", "price_tracking"),
 
 
 def with_figures(raw):
-    """A raw result with the figures that the report drew by the experiment's name
-    before experiments named them."""
+    """A raw result with its figures. Before experiments named figures, the report drew them by
+    the name of the experiment."""
     known = _FIGURES.get(raw.get("experiment"), ())
     if raw.get("pictures") or not known:
         return raw

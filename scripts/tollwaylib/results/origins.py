@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Where results come from: only those of one origin have a common mean."""
+"""Where results come from. Means are computed only over results of one origin."""
 
 import shlex
 
@@ -7,10 +7,10 @@ _TRAFFIC = "--traffic"
 
 
 def origin_of(result):
-    """{what: value} on which the numbers of a result depend beside its
+    """{what: value} of everything on which the numbers of a result depend, except for its
     experiment, its parameters and its seed.
 
-    result: a result, an aggregate or a raw result. The first entries tell a
+    result: a result, an aggregate or a raw result. The entries are ordered by what tells a
     reader most. Results of earlier versions do not name their place: None.
     """
     made = result["provenance"]
@@ -39,13 +39,13 @@ def _traffic(command):
 
 
 def key_of(result):
-    """The same for all results of one origin, and hashable."""
+    """A hashable value that is the same for all results of one origin."""
     return tuple(origin_of(result).values())
 
 
 def telling(origins):
-    """The names of entries that tell different origins apart: as few as are
-    needed, in the order of origin_of()."""
+    """The names of entries that distinguish the origins: as few as are needed, in the order of
+    origin_of()."""
     chosen = []
     for name in origins[0]:
         if _count(origins, [*chosen, name]) > _count(origins, chosen):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What has to be in the files of results."""
+"""The schemas of the files of results."""
 
 import functools
 import math
@@ -68,7 +68,7 @@ def upgraded_result(result):
 
 @functools.cache
 def _validator(kind):
-    """The published schema of one of its $defs, ready to check with."""
+    """A validator of one of the $defs of the published schema."""
     try:
         # Slow to import, and not all commands need it.
         import jsonschema
@@ -88,7 +88,7 @@ def validate(result):
 
 
 def validate_aggregate(outcome):
-    """The same of an aggregate of several seeds."""
+    """Check an aggregate of several seeds in the same way."""
     _check(outcome, "aggregate")
 
 
@@ -103,7 +103,7 @@ def _check(result, kind):
 
 
 def _sentence(error):
-    """What jsonschema found, with the field that it is about."""
+    """A sentence about an error of jsonschema, with the name of the field."""
     where, there = _place(error.absolute_path), error.instance
     if error.validator == "required":
         (missing, *_) = [name for name in error.validator_value
@@ -123,14 +123,14 @@ def _sentence(error):
 
 
 def _place(path):
-    """A way through a result: flows[3].rate_pps."""
+    """The path of a field in a result: flows[3].rate_pps."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}"
                    for step in path)
     return text.lstrip(".") or "object"
 
 
 def _not_finite(value, where):
-    """The way to a number that is not finite, or None."""
+    """The path of a number that is not finite, or None."""
     if isinstance(value, float):
         return None if math.isfinite(value) else where
     inside = value.items() if isinstance(value, dict) else \

@@ -33,15 +33,13 @@ _PARTS_OF_INTERVALS = ("links", "classes")
 def rows(result, run, raw=None):
     """Rows of one result as a list of dicts, each with some of COLUMNS.
 
-    result: as in result.json. run: the name of its directory. raw: of load_raw();
-    the flows and links of an experiment that names metrics are in it
-    only. Flows, classes, links, cases and all other parts of a run have one row
-    for each measured number; a number that is None was not measured, and has no
-    row. Units are in the names of metrics.
+    result: as in result.json. run: the name of its directory. raw: of load_raw(); only this
+    has the flows and links of an experiment that names metrics. Flows, classes, links,
+    cases and all other parts of a run have one row for each measured number. None is a
+    number that was not measured, and has no row. Units are in the names of metrics.
 
-    Rows of an interval have its number as `series`, and its beginning in s as
-    `x`. Their kinds are not those of the whole run, so that nobody takes them
-    together by mistake.
+    Rows of an interval have its number as `series`, and its beginning in s as `x`. Their
+    kinds differ from those of the whole run, so that nobody mixes them by mistake.
     """
     whose = {"experiment": result["experiment"], "run": run,
              "cc": result["parameters"].get("cc"),
@@ -87,8 +85,8 @@ def rows(result, run, raw=None):
 def table(directory):
     """Rows of all results below a directory, in the order of their paths.
 
-    One without result.json is left out, see complete_results(). Raises TollwayError
-    if there is none, or if one of them is damaged.
+    Directories without result.json are left out, see complete_results(). Raises
+    TollwayError if there is no result, or if one of them is damaged.
     """
     directory = Path(directory)
     found = []
@@ -106,9 +104,9 @@ def table(directory):
 def write(directory, form, out=None):
     """Write the table of a directory as csv or parquet.
 
-    out: the path of a file, which appears whole or not at all. What is no
-    regular file, such as a FIFO, is opened and written; of a symbolic link, this
-    is about its target. None is the standard output, for csv only.
+    out: the path of a file, which is replaced at once, or not at all if writing fails. A
+    special file, such as a FIFO, is opened and written. If out is a symbolic link, its
+    target is written. None is the standard output, for csv only.
     """
     found = table(directory)
     if form == "parquet":
@@ -129,7 +127,7 @@ def write(directory, form, out=None):
 
 
 def _write_to(out, write_file):
-    """Have out written by write_file(path), which writes a regular file."""
+    """Write out by write_file(path), which writes a regular file."""
     new = None
     try:
         special = out.exists() and not out.is_file()

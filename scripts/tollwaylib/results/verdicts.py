@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Bounds, and whether they hold."""
+"""Bounds, and their verdicts."""
 
 import math
 
@@ -24,21 +24,21 @@ HOLD, MISS = ("holds", "agrees", "better"), ("fails", "differs")
 
 
 def _linearity(values, places):
-    """R^2 of the straight line through the values: 1 where they are on it."""
+    """R^2 of the straight line through the values; 1 if all of them are on it."""
     if max(values) == min(values):
         return None
     return float(np.corrcoef(places, values)[0, 1] ** 2)
 
 
-# What a bound on several cases makes of their values and their x.
+# Functions that compute one number from the values of several cases and their x.
 REDUCERS = {
-    # largest less smallest
+    # largest minus smallest
     "range": lambda values, places: max(values) - min(values),
     "largest": lambda values, places: max(values),
     "smallest": lambda values, places: min(values),
-    # the first less the last
+    # first minus last
     "fall": lambda values, places: values[0] - values[-1],
-    # the most that one is above the one before
+    # largest increase from one to the next
     "rise": lambda values, places: max(
         after - value for value, after in zip(values, values[1:])),
     "linearity": _linearity,
@@ -46,7 +46,7 @@ REDUCERS = {
 
 
 def cases_of(bound):
-    """The cases that a bound is on."""
+    """The cases to which a bound applies."""
     return [*bound.get("cases", ()), *(
         bound[key] for key in ("case", "of_case") if key in bound)]
 
@@ -62,8 +62,8 @@ def _reduced(bound, result):
 
 
 def judge_case(bound, result):
-    """The verdict on a bound of a result of cases, or of an aggregate. One that
-    is on means over seeds has its verdict in the aggregate of several alone."""
+    """The verdict of a bound on cases, for a result or an aggregate. A bound on means over
+    seeds has a verdict only in the aggregate of several seeds."""
     measured = _reduced(bound, result) if "cases" in bound else \
         mean_of(fields.metric_of(result, bound["case"], bound["metric"]))
     limit = fields.limit_of(bound, result, mean_of)
@@ -104,7 +104,7 @@ METRICS = {
 
 
 def judged(bounds, cases, result):
-    """The verdicts of the bounds that a run has the cases for.
+    """The verdicts of those bounds whose cases the run has.
 
     cases: CaseData of the run, see measurements.cases_of().
     """
@@ -149,7 +149,7 @@ def judge(bound, measured):
 
 
 def judge_baseline(bound, measured, baseline):
-    """A bound against what a baseline measured; baseline: its result, or None."""
+    """The verdict of a bound against the value of a baseline. baseline: its result, or None."""
     entry = {**{key: entry_of(bound, key, "bounds") for key in
                 ("name", "metric", "of", "unit")}, "measured": measured,
              **{key: entry_of(bound, key, "bounds") for key in ("op", "baseline")},
@@ -168,11 +168,10 @@ def judge_baseline(bound, measured, baseline):
 
 
 def compare(outcomes):
-    """The same results or aggregates, judged against one another.
+    """The same results or aggregates, with the verdicts of bounds against one another.
 
-    Bounds with `baseline` are against the variant of that name, of the same
-    experiment, origin and seeds; where that is not among the outcomes, their
-    verdict stays "needs runs".
+    A bound with `baseline` is compared with the variant of that name, of the same
+    experiment, origin and seeds. If this variant is missing, the verdict stays "needs runs".
     """
     def key(outcome, name):
         return (outcome["experiment"], name, key_of(outcome),
@@ -188,8 +187,8 @@ def compare(outcomes):
 
 
 def verdicts(result):
-    """The entries of a result or aggregate that are judged: a published value
-    of another setup is not, nor what needs other seeds or runs."""
+    """The entries of a result or aggregate that are judged. Published values for another
+    setup are not judged, nor are bounds that need other seeds or runs."""
     return [entry for entry in result["published"] + result["bounds"]
             if entry["verdict"] in HOLD + MISS]
 
@@ -200,7 +199,7 @@ def all_hold(result):
 
 
 def margin_of(bound):
-    """How far a bound is from failing; failing ones are below 0."""
+    """How far a bound is from failing; negative if it fails."""
     if bound["measured"] is None:
         return -math.inf
     over = bound["measured"] - bound["bound"]

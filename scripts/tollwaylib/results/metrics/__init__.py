@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """From the raw measurements of cases to their result, and from seeds to means.
 
-Everything here is a pure function of raw.json. A case's metrics are those that
-its experiment asks for. A metric is a number, or
-null for what never happened (a transfer that was not finished) or does not
-exist for this source or queue. Roles are the experiment's names for flows that
-do the same.
+Everything here is a pure function of raw.json. The metrics of a case are those that its
+experiment names. A metric is a number, or null for an event that never happened (a
+transfer that did not end) or for a quantity that this congestion control or queue does
+not have. A role is the experiment's name for flows that do the same.
 """
 
 import statistics
@@ -108,8 +107,8 @@ KINDS = {
 # --- results ---------------------------------------------------------------
 
 def measure(raw, cases):
-    """[{"name", "x", "series", "runs", "metrics"}] of the cases (CaseData) of a
-    raw result, repeated ones as one with the means."""
+    """[{"name", "x", "series", "runs", "metrics"}] of the cases (CaseData) of a raw result.
+    Repetitions of a case are one entry, with their means."""
     points = {}
     for data in cases:
         case, found = data.case, {}

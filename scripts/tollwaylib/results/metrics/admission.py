@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Metrics of packets that were timed through the network, and of admission to it.
+"""Metrics of packets whose time through the network was measured, and of admission.
 
-Delays and limits are in packet times of the bottleneck, as AACC has them. What
-never left the network, or was dropped there, has a delay without end.
+Delays and limits are in packet times of the bottleneck, as in AACC. A packet that never
+left the network, or was dropped in it, has an infinite delay.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ def _passages(case, role=None):
 
 
 def _upto(found, flows, limit):
-    """How many packets had at most this delay, which is an edge of a bin."""
+    """Number of packets with at most this delay, which is an edge of a bin."""
     last = int(np.searchsorted(found["edges"], limit + 1e-9, side="right"))
     return sum(sum(flow["counts"][:last]) for flow in flows)
 
@@ -36,7 +36,7 @@ def _entered(flows):
 
 
 def in_time_share(data, words):
-    """Packets that crossed the network within the limit, of the link's rate."""
+    """Packets that crossed the network within the limit, divided by what the link can carry."""
     found, flows = _passages(data.case, words.get("role"))
     window_s = found["to_s"] - found["from_s"]
     if window_s <= 0:
@@ -46,7 +46,7 @@ def in_time_share(data, words):
 
 
 def late_part(data, words):
-    """Packets that took longer than the limit, of those that entered."""
+    """Fraction of the packets that entered and took longer than the limit."""
     found, flows = _passages(data.case, words.get("role"))
     entered = _entered(flows)
     in_time = _upto(found, flows, data.parameters["time_limit"])
@@ -61,8 +61,8 @@ def delay_units(data, words):
 
 
 def _limit_of(case, part):
-    """The smallest limit that at most this part of the packets is beyond; None
-    if there is none."""
+    """The smallest limit that at most this fraction of the packets exceeds; None if there is
+    none."""
     found, flows = _passages(case)
     entered = _entered(flows)
     for limit in found["edges"] if entered else ():
@@ -72,12 +72,12 @@ def _limit_of(case, part):
 
 
 def build_out_units(data, words):
-    """The build-out delay of AACC 4.2: a case's smallest limit for a loss."""
+    """The build-out delay of AACC 4.2: the smallest limit of a case for a given loss."""
     return _limit_of(data.case, words["part"])
 
 
 def loss_at_build_out(data, words):
-    """Loss with the largest build-out delay that any case of a series needs."""
+    """The loss with the largest build-out delay of all cases of a series."""
     limits = [_limit_of(case, words["part"]) for case in data.raw["cases"]
               if case["series"] == words["series"]]
     if not limits or None in limits:
@@ -105,9 +105,9 @@ def beta_mean(data, words):
 
 
 def free_below(data, words):
-    """Part of the time with an offered sum below a level of the link's rate in
-    which a gate was open (beta 1), after the first time that it was. Of one that
-    never was, all of the time counts."""
+    """Of the time in which the offered sum is below a level of the link's rate: the fraction in
+    which a gate is open (beta 1), from the first time on that it was open. If it was never
+    open, all of the time counts."""
     start, stop = data.window(words)
     offered = [flow["final"]["mmpp"] for flow in data.case["flows"]]
     sums = sum(np.asarray(one["rate_bps"], dtype=float) for one in offered)
@@ -128,7 +128,7 @@ def free_below(data, words):
 
 
 def admitted_jain(data, _words):
-    """Jain's index of the packets that each flow had in the network."""
+    """Jain's index of the numbers of packets of each flow that entered the network."""
     _, flows = _passages(data.case)
     counts = [flow["entered"] for flow in flows]
     return measures.jain_index(counts) if sum(counts) else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Metrics of applications: pages and frames."""
+"""Metrics of applications: web pages and video frames."""
 
 import statistics
 
@@ -13,7 +13,7 @@ from .shares import rates
 
 
 def _frames(data, flow):
-    """[(bytes, s until all of it was acknowledged or None)] of a coder."""
+    """[(bytes, s until all of the frame was acknowledged, or None)] of a coder."""
     frames = flow["final"].get("frames")
     samples = flow["samples"]
     if frames:
@@ -40,8 +40,8 @@ def _frames(data, flow):
 
 
 def frame_delay_ms(data, words):
-    """A quantile of the times of frames, where one that is not there at the end
-    took at least until then; a sample's distance too long at most."""
+    """A quantile of the delays of frames. A frame that was not complete at the end counts with
+    the time until then. Delays are too long by at most the time between two samples."""
     times = []
     for flow in data.of_role(words["role"]):
         frames = flow["final"].get("frames")
@@ -63,12 +63,12 @@ def frame_rate_mbit(data, words):
 
 
 def pages_of(run):
-    """Times and throughput of the pages that began while rates were measured
-    (CP05 Table 5.6.3), of all users and of each path.
+    """Transfer times and throughput of the pages that began after the warm-up (CP05 Table
+    5.6.3), of all users and of each path.
 
-    A page that was not finished at the end, and so took longer than until
-    then, counts in the percentiles as Kaplan and Meier have it. The mean is of
-    those that were finished.
+    A page that was not complete at the end takes longer than the time until then; the
+    percentiles count it by the estimator of Kaplan and Meier. The mean is over complete
+    pages.
     """
     by_path = {}
     for flow in run.flows:

@@ -13,9 +13,9 @@ GAIN_SCALE = 256 / 1000
 
 
 def cycles(data, words):
-    """[(largest queue, packets; drops in it)] of a link's cycles that begin and end
-    in a metric's window: from a queue above `high` to one of half of that, as
-    the law alpha has it. Those before number `skip` are left out."""
+    """[(largest backlog, packets; drops)] of the cycles of a link that begin and end in the
+    window of a metric. As in the law alpha, a cycle lasts from a queue above `high` to one of
+    half of that. Cycles before number `skip` are left out."""
     found = samples_within(data, words, "backlog_pkts", "drops")
     if found is None:
         return []
@@ -44,7 +44,7 @@ def cycle_count(data, words):
 
 
 def of_cycles(function):
-    """Of the largest queues of cycles, packets."""
+    """A metric: the function of the largest backlogs of cycles, packets."""
     def kind(data, words):
         made = cycles(data, words)
         return float(function([size for size, _ in made])) if made else None
@@ -52,13 +52,13 @@ def of_cycles(function):
 
 
 def first_cycle(data, words):
-    """The largest queue of the first cycle."""
+    """The largest backlog of the first cycle, packets."""
     made = cycles(data, words)
     return float(made[0][0]) if made else None
 
 
 def cycle_drops(data, words):
-    """Drops of a cycle, mean."""
+    """Mean number of drops of a cycle."""
     return mean_or_none(drops for _, drops in cycles(data, words))
 
 
@@ -69,8 +69,8 @@ def drops_after(data, words):
 
 
 def fluid(what):
-    """What theory says of a case of one source with a gain that stays what it is:
-    an attribute of RateCycle, or a method of it that takes the queue's room."""
+    """A metric: the value of theory for a case of one source with a constant gain. what: an
+    attribute of RateCycle, or a method of it that takes the limit of the queue."""
     def kind(data, words):
         values = data.values
         cycle = RateCycle(
@@ -82,14 +82,14 @@ def fluid(what):
 
 
 def received(data, words):
-    """Packets that a role's receivers have acknowledged."""
+    """Packets that the receivers of a role have acknowledged."""
     return sum(flow["final"]["bytes_acked"] for flow in
                data.of_role(words.get("role"))) / data.mss
 
 
 def _gains(data, words):
-    """Gain of each flow at the times of the first one's samples, packets/s^2; None
-    where sources have none."""
+    """The gain of each flow at the times of the first flow's samples, packets/s^2; None if the
+    sources have no gain."""
     start, stop = data.window(words)
     flows = [flow.get("samples") for flow in data.of_role(words.get("role"))]
     if not flows or not all(one and any(one.get("cc_pacing_gain", ()))
@@ -102,8 +102,8 @@ def _gains(data, words):
 
 
 def gain_sum(function):
-    """Of the sum of all gains, in the unit of a paper whose link has `mu`
-    packets/ms: packets/ms^2."""
+    """A metric: the function of the sum of all gains, packets/ms^2, for a paper whose link has
+    `mu` packets/ms."""
     def kind(data, words):
         gains = _gains(data, words)
         if gains is None:
@@ -123,7 +123,7 @@ def gain_jain(data, words):
 
 
 def paper_ms(data, words):
-    """Time of a role's transfers where the link has `mu` packets/ms."""
+    """Time of the transfers of a role, for a link of `mu` packets/ms."""
     ends = [data.completion_s(flow) for flow in data.of_role(words["role"])]
     value = mean_or_none(ends)
     return None if value is None else \
@@ -131,5 +131,5 @@ def paper_ms(data, words):
 
 
 def resent_kbytes(data, words):
-    """What was sent again, in packets of `bytes`."""
+    """Retransmitted data in kB, with packets of `bytes`."""
     return retransmits(data, words) * words["bytes"] / 1000

@@ -24,7 +24,7 @@ def drops(data, words):
 
 
 def loss_rate(data, words):
-    """Drops of a source's class per 1000 time units of its transfer."""
+    """Drops of the queue of a source, per 1000 time units of its transfer."""
     rates = []
     for flow in data.of_role(words["role"]):
         units, drops = units_of(data, flow), _class_drops(data, flow)
@@ -51,15 +51,15 @@ def losses_each(data, words):
 
 
 def sent_needlessly(data, words):
-    """Packets of a role that were sent again, less those that its classes lost;
-    None where no queue has classes."""
+    """Retransmitted packets of a role, minus the packets that its queues dropped; None if no
+    queue has classes."""
     drops = [_class_drops(data, flow) for flow in data.of_role(words["role"])]
     return None if None in drops else retransmits(data, words) - sum(drops)
 
 
 def samples_within(data, words, *columns):
-    """Samples of a queue in a metric's window: (times, each of the columns), or
-    None where there are not two."""
+    """Samples of a queue in the window of a metric: (times, each of the columns), or None if
+    there are fewer than two."""
     link = words.get("link") or next(iter(data.case["queues"]))
     samples = data.queue(link, *columns)
     start, stop = data.window(words)
@@ -77,8 +77,8 @@ def of_backlog(function):
 
 
 def of_delay(function):
-    """Of the time that the link takes for what is in its queue, ms. In bytes:
-    some queues count a super-packet as one packet."""
+    """A metric: the function of the time in which the link sends the content of its queue, ms.
+    The content is in bytes, because some queues count a super-packet as one packet."""
     def kind(data, words):
         found = samples_within(data, words, "backlog_bytes")
         return None if found is None else float(function(
@@ -96,8 +96,8 @@ def utilization(data, words):
 
 
 def full_at(data, words):
-    """Round trips from the first data to the end of the first window of so
-    many time units in which the link is used to a level."""
+    """Round trips from the first data to the end of the first window (of so many time units)
+    in which the utilisation of the link reaches a level."""
     times, sent = data.queue(words["link"], "bytes")
     start = min(flow["start_s"] for flow in data.of_role())
     width_s = words["units"] * data.rtt_s / 100
@@ -110,7 +110,7 @@ def full_at(data, words):
 
 
 def _class_values(data, words):
-    """Each flow's own backlog in the window; None where no queue tells."""
+    """The backlog of each flow's own queue in the window; None if no queue has classes."""
     start, stop = data.window(words)
     values = []
     for flow in data.of_role(words.get("role")):
@@ -129,8 +129,8 @@ def class_mean(data, words):
 
 
 def class_peak(data, words):
-    """The most packets that a class of a role held in the whole case, as the
-    queues counted: samples would miss what comes and goes between them."""
+    """The largest number of packets of a flow of a role in its queue during the case, as the
+    queue counted it. Samples would miss short peaks."""
     peaks = []
     for flow in data.of_role(words.get("role")):
         for link in data.paths[flow["path"]]["links"]:
@@ -146,8 +146,8 @@ def class_jain(data, words):
 
 
 def estimate_error(data, words):
-    """Worst |mean estimate - mean own backlog| of a flow, in packets, from the
-    report of sources that have an estimate."""
+    """Largest |mean estimate - mean own backlog| of a flow, packets, for congestion controls
+    that report an estimate."""
     start, stop = data.window(words)
     worst = None
     for flow in data.of_role(words.get("role")):
@@ -205,10 +205,10 @@ def max_utilization(run, result):
 
 
 def max_pc3_error(run, result):
-    """Of links with the law PC3: the price adds up alpha (b - b0) + y - c, and
-    does not go away, so that the mean of that is 0. What comes in the mean is
-    what the link sends, u c, and then b = b0 + (1 - u) c/alpha, with c in
-    packets in an interval."""
+    """Largest difference of a mean backlog, for links with the law PC3. The price is the sum of
+    alpha (b - b0) + y - c over time, and stays finite, so the mean of this term is 0. The
+    mean of the input y is what the link sends, u c. From this follows
+    b = b0 + (1 - u) c/alpha, with c in packets per interval."""
     target, alpha, interval_us = (
         number_of(run.parameters, name, "parameters")
         for name in ("target", "alpha", "interval_us"))

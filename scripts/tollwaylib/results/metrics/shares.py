@@ -12,7 +12,7 @@ from ..measurements import EPSILON, entry_of, number_of, series_of
 
 
 def goodput_share(data, words):
-    """Data acknowledged in the window, in packets, of the first link's rate."""
+    """Packets of data acknowledged in the window, divided by what the first link can carry."""
     start, stop = data.window(words)
     flows = data.of_role(words.get("role"))
     link = next(iter(data.links))
@@ -26,7 +26,7 @@ def goodput_each(data, words):
 
 
 def advantage(data, words):
-    """Goodput of a source of a role over an equal part of all goodput."""
+    """Goodput of a source of a role, divided by an equal share of all goodput."""
     mine = goodput_each(data, words)
     together = goodput_share(data, {**words, "role": None})
     if not mine or not together:
@@ -41,8 +41,8 @@ def rates(data, words):
 
 
 def goodput_mbit(data, words):
-    """Data acknowledged in the window of all flows of a role, Mbit/s; None of a
-    case without such flows."""
+    """Data of all flows of a role that was acknowledged in the window, Mbit/s; None if the case
+    has no such flow."""
     if not data.of_role(words.get("role")):
         return None
     return 8e-6 * data.mss * sum(rates(data, words))
@@ -74,7 +74,7 @@ def jain(data, words):
 
 
 def share_error(data, words):
-    """Worst difference of a flow's rate from an equal part of what all get."""
+    """Largest relative difference of the rate of a flow from an equal share."""
     rates = _whole_rates(data, words)
     fair = statistics.fmean(rates) if rates else None
     return max(abs(rate / fair - 1) for rate in rates) if fair else None
@@ -86,9 +86,10 @@ SHARE_PKTS = 20
 
 
 def settled_s(data, words):
-    """s from the last flow that comes or goes to the end of the last window in
-    which a flow's rate is off an equal share of the link by more than `part`,
-    or all of them are below `level` of it. None if that is the last window."""
+    """Time from the last start or stop of a flow to the end of the last window, s, in which the
+    rate of a flow differs from an equal share of the link by more than `part`, or in which
+    the sum of all rates is below `level` of the rate of the link. None if this is the last
+    window of the case."""
     changes = [flow[key] for flow in data.of_role()
                for key in ("start_s", "stop_s")]
     event = max(t for t in changes if t < data.duration_s)
@@ -171,7 +172,7 @@ def classes_of(flows, rates, expected):
 
 
 def steady_form_of(parameters):
-    """Which of pricing.STEADY_FORMS the sources of a run are of."""
+    """The form of pricing.STEADY_FORMS that the sources of a run have."""
     return pricing.steady_form(*(entry_of(parameters, name, "parameters")
                                  for name in ("source", "estimator")))
 
@@ -265,8 +266,8 @@ def _interval_link(queue, start, settled, stop):
 
 
 def _time_to_share(members, share, start, stop, window_s, band):
-    """Seconds from start until the class first has its share, within a band
-    over a window; None if that never happens."""
+    """Seconds from start until the class first has its share, within a band over a window; None
+    if that never happens."""
     times = np.arange(start, stop - window_s + EPSILON, _CONVERGENCE_STEP_S)
     rate = sum((flow.acked.at(times + window_s) - flow.acked.at(times))
                / flow.mss for flow in members)
@@ -349,7 +350,8 @@ def aimd_max_abs_error(run, result):
 
 
 def _mark_fraction(run, members):
-    """Marked part of a class's packets: its own counters, or its links'."""
+    """Marked fraction of the packets of a class: from its own counters, or from those of its
+    links."""
     marked = delivered = 0.0
     for flow in members:
         counters = flow.counter("delivered_ce"), flow.counter("delivered")
@@ -367,7 +369,7 @@ def _mark_fraction(run, members):
 
 
 def _target_and_gamma(run):
-    """b0 in packets and the price per packet of a run; gamma 0 is auto."""
+    """b0 in packets and the price per packet of a run; gamma 0 means auto."""
     target = number_of(run.parameters, "target", "parameters")
     return target, number_of(run.parameters, "gamma", "parameters") or \
         pricing.gamma_auto(number_of(run.parameters, "limit", "parameters"),
@@ -375,8 +377,8 @@ def _target_and_gamma(run):
 
 
 def max_queue_error(run, result):
-    """Of links with the law sbrm and the default source, whose price is that of
-    the weighted proportionally fair shares (CP05 3.2.5)."""
+    """Largest difference of a mean backlog, for links with the law sbrm and the default source.
+    The price of such a link is that of the weighted proportionally fair shares (CP05 3.2.5)."""
     _, prices = fairness.wpf_solution(
         {name: run.capacity_pps(name) for name in run.links}, [(flow.id, flow.weight, flow.links)
                            for flow in run.flows])
@@ -387,7 +389,7 @@ def max_queue_error(run, result):
 
 
 def path_share(_run, result, path):
-    """A path's rate over its weighted proportionally fair one."""
+    """Rate of a path, divided by its weighted proportionally fair rate."""
     rates, shares = zip(*(
         (mean_of(group["rate_pps"]), group["expected_pps"])
         for group in result["classes"] if group["path"] == path))

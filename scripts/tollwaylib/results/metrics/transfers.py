@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Metrics of transfers and of what was sent again."""
+"""Metrics of transfers and of retransmissions."""
 
 from ...errors import TollwayError
 from ..fields import mean_or_none
@@ -18,7 +18,7 @@ def _transfers(data, words):
 
 
 def completion_ms(data, words):
-    """None of a case without such flows."""
+    """Mean completion time of a role, ms; None if the case has no such flow."""
     if not data.of_role(words["role"]):
         return None
     value = mean_or_none(done for done, _ in _transfers(data, words))
@@ -66,7 +66,7 @@ def retransmits(data, words):
 
 
 def srtt_ms(data, words):
-    """Mean of what the flows of a role take their round trip for."""
+    """Mean smoothed round-trip time of the flows of a role, ms."""
     start, stop = data.window(words)
     return mean_or_none(
         mean_or_none(rtt_us / 1000 for t_s, rtt_us in zip(
@@ -77,8 +77,8 @@ def srtt_ms(data, words):
 
 
 def loss_part(data, words):
-    """Packets sent again, of all that were sent; of streams, those that did not
-    come."""
+    """Retransmitted packets as a fraction of the sent ones; of streams over UDP, the fraction
+    of packets that did not arrive."""
     lost = retransmits(data, words)
     sent = 0
     for flow in data.of_role(words["role"]):
@@ -111,8 +111,8 @@ def retransmission_rate(data, words):
 
 
 def recovery_of(network):
-    """Segments and timers of all hosts over the whole run; None if one host's
-    kernel does not say."""
+    """Counters of segments and timers, summed over all hosts and the whole run; None if the
+    kernel of one host does not report them."""
     return {key: None if any(counts.get(key) is None
                              for counts in network.values())
             else sum(counts[key] for counts in network.values())
