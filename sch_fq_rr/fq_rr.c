@@ -5,29 +5,32 @@
  * Principles:
  * - each flow has a queue of its own; all of them share one buffer, which is
  *   bounded in packets and in bytes of memory;
- * - a round visits every queue with packets once: a packet for each unit of
- *   weight (rr), or quantum bytes (drr). A flow that gets its first packet
- *   goes to the tail of the round, and one that leaves takes no credit along,
- *   but its debt: so neither coming and going nor a stream of new flows moves
- *   anyone back by more than one visit;
+ * - a round visits every queue with packets once: a queue sends one packet for
+ *   each unit of its weight (rr), or quantum bytes (drr). A queue that gets its
+ *   first packet goes to the tail of the round. A queue that becomes empty loses
+ *   its credit and keeps its debt. So neither a flow that comes and goes nor a
+ *   stream of new flows delays another queue by more than one visit;
  * - fair queueing (wfq) serves the packet with the smallest virtual finish
  *   time
  *
  *	F = max(V, F of the packet before) + length / weight
  *
  *   where V is the F of the packet that left last (self-clocked fair
- *   queueing, so that no rate of the link has to be known). F is set when a
- *   packet becomes the first of its queue, so that both are V;
+ *   queueing, which does not need the rate of the link). F is computed when a
+ *   packet becomes the first one of its queue: the packet before it has just
+ *   left then, so its F is V, too;
  * - when the buffer is full, the arriving packet is dropped (drop-last), or
  *   the last packet of the longest queue (drop-tail-of-longest, as in PP94
- *   9.1), or the whole longest queue (drop-longest, MK94), which takes from
- *   those who do not listen all that they gain by it;
- * - the longest queue is known at any time, see fq_rr_order.h, and goes as a
- *   whole at the cost of one packet: queues know their sums;
- * - a queue may own a part of the buffer from its first packet on. Up to that
- *   its packets are never dropped, see fq_rr_reservation(): what others hold
- *   beyond their own goes. So a flow that never has more outstanding than this,
- *   as PP94 10.3 wants it of a window, loses nothing, whatever others send.
+ *   9.1), or all packets of the longest queue (drop-longest, MK94). The last
+ *   rule leaves no advantage to senders that do not respond to losses;
+ * - the longest queue is known at any time, see fq_rr_order.h. To drop all of
+ *   it costs as much as to drop one packet, because each queue has the sums of
+ *   its packets;
+ * - a queue may own a part of the buffer from its first packet on (reserve).
+ *   Packets within this part are never dropped, see fq_rr_reservation();
+ *   instead, packets of queues that hold more than they own are dropped. So a
+ *   flow whose window is not larger than its part (PP94 10.3) loses nothing,
+ *   whatever others send.
  *
  * Sources: S. Keshav, Packet-Pair Flow Control, 1994 (PP94), section 2.1;
  * S. P. Morgan, S. Keshav, Packet-Pair Rate Control: Buffer Requirements and
@@ -36,18 +39,18 @@
  * 1994.
  *
  * Notable differences from the papers:
- * - sources are told apart by a hash, so that two can share a queue, if eight
- *   others are in the same part of the table (fq_rr_classify.c): such packets
- *   are counted, and a new key (perturb) parts those who met;
+ * - sources are distinguished by a hash, so that two of them share a queue if
+ *   eight others are in the same part of the table (fq_rr_classify.c). Packets
+ *   in a shared queue are counted, and a new key (perturb) separates the flows;
  * - virtual time is that of the packet in service, not of bit-by-bit service:
- *   F is off by up to one packet of each other flow, in exchange for a clock
- *   that costs nothing;
- * - memory is bounded too: a packet that does not fit its memory is dealt with
- *   as one that arrives at a full buffer;
- * - a packet that finds the buffer empty is always taken, whatever its size.
+ *   F is wrong by up to one packet of each other flow, but the clock costs
+ *   nothing;
+ * - memory is bounded, too: a packet for which there is not enough memory is
+ *   treated like one that arrives at a full buffer;
+ * - a packet that finds the buffer empty is always queued, whatever its size.
  *
- * Everything below runs under the root lock of the qdisc, but for dumps, which
- * read single words; tables are replaced under RTNL and the root lock.
+ * Everything below runs under the root lock of the qdisc, except for dumps,
+ * which read single words. Tables are replaced under RTNL and the root lock.
  */
 
 #include <linux/err.h>
@@ -68,14 +71,15 @@
 #include "pkt_fq_rr.h"
 
 /*
- * Virtual time is in 2^-16 bytes: one byte over the greatest weight, 2^10, still
- * has six places. No finish time is further ahead of the virtual time than one
- * packet of at most 2^20 bytes (FQ_RR_QUANTUM_MAX) takes: 2^36. So the sign of a
- * difference in 64 bits says which is earlier, and times may wrap.
+ * Virtual time is in 2^-16 bytes: one byte divided by the largest weight, 2^10,
+ * is 2^6 of these units. No finish time is further ahead of the virtual time
+ * than a packet of at most 2^20 bytes (FQ_RR_QUANTUM_MAX), 2^36 units. So the
+ * sign of a difference in 64 bits tells which time is earlier, and times may
+ * wrap.
  */
 #define FQ_RR_VTIME_SHIFT	16
 
-/* What an enqueue did to the queues, for the parents. */
+/* What an enqueue changed; fq_rr_settle() tells it to the parents. */
 struct fq_rr_tally {
 	u32	queued;
 	u32	queued_len;
@@ -98,7 +102,7 @@ static u16 fq_rr_weight(const struct fq_rr_sched_data *q,
 	return value < q->params.weights_count ? q->params.weights[value] : 1;
 }
 
-/* What a packet takes of the credit, packets or bytes. */
+/* What a packet costs of the credit: packets (rr) or bytes (drr). */
 static s32 fq_rr_cost(const struct fq_rr_sched_data *q,
 		      const struct sk_buff *skb)
 {
@@ -106,7 +110,7 @@ static s32 fq_rr_cost(const struct fq_rr_sched_data *q,
 	       min(qdisc_pkt_len(skb), FQ_RR_QUANTUM_MAX);
 }
 
-/* Credit of one visit: at most 2^30. */
+/* Credit of one visit, packets or bytes: quantum 2^20 times weight 2^10. */
 static s32 fq_rr_allotment(const struct fq_rr_sched_data *q,
 			   const struct fq_rr_flow *flow)
 {
@@ -119,11 +123,12 @@ static s32 fq_rr_allotment(const struct fq_rr_sched_data *q,
  * @q: queues
  * @id: queue, in no run and not in the heap
  *
- * The packet can start now: it is the first one of a flow that was away, or the
- * one before it has just left. So the finish times of packets with the same
- * length / weight come in their order, and are kept as they come, in a run. A
- * packet goes to the run whose end is nearest; one that fits none, for there
- * are more such quotients than runs, goes to the heap.
+ * The service of the packet can start now: its queue was empty, or the packet
+ * before it has just left. So the finish times of packets with the same
+ * length / weight are computed in ascending order, and a list (a run) keeps
+ * them in this order. A packet goes to the run whose last finish time is
+ * nearest. If there are more values of length / weight than runs, a packet that
+ * fits no run goes to the heap.
  */
 static void fq_rr_due_add(struct fq_rr_sched_data *q, u32 id)
 {
@@ -163,7 +168,7 @@ static void fq_rr_due_remove(struct fq_rr_sched_data *q, u32 id)
 		list_del(&q->t.flow[id].round);
 }
 
-/* The queue whose first packet has the smallest finish time; there is one. */
+/* The queue whose first packet has the smallest finish time; not all are empty. */
 static struct fq_rr_flow *fq_rr_due(struct fq_rr_sched_data *q)
 {
 	u32 id = fq_rr_heap_top(&q->t.by_finish);
@@ -182,9 +187,10 @@ static struct fq_rr_flow *fq_rr_due(struct fq_rr_sched_data *q)
 
 /*
  * The queue gets its first packet: its next turn is after those of all others.
- * Had it stayed, each turn since its last one would have paid a part of its
- * debt, and so they do; but more than the credit of one turn it never has. If
- * it lost all packets while it waited, it has been given its next turn already.
+ * Each turn since its last one pays a part of its debt, as if the queue had
+ * never been empty. But its credit is never larger than that of one turn. If
+ * all its packets were dropped while it waited, its next turn has a number
+ * already.
  */
 static void fq_rr_join_round(struct fq_rr_sched_data *q,
 			     struct fq_rr_flow *flow)
@@ -202,7 +208,7 @@ static void fq_rr_join_round(struct fq_rr_sched_data *q,
 	list_add_tail(&flow->round, &q->round);
 }
 
-/* The queue passes the turn on, and gets the credit of its next one. */
+/* The turn of the queue ends; it gets the credit of its next turn. */
 static void fq_rr_next_turn(struct fq_rr_sched_data *q,
 			    struct fq_rr_flow *flow)
 {
@@ -212,10 +218,10 @@ static void fq_rr_next_turn(struct fq_rr_sched_data *q,
 }
 
 /*
- * The queue whose turn it is; there is one. A packet may be longer than what a
- * turn brings in. Its queue sends it, and then passes its turns on until they
- * have paid for it: 256 times for 64 KB at the smallest quantum, and 43 times
- * at that of Ethernet.
+ * The queue whose turn it is; not all are empty. A packet may be longer than the
+ * credit of one turn. Its queue sends it, and then skips its turns until their
+ * credit has paid for it: 256 turns for 64 KB with the smallest quantum, and 43
+ * with a quantum of 1514 bytes.
  */
 static struct fq_rr_flow *fq_rr_turn(struct fq_rr_sched_data *q)
 {
@@ -231,10 +237,11 @@ static struct fq_rr_flow *fq_rr_turn(struct fq_rr_sched_data *q)
 }
 
 /*
- * What a queue that gets its first packet will own. All that is owned is within
- * the limit. So when a packet within its reservation finds the buffer full, the
- * others hold more than they own, and that makes room: limit packets are there,
- * and less than its reservation is of its own queue.
+ * Packets of the buffer that a queue owns when it gets its first packet. The sum
+ * of all these parts is at most the limit. So if a packet within its part finds
+ * the buffer full, other queues hold more than they own, and a packet of theirs
+ * is dropped: the buffer has limit packets, and its own queue has fewer than its
+ * part.
  */
 static u32 fq_rr_reservation(const struct fq_rr_sched_data *q)
 {
@@ -243,15 +250,15 @@ static u32 fq_rr_reservation(const struct fq_rr_sched_data *q)
 	return owned <= q->params.limit ? q->params.reserve : 0;
 }
 
-/* Packets of a queue of @qlen beyond what it owns. */
+/* The number of packets that a queue with @qlen packets has beyond its part. */
 static u32 fq_rr_beyond(const struct fq_rr_sched_data *q,
 			const struct fq_rr_flow *flow, u32 qlen)
 {
-	/* What it owns is not in the cache line that each packet needs. */
+	/* flow->own is not in the cache line that each packet needs. */
 	return q->params.reserve ? qlen - min(qlen, flow->own) : qlen;
 }
 
-/* The queue has its first packet: let it wait for its service. */
+/* The queue got its first packet: it has to be served. */
 static void fq_rr_activate(struct fq_rr_sched_data *q, u32 id)
 {
 	if (q->params.reserve) {
@@ -269,9 +276,9 @@ static void fq_rr_activate(struct fq_rr_sched_data *q, u32 id)
 }
 
 /*
- * The last packet of the queue has gone. If it was the last one of all, nobody
- * has waited for it: all debts are paid, as by as many turns as the largest one
- * can take.
+ * The last packet of the queue has left. If all queues are empty, no flow waits
+ * because of another one, and all debts are cancelled: the number of the turn
+ * grows by as many turns as the largest debt needs.
  */
 static void fq_rr_deactivate(struct fq_rr_sched_data *q, u32 id)
 {
@@ -288,7 +295,7 @@ static void fq_rr_deactivate(struct fq_rr_sched_data *q, u32 id)
 		list_del(&q->t.flow[id].round);
 }
 
-/* The queue had @before packets: keep the longest one known. */
+/* The queue had @before packets: update the order by length. */
 static void fq_rr_resized(struct fq_rr_sched_data *q, u32 id, u32 before)
 {
 	struct fq_rr_flow *flow = &q->t.flow[id];
@@ -310,7 +317,7 @@ static void fq_rr_resized(struct fq_rr_sched_data *q, u32 id, u32 before)
 		fq_rr_heap_remove(&q->t.by_len, id);
 }
 
-/* An empty queue gets another owner, who owes nothing. */
+/* An empty queue gets another flow as its owner, which has no debt. */
 static void fq_rr_own(struct fq_rr_sched_data *q, u32 id, u32 tag)
 {
 	struct fq_rr_flow *flow = &q->t.flow[id];
@@ -351,9 +358,9 @@ static void fq_rr_append(struct fq_rr_sched_data *q, u32 id,
 }
 
 /*
- * Call this before a queue becomes shorter: it keeps the largest length. That
- * is done here and not where packets arrive, since a packet that leaves needs
- * the second cache line of its queue anyway, for the sums.
+ * Call this before a queue becomes shorter: it updates the largest length. An
+ * arriving packet does not update it, because that would need the second cache
+ * line of its queue. A packet that leaves needs this line anyway, for the sums.
  */
 static void fq_rr_shrinks(struct fq_rr_flow *flow)
 {
@@ -361,7 +368,7 @@ static void fq_rr_shrinks(struct fq_rr_flow *flow)
 		WRITE_ONCE(flow->qlen_max, flow->qlen);
 }
 
-/* Account for a packet that is not linked any more. */
+/* Subtract a packet that is not in the list any more from the sums. */
 static void fq_rr_unaccount(struct fq_rr_sched_data *q, u32 id,
 			    const struct sk_buff *skb)
 {
@@ -379,7 +386,7 @@ static void fq_rr_unaccount(struct fq_rr_sched_data *q, u32 id,
 	fq_rr_resized(q, id, flow->qlen + 1);
 }
 
-/* Take the next packet off the queues, and say whose it was. */
+/* Remove the next packet; @id is set to the number of its queue. */
 struct sk_buff *fq_rr_take(struct fq_rr_sched_data *q, u32 *id)
 {
 	struct fq_rr_flow *flow;
@@ -422,7 +429,7 @@ static u32 fq_rr_longest(const struct fq_rr_sched_data *q)
 	       fq_rr_lengths_top(&q->t.lengths) : fq_rr_heap_top(&q->t.by_len);
 }
 
-/* Does the queue own room for one packet more? */
+/* Is one more packet of the queue within the part that it owns? */
 static bool fq_rr_is_entitled(const struct fq_rr_sched_data *q, u32 id)
 {
 	const struct fq_rr_flow *flow = &q->t.flow[id];
@@ -433,8 +440,8 @@ static bool fq_rr_is_entitled(const struct fq_rr_sched_data *q, u32 id)
 }
 
 /*
- * Would the queue be the one longest with one packet more? With none beyond what
- * it owns, and so none to compare with, it would.
+ * Would the queue with one more packet be longer than all others? If no queue
+ * holds more than it owns, there is none to compare with, and the answer is yes.
  */
 static bool fq_rr_beats_longest(const struct fq_rr_sched_data *q, u32 id,
 				const struct sk_buff *skb)
@@ -471,7 +478,7 @@ static void fq_rr_drop_tail(struct fq_rr_sched_data *q, u32 id,
 	__qdisc_drop(skb, to_free);
 }
 
-/* Drop all of a queue: its list goes to @to_free as it is. */
+/* Drop all packets of a queue: its list is added to @to_free. */
 static void fq_rr_drop_all(struct fq_rr_sched_data *q, u32 id,
 			   struct fq_rr_tally *tally, struct sk_buff **to_free)
 {
@@ -495,7 +502,7 @@ static void fq_rr_drop_all(struct fq_rr_sched_data *q, u32 id,
 	fq_rr_deactivate(q, id);
 }
 
-/* The queues are within their bounds with @packets and @memory more. */
+/* Are @packets and @memory bytes more within the limits? */
 static bool fq_rr_within(const struct fq_rr_sched_data *q, u32 packets,
 			 u32 memory)
 {
@@ -504,20 +511,20 @@ static bool fq_rr_within(const struct fq_rr_sched_data *q, u32 packets,
 }
 
 /**
- * fq_rr_make_room() - let the rule of overflow find room for a packet
+ * fq_rr_make_room() - make room for a packet by the rule of overflow
  * @q: queues, too full for it and not empty
  * @id: queue of the packet
  * @skb: the packet, not yet queued
  * @tally: where drops are counted
  * @to_free: where dropped packets go
  *
- * Each turn drops something, and nearly always one turn is enough: more are
- * needed only where large packets come into the memory of small ones.
+ * Each iteration drops at least one packet. Nearly always one is enough; more
+ * are needed only if a large packet needs the memory of several small ones.
  *
- * What a queue owns is counted in packets. Where the memory of all does not
- * suffice for it, and nobody has more than he owns, the packet itself goes.
+ * The parts that queues own are counted in packets. If the memory is not enough
+ * for them, and no queue holds more than it owns, the new packet is dropped.
  *
- * Return: false if it is the packet itself that has to go.
+ * Return: false if the new packet has to be dropped.
  */
 static bool fq_rr_make_room(struct fq_rr_sched_data *q, u32 id,
 			    struct sk_buff *skb, struct fq_rr_tally *tally,
@@ -559,7 +566,7 @@ static bool fq_rr_make_room(struct fq_rr_sched_data *q, u32 id,
 	return room;
 }
 
-/* Queue a packet that fits. */
+/* Queue a packet for which there is room. */
 static void fq_rr_queue(struct fq_rr_sched_data *q, u32 id, struct sk_buff *skb)
 {
 	struct fq_rr_flow *flow = &q->t.flow[id];
@@ -603,7 +610,7 @@ static void fq_rr_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u32 id,
 	fq_rr_queue(q, id, skb);
 }
 
-/* Enqueue the segments of a super-packet each for itself. */
+/* Enqueue each segment of a super-packet as a packet of its own. */
 static bool fq_rr_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u32 id,
 				struct fq_rr_tally *tally,
 				struct sk_buff **to_free)
@@ -631,27 +638,27 @@ static bool fq_rr_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u32 id,
  * @tally: what it did
  * @len: bytes of the one packet that the parents see go in
  *
- * What is returned decides what the parents do, and that must fit what the
- * queue holds now:
+ * The parents act on the return value, which must agree with the packets that
+ * the qdisc holds now:
  *
- * - NET_XMIT_SUCCESS makes each of them count the packet, and activate its
- *   class if it was idle. Nothing else activates a class, so that a queue that
- *   was empty and is not any more has to return it, even if most segments of
- *   the super-packet dropped the others.
- * - On NET_XMIT_CN and NET_XMIT_DROP nothing is counted but a drop: the class
- *   must have been active.
- * - __NET_XMIT_STOLEN hides the packet from the parents, and its sender hears
- *   of success.
+ * - On NET_XMIT_SUCCESS each parent counts the packet, and activates its class
+ *   if it was idle. Nothing else activates a class. So a qdisc that was empty
+ *   and has a packet now must return this, even if most segments of the
+ *   super-packet were dropped for the others.
+ * - On NET_XMIT_CN and NET_XMIT_DROP a parent counts a drop and no packet: the
+ *   class must have been active.
+ * - __NET_XMIT_STOLEN hides the packet from the parents; its sender is told
+ *   that it was queued.
  *
- * The parents count after this function has corrected their sums. In between
- * those sums lack the packet: a parent of which it is the only one would look
- * empty, and qdisc_tree_reduce_backlog() would tell that to the next one above,
- * which ends its class. HFSC activates it again only if the child was empty
- * before the enqueue, and that was not so. Such a packet is not counted by the
- * parents, but by the correction.
+ * The parents count after this function has corrected their sums. Until then
+ * the packet is missing from these sums. If it were the only packet of a parent,
+ * this parent would look empty, and qdisc_tree_reduce_backlog() would tell the
+ * next parent above, which deactivates its class. HFSC activates this class
+ * again only if the child was empty before the enqueue, which is not the case.
+ * Therefore the correction counts such a packet, and the parents do not.
  *
- * None of the parents is ever told that this qdisc is empty: a dropped packet
- * leaves others, or one that took its place.
+ * No parent is ever told that this qdisc is empty: after a drop, other packets
+ * are left, or the packet for which it was dropped.
  *
  * Return: NET_XMIT_SUCCESS, as above; NET_XMIT_CN if other packets of its flow
  * were dropped for it; NET_XMIT_DROP if it was dropped itself.
@@ -685,7 +692,7 @@ static int fq_rr_settle(struct Qdisc *sch, const struct fq_rr_tally *tally,
 	return ret;
 }
 
-/* A packet that may cost others, or becomes several. */
+/* Enqueue a packet for which others may be dropped, or that is segmented. */
 static noinline int fq_rr_enqueue_slow(struct sk_buff *skb, struct Qdisc *sch,
 				       u32 id, bool split,
 				       struct sk_buff **to_free)
@@ -788,7 +795,7 @@ struct sk_buff *fq_rr_collect(struct fq_rr_sched_data *q,
 	return list;
 }
 
-/* Queue packets that were collected anew: nothing is dropped or counted. */
+/* Queue packets of fq_rr_collect() again: nothing is dropped or counted. */
 void fq_rr_restore(struct fq_rr_sched_data *q, struct sk_buff *list)
 {
 	struct sk_buff *skb, *next;
@@ -798,8 +805,9 @@ void fq_rr_restore(struct fq_rr_sched_data *q, struct sk_buff *list)
 }
 
 /*
- * A new key. Packets that wait move to their new queues, or those that follow
- * would overtake them: the walk is bounded by flows and limit.
+ * Timer: set a new key. Queued packets move to their new queues; otherwise later
+ * packets of their flows would overtake them. The walk is bounded by flows and
+ * limit.
  */
 void fq_rr_perturb(struct timer_list *timer)
 {
@@ -811,7 +819,7 @@ void fq_rr_perturb(struct timer_list *timer)
 	struct fq_rr_key key;
 	spinlock_t *lock;	/* of the root */
 
-	/* A change or the end of the qdisc may have come in between. */
+	/* The option may have been set to 0, or the qdisc destroyed, in the meantime. */
 	if (!period)
 		return;
 

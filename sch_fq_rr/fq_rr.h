@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The private data of the qdisc fq_rr, and what its files call of each other. */
+/* The private data of the qdisc fq_rr, and functions that its files share. */
 #ifndef _FQ_RR_H
 #define _FQ_RR_H
 
@@ -13,10 +13,10 @@
 #include "pkt_fq_rr.h"
 
 /*
- * As many different lengths / weight wait in O(1). Each packet looks at all
- * runs: with more of them each packet costs more. With fewer, more of them go
- * to the heap, where a packet took 650 cycles with 10 000 flows, and 260 in a
- * run.
+ * Number of runs: packets of up to so many different values of length / weight
+ * are ordered in O(1). Each packet looks at all runs, so with more runs each
+ * packet costs more. With fewer, more packets go to the heap: with 10 000 flows
+ * a packet took 650 cycles there, and 260 in a run.
  */
 #define FQ_RR_RUNS		8
 
@@ -58,7 +58,7 @@ struct fq_rr_params {
  * struct fq_rr_flow - one queue
  * @head: first packet, linked by next and, but for the first one, by prev
  * @tail: last packet; like @head, means nothing while @qlen is 0
- * @round: place in the round, or in a run (wfq), while there are packets
+ * @round: entry in the list of the round (rr, drr) or of a run (wfq)
  * @finish: virtual finish time of @head, in 2^-16 bytes (wfq)
  * @turn: number of the turn that @credit is for (drr)
  * @credit: packets (rr) or bytes (drr) that it may still send before its turn
@@ -78,7 +78,8 @@ struct fq_rr_params {
  * @own: packets of the buffer that it owns while it has any: the reservation,
  *	or 0
  *
- * What every packet needs is in the first 64 bytes, but for the sums.
+ * The fields that every packet needs are in the first 64 bytes, except for the
+ * sums.
  */
 struct fq_rr_flow {
 	struct sk_buff		*head;
@@ -105,15 +106,15 @@ struct fq_rr_flow {
 } ____cacheline_aligned;
 
 /**
- * struct fq_rr_tables - all that depends on the number of queues and the limit
+ * struct fq_rr_tables - everything whose size depends on flows and limit
  * @flow: the queues; the first one is 1, as the first class is
- * @tags: the tag of each queue once more, so that a set of them is in one or two
- *	lines of the cache
- * @lengths: those with packets by packets, if the longest is asked for so; with
- *	a reservation, those with more than they own by what is more
- * @by_len: the same by bytes, all of them, if the longest is asked for so
- * @by_finish: those with packets that fit no run, by -@finish, if the service
- *	is wfq
+ * @tags: copy of the tag of each queue, so that those of a set are in one or two
+ *	cache lines
+ * @lengths: queues with packets, ordered by their number of packets (option
+ *	longest packets); with a reservation, queues that hold more than they
+ *	own, ordered by the number of packets beyond that
+ * @by_len: queues with packets, ordered by bytes (option longest bytes)
+ * @by_finish: queues whose first packet fits no run, ordered by -@finish (wfq)
  */
 struct fq_rr_tables {
 	struct fq_rr_flow	*flow;
@@ -128,9 +129,9 @@ struct fq_rr_tables {
  * @factor: random
  * @offset: random
  *
- * Two tags have the same of n queues as their home for a share of 1 / n of all
- * keys (multiply and shift, a universal family: Dietzfelbinger, 1996), so that a
- * new key parts them.
+ * For 1 / n of all keys, two tags have the same of n queues as their home
+ * (multiply and shift, a universal family: Dietzfelbinger, 1996). So a new key
+ * separates them.
  */
 struct fq_rr_key {
 	u64	factor;
@@ -146,13 +147,13 @@ struct fq_rr_key {
  * @vtime: virtual time, in 2^-16 bytes (wfq)
  * @turn: number of the turn that is being served, or was last (drr)
  * @quantum: bytes of a turn in drr
- * @packets: packets in the queues; unlike qlen, that does not count one that a
- *	parent peeked at
+ * @packets: packets in the queues; unlike qlen, this does not include a packet
+ *	that a parent peeked at
  * @memory: bytes of truesize in the queues
  * @key: of the hash
  * @filter_list: filters of the user
  * @block: their block
- * @perturb: when @key changes
+ * @perturb: timer that changes @key
  * @sch: for @perturb
  * @stats: counters as dumped
  */
@@ -175,8 +176,8 @@ struct fq_rr_sched_data {
 };
 
 /**
- * struct fq_rr_cb - what a queued packet remembers
- * @tag: tells its flow from others in the same queue
+ * struct fq_rr_cb - private data of a queued packet
+ * @tag: distinguishes its flow from others in the same queue
  * @class: queue that the user assigned, or 0
  * @memory: truesize as it was counted, bytes
  */
@@ -192,7 +193,7 @@ static inline struct fq_rr_cb *fq_rr_cb(const struct sk_buff *skb)
 	return (struct fq_rr_cb *)qdisc_skb_cb(skb)->data;
 }
 
-/* Counters that a dump reads meanwhile. */
+/* Add to a counter that a dump may read at the same time. */
 static inline void fq_rr_add(u32 *counter, u32 n)
 {
 	WRITE_ONCE(*counter, *counter + n);
@@ -203,7 +204,7 @@ static inline void fq_rr_count(u64 *counter, u64 n)
 	WRITE_ONCE(*counter, *counter + n);
 }
 
-/* fq_rr_classify.c: whose queue */
+/* fq_rr_classify.c: the queue of a packet */
 u32 fq_rr_classify(struct sk_buff *skb, struct Qdisc *sch, int *err);
 u32 fq_rr_classify_again(struct fq_rr_sched_data *q, struct sk_buff *skb);
 

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which queue of fq_rr a packet belongs to.
+ * The queue of fq_rr to which a packet belongs.
  *
- * A flow is known by a tag of 32 bits, the hash of its packets. The tag and the
- * key of the qdisc give it a home, one of all queues. Eight neighbours make a
- * set, and a flow whose home is taken by another one gets any queue of its set
- * that is empty, as in sch_cake. So two flows share a queue only if eight others
- * of the same set have packets at the time.
+ * A flow is identified by a tag of 32 bits, the hash of its packets. The tag and
+ * the key of the qdisc give it a home, which is one of the queues. Eight
+ * neighbouring queues are a set. If another flow has packets in its home, a flow
+ * gets any empty queue of the set, as in sch_cake. So two flows share a queue
+ * only if eight other flows of the same set have packets at this time.
  *
- * Packets of a flow must not overtake each other, so that a flow with packets
+ * Packets of a flow must not overtake each other. Therefore a flow with packets
  * stays in its queue:
- * - the flow that opens a queue owns it, its tag is that of the queue, and
- *   wherever in the set that is, its packets go there;
+ * - the flow that puts the first packet into a queue owns it. The queue has the
+ *   tag of this flow, and all packets of the flow go to it, wherever in the set
+ *   it is;
  * - a flow that finds no queue of its own is a guest in its home. Guests are
- *   counted, and not told apart: while there is any, a flow without a queue of
- *   its own goes there, as one of the guests may be of that flow.
+ *   counted, but not distinguished. While there is a guest, a flow without a
+ *   queue of its own goes to its home, because a guest may be of this flow.
  */
 
 #include <linux/kernel.h>
@@ -42,7 +43,7 @@ static u32 fq_rr_tag(const struct fq_rr_sched_data *q, struct sk_buff *skb)
 	}
 }
 
-/* The queue of a flow that is not its home's owner. */
+/* The queue of a flow that does not own its home. */
 static noinline u32 fq_rr_search_set(struct fq_rr_sched_data *q, u32 home,
 				     u32 tag)
 {
@@ -68,9 +69,9 @@ static noinline u32 fq_rr_search_set(struct fq_rr_sched_data *q, u32 home,
 }
 
 /*
- * The queue of a tag. skb_get_hash() is the keyed siphash of addresses and
- * ports, or random for each socket, or what a network card makes of it. The key
- * here is that of the qdisc, and may change.
+ * The queue of a tag. The tag is skb_get_hash(): a siphash of addresses and ports,
+ * a random number of the socket, or a hash of the network card. The key here is
+ * that of the qdisc, and may change.
  */
 static u32 fq_rr_search(struct fq_rr_sched_data *q, u32 tag)
 {
@@ -79,7 +80,7 @@ static u32 fq_rr_search(struct fq_rr_sched_data *q, u32 tag)
 	if (q->params.classify != FQ_RR_CLASSIFY_FLOW)
 		return tag % q->params.flows + 1;
 
-	/* The upper half of the product: all bits of the tag have a part in it. */
+	/* The upper 32 bits of the product depend on all bits of the tag. */
 	home = reciprocal_scale((tag * q->key.factor + q->key.offset) >> 32,
 				q->params.flows) + 1;
 	if (likely(q->t.flow[home].tag == tag))
@@ -87,7 +88,7 @@ static u32 fq_rr_search(struct fq_rr_sched_data *q, u32 tag)
 	return fq_rr_search_set(q, home, tag);
 }
 
-/* A class that the user gave the packet, or 0; *@err says what if it is none. */
+/* The class from the priority or a filter, or 0; *@err is set if a filter took it. */
 static u32 fq_rr_assigned(struct sk_buff *skb, struct Qdisc *sch, int *err)
 {
 	struct fq_rr_sched_data *q = qdisc_priv(sch);
@@ -96,7 +97,7 @@ static u32 fq_rr_assigned(struct sk_buff *skb, struct Qdisc *sch, int *err)
 	int result;
 	u32 class;
 
-	/* As net.core.default_qdisc it has no handle, and priorities are no classes. */
+	/* A qdisc of net.core.default_qdisc has no handle: priorities are no classes. */
 	if (sch->handle && TC_H_MAJ(skb->priority) == sch->handle) {
 		class = TC_H_MIN(skb->priority);
 		if (class && class <= q->params.flows)
@@ -128,7 +129,7 @@ static u32 fq_rr_assigned(struct sk_buff *skb, struct Qdisc *sch, int *err)
 
 /**
  * fq_rr_classify() - find the queue of a packet that arrives
- * @skb: packet; what it has to remember is set
+ * @skb: packet; its struct fq_rr_cb is set
  * @sch: qdisc
  * @err: what to return for the packet if it has no queue
  *
@@ -149,8 +150,8 @@ u32 fq_rr_classify(struct sk_buff *skb, struct Qdisc *sch, int *err)
 }
 
 /**
- * fq_rr_classify_again() - find another queue for a packet that was queued
- * @q: queues, of which the number, the key or the rule has changed
+ * fq_rr_classify_again() - find the new queue of a packet that was queued
+ * @q: queues; their number, the key or the rule of classification has changed
  * @skb: packet
  *
  * Return: number of a queue.

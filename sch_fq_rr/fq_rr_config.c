@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Options, dumps and classes of the qdisc fq_rr, and the module. All of it holds
- * RTNL; what a packet sees is changed under the root lock of the qdisc. Packets
- * are in fq_rr.c, which knows nothing of this file.
+ * Options, dumps and classes of the qdisc fq_rr, and the module. All of it runs
+ * under RTNL. Data that packets use is changed under the root lock of the qdisc.
+ * fq_rr.c has the path of packets, and does not depend on this file.
  */
 
 #include <linux/errno.h>
@@ -26,22 +26,22 @@
 #include "pkt_fq_rr.h"
 
 /*
- * Those of fq_codel. With less, bursts of many flows are dropped; with more,
- * flows that do not slow down take more memory.
+ * The defaults of fq_codel. With smaller ones, bursts of many flows are dropped;
+ * with larger ones, flows that do not respond to drops use more memory.
  */
 #define FQ_RR_DEFAULT_LIMIT	10240U		/* packets */
 #define FQ_RR_DEFAULT_MEMORY	(32U << 20)	/* bytes */
 
 /*
- * In sets of eight, 0.1 of 1000 flows in the mean finds no queue of its own, and
- * 15 of 2000; with 1024 queues 4 of 500 and 130 of 1000 would. All tables take
- * 1.2 MB, as kmalloc() rounds them up to powers of two.
+ * The number of flows that find no queue of their own is 0.1 of 1000 in the mean,
+ * and 15 of 2000. With 1024 queues it would be 4 of 500 and 130 of 1000. All
+ * tables take 1.2 MB, because kmalloc() rounds up to powers of two.
  */
 #define FQ_RR_DEFAULT_FLOWS	4096U
 
 /*
- * Bytes: with a smaller quantum a dequeue could pass over all queues thousands
- * of times until one has paid for its last packet.
+ * Bytes. With a smaller quantum, a dequeue could visit all queues thousands of
+ * times until one of them has paid for its last packet.
  */
 #define FQ_RR_QUANTUM_LEAST	256U
 
@@ -85,7 +85,7 @@ static int fq_rr_tables_init(struct fq_rr_tables *tables,
 
 	if (err) {
 		fq_rr_tables_free(tables);
-		/* destroy() follows a failed init() and frees once more. */
+		/* destroy() follows a failed init(), and frees the tables again. */
 		memset(tables, 0, sizeof(*tables));
 	}
 	return err;
@@ -151,7 +151,7 @@ static const struct nla_policy fq_rr_class_policy[TCA_FQ_RR_MAX + 1] = {
 							 &fq_rr_weight_range),
 };
 
-/* Take a list of weights over into the parameters. */
+/* Copy a list of weights to the parameters. */
 static int fq_rr_weights_parse(struct fq_rr_params *params,
 			       const struct nlattr *attr,
 			       struct netlink_ext_ack *extack)
@@ -174,12 +174,12 @@ static int fq_rr_weights_parse(struct fq_rr_params *params,
 		}
 		params->weights[i] = weights[i];
 	}
-	/* One is what all others have: nothing to look up. */
+	/* A list with only the weight 1 changes nothing: there is nothing to look up. */
 	params->weights_count = count == 1 && weights[0] == 1 ? 0 : count;
 	return 0;
 }
 
-/* A reservation that the other options, old or new, leave no room for. */
+/* Refuse a reservation that limit or overflow, old or new, does not allow. */
 static int fq_rr_reserve_check(const struct fq_rr_params *params,
 			       struct netlink_ext_ack *extack)
 {
@@ -197,7 +197,7 @@ static int fq_rr_reserve_check(const struct fq_rr_params *params,
 
 /**
  * fq_rr_params_parse() - apply the attributes of a message to a set of values
- * @params: values in force, changed only if all attributes are good
+ * @params: present values, changed only if all attributes are valid
  * @opt: the attributes
  * @extack: where the error goes
  *
@@ -276,10 +276,10 @@ static void fq_rr_params_set(struct fq_rr_sched_data *q,
 }
 
 /*
- * Make the buffer as small as @params want it, while the old ones are in
- * force. That costs the packets that would have left next. One that a parent
- * peeked at is in no queue any more, so that nothing has to be taken back from
- * it; and as one packet is left, its class stays active.
+ * Drop packets until the rest fits into the buffer of @params; the old parameters
+ * are still in use. The packets that would leave next are dropped. A packet that
+ * a parent peeked at is in no queue any more, and stays. Because at least one
+ * packet is left, the class of the parent stays active.
  */
 static void fq_rr_trim(struct Qdisc *sch, const struct fq_rr_params *params)
 {
@@ -304,7 +304,7 @@ static void fq_rr_trim(struct Qdisc *sch, const struct fq_rr_params *params)
 		qdisc_tree_reduce_backlog(sch, drops, drop_len);
 }
 
-/* Queues that stay the same ones keep their weights and sums. */
+/* If the number of queues stays the same, they keep their weights and sums. */
 static void fq_rr_flows_keep(struct fq_rr_sched_data *q,
 			     struct fq_rr_tables *tables, u32 flows)
 {
@@ -331,7 +331,7 @@ static int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
 	u32 perturb;
 	int err;
 
-	/* Only changes write the parameters, and those hold RTNL. */
+	/* Only this function writes the parameters, under RTNL. */
 	params = q->params;
 	err = fq_rr_params_parse(&params, opt, extack);
 	if (err)
@@ -395,7 +395,7 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 			return err;
 	}
 
-	/* Whatever fails, destroy() follows. */
+	/* If this fails, the kernel calls destroy(). */
 	err = fq_rr_tables_init(&q->t, &params);
 	if (err)
 		return err;
@@ -454,7 +454,7 @@ static int fq_rr_dump(struct Qdisc *sch, struct sk_buff *skb)
 	return nla_nest_end(skb, opts);
 }
 
-/* Length of the longest queue in its unit. */
+/* Length of the longest queue, packets or bytes as the option longest says. */
 static u32 fq_rr_longest_now(const struct fq_rr_sched_data *q)
 {
 	if (READ_ONCE(q->params.overflow) == FQ_RR_DROP_LAST)
@@ -462,7 +462,7 @@ static u32 fq_rr_longest_now(const struct fq_rr_sched_data *q)
 	if (READ_ONCE(q->params.longest) == FQ_RR_LONGEST_PACKETS)
 		return READ_ONCE(q->t.lengths.longest);
 
-	/* The place of the top stays; its key is 0 while the heap is empty. */
+	/* The top never moves; its key is 0 while the heap is empty. */
 	return READ_ONCE(q->t.by_len.node[FQ_RR_HEAP_TOP].key);
 }
 
@@ -556,7 +556,7 @@ static int fq_rr_class_change(struct Qdisc *sch, u32 classid, u32 parentid,
 		return -EINVAL;
 	}
 
-	/* For packets to come: what is queued keeps its place. */
+	/* The new weight applies to later packets; queued ones keep their place. */
 	flow = &q->t.flow[*arg];
 	sch_tree_lock(sch);
 	WRITE_ONCE(flow->class_weight, nla_get_u32(tb[TCA_FQ_RR_CLASS_WEIGHT]));
@@ -599,7 +599,7 @@ static int fq_rr_dump_class_stats(struct Qdisc *sch, unsigned long cl,
 		.drops		= READ_ONCE(flow->drops),
 	};
 
-	/* All of the union goes to user space. */
+	/* The complete union is copied to user space. */
 	memset(&st, 0, sizeof(st));
 	st.type = TC_FQ_RR_XSTATS_CLASS;
 	st.cl.weight = READ_ONCE(flow->weight);
@@ -617,7 +617,7 @@ static int fq_rr_dump_class_stats(struct Qdisc *sch, unsigned long cl,
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
-/* Those that have, or had, anything to show. */
+/* Only classes that have or had packets, or a weight, are listed. */
 static void fq_rr_walk(struct Qdisc *sch, struct qdisc_walker *arg)
 {
 	struct fq_rr_sched_data *q = qdisc_priv(sch);

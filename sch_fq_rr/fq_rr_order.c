@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which queue is the longest, and which one is due next. */
+/* The queue that is the longest, and the queue with the smallest finish time. */
 
 #include <linux/errno.h>
 #include <linux/mm.h>
@@ -64,7 +64,7 @@ static void fq_rr_heap_put(struct fq_rr_heap *heap, u32 at,
 	heap->where[node.flow] = at;
 }
 
-/* Of the nodes from @first, four at most, the one with the largest key. */
+/* The node with the largest key of the up to four nodes from @first on. */
 static u32 fq_rr_heap_largest(const struct fq_rr_heap *heap, u32 first)
 {
 	u32 end = min(first + 4, heap->end), largest = first;
@@ -77,12 +77,13 @@ static u32 fq_rr_heap_largest(const struct fq_rr_heap *heap, u32 first)
 }
 
 /*
- * Put @node where it belongs, starting from the hole at @at.
+ * Put @node into its place. The free place at @at moves up or down until the keys
+ * are in order.
  *
- * The top is at 3, and below place p there are the four places from 4 (p - 2) on: 4 to
- * 7 below 3, 8 to 11 below 4. So above place c there is c / 4 + 2. With the top at 3
- * each four begin at a multiple of four, and with nodes of 16 bytes they are one line of
- * the cache.
+ * The top is at place 3. The children of place p are the four places from 4 (p - 2) on:
+ * 4 to 7 for place 3, 8 to 11 for place 4. So the parent of place c is c / 4 + 2. With
+ * the top at 3, the four children begin at a multiple of four. A node has 16 bytes, so
+ * they are one cache line.
  */
 static void fq_rr_heap_sift(struct fq_rr_heap *heap, u32 at,
 			    struct fq_rr_node node)
@@ -109,8 +110,8 @@ static void fq_rr_heap_sift(struct fq_rr_heap *heap, u32 at,
 }
 
 /**
- * fq_rr_heap_set() - a queue has another key, or its first one
- * @heap: where
+ * fq_rr_heap_set() - set the key of a queue, which is added if it is not in the heap
+ * @heap: the heap
  * @flow: which queue
  * @key: its key
  */
@@ -123,9 +124,9 @@ void fq_rr_heap_set(struct fq_rr_heap *heap, u32 flow, u64 key)
 }
 
 /**
- * fq_rr_heap_remove() - a queue leaves the heap
- * @heap: where
- * @flow: which queue; must be in there
+ * fq_rr_heap_remove() - remove a queue from the heap
+ * @heap: the heap
+ * @flow: the queue, which must be in the heap
  */
 void fq_rr_heap_remove(struct fq_rr_heap *heap, u32 flow)
 {

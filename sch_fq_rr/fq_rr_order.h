@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Two orders of queues: by a count that changes by one (lists), and by any
- * key (a heap). Queues are numbered from 1; 0 stands for none.
+ * Two ordered sets of queues: by a number that changes by one (lists), and by
+ * any key (a heap). Queues are numbered from 1; 0 means no queue.
  */
 #ifndef _FQ_RR_ORDER_H
 #define _FQ_RR_ORDER_H
@@ -16,16 +16,17 @@ struct fq_rr_link {
 
 /**
  * struct fq_rr_lengths - queues by their length in packets
- * @first: the queue that came to a length last; all others of it are linked
- *	behind
+ * @first: for each length, the queue that reached it last; the other queues of
+ *	this length are linked behind it
  * @link: neighbours of each queue
  * @longest: largest length with a queue, 0 if all are empty
  *
- * A queue gets longer or shorter by one packet: it goes from one list to the
- * next, and the largest length is found at most one below. Only when a whole
- * queue goes the next one is searched for, past as many lengths as packets
- * went. So all of it is O(1) for each packet. 4 bytes for each packet of the
- * limit and 8 for each queue.
+ * If a queue gets one packet more or less, it moves to the list of the next
+ * length, and the largest length changes by at most one. Only if all packets of
+ * the longest queue are dropped, the next length with a queue is searched for;
+ * the search passes at most as many lengths as packets were dropped. So the cost
+ * is O(1) for each packet. The memory is 4 bytes for each packet of the limit
+ * and 8 for each queue.
  */
 struct fq_rr_lengths {
 	u32			*first;
@@ -40,8 +41,8 @@ void fq_rr_lengths_free(struct fq_rr_lengths *lengths);
  * fq_rr_lengths_move() - a queue has another length
  * @lengths: where
  * @flow: which queue
- * @from: its length until now
- * @to: its length from now on: one more, one less, or 0
+ * @from: its length before
+ * @to: its new length: one more, one less, or 0
  */
 static inline void fq_rr_lengths_move(struct fq_rr_lengths *lengths, u32 flow,
 				      u32 from, u32 to)
@@ -82,7 +83,7 @@ static inline u32 fq_rr_lengths_top(const struct fq_rr_lengths *lengths)
 	return lengths->first[lengths->longest];
 }
 
-/* The top, and the four that begin at a multiple of four below each node. */
+/* Place of the top; the children of each node begin at a multiple of four. */
 #define FQ_RR_HEAP_TOP	3
 
 struct fq_rr_node {
@@ -92,12 +93,12 @@ struct fq_rr_node {
 
 /**
  * struct fq_rr_heap - queues by a key, the largest on top
- * @node: a tree of four branches at each node: those of one share a cache line
- * @where: place of each queue in @node, or 0 if it is not there
- * @end: place behind the last one in @node
+ * @node: a tree; each node has four children, which share a cache line
+ * @where: place of each queue in @node, or 0 if it is not in the heap
+ * @end: the place behind the last node
  *
- * Keys may wrap: they are compared by their difference, which must fit 63
- * bits. O(log n) for each change, and less for a small one.
+ * Keys may wrap: they are compared by their difference, which must fit into 63
+ * bits. A change of a key costs O(log n), and less if the key changes little.
  */
 struct fq_rr_heap {
 	struct fq_rr_node	*node;

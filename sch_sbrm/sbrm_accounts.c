@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Accounts of marks: 4096, which take 32 KB for each queue
+ * Accounts of marks: 4096 accounts of 8 bytes, 32 KB for each queue
  *
- * A hash leads to a set of four accounts, and 16 more bits of it tell the flows
- * of this set apart. So two flows have one account where 26 bits are equal: of
- * 1000 flows in one queue of 130. Two with one account share the marks of both at
- * random, and have 5 to 7 % less than others then, as marks at random cost more
- * than even ones.
+ * 10 bits of a hash select a set of four accounts, and 16 more bits distinguish the
+ * flows of this set. So two flows share one account if these 26 bits are equal. With
+ * 1000 flows (500 000 pairs), this happens in one queue of 130. The marks of two flows
+ * that share an account are distributed among them at random. Their rates are 5 to 7 %
+ * smaller than those of others, because random marks cost more than even ones.
  *
- * The accounts of a set stand in the order of their last use, so that most packets
- * find theirs at once. A flow that has none takes the last one, and begins with
- * what its former user was owed: so no mark is lost or made, however many flows
- * come and go. The first user of an account begins as one that has paid m for long:
- * see sbrm_account_first().
+ * The accounts of a set are ordered by their last use, so that most packets find theirs
+ * at once. A flow without an account takes the last one, with the marks that are owed to
+ * its former user: so no mark is lost or added, however many flows come and go. The
+ * first user of an account begins like a flow that has paid m for a long time, see
+ * sbrm_account_first().
  *
- * Where more than four flows of one set are active they take each other's accounts
- * away. Their marks come as independent draws then. Each such change of hands is
- * counted as a collision. Of 500 flows, one set in 6000 has a fifth.
+ * If more than four flows of one set are active, they take each other's accounts. Their
+ * marks are then like independent draws. Each time is counted as a collision. With 500
+ * flows, one set in 6000 has a fifth flow.
  */
 
 #include <linux/bits.h>
@@ -30,18 +30,21 @@
 #include "sbrm_accounts.h"
 #include "tollway_random.h"
 
-/* Times are in 2^n jiffies, a 16th of a second or somewhat more: 16 bits wrap. */
+/*
+ * Times are in units of 2^n jiffies, between 1/16 and 1/8 s: 2^n is HZ / 8 rounded down to
+ * a power of two. 16 bits of them wrap.
+ */
 #define SBRM_LEFT_SHIFT		ilog2(HZ / 8)
 
-/* A flow that was the first one up to this time ago still needs its account: 1 s. */
+/* A flow that was the first of its set in the last 16 units, 1 to 2 s, needs its account. */
 #define SBRM_LEFT_LATELY	16
 
 /**
- * sbrm_accounts_alloc() - make the accounts of a queue
- * @random: seed of what the first users begin with; not the generator of the
- *	queue, whose draws shall not depend on how many accounts there are
+ * sbrm_accounts_alloc() - allocate the accounts of a queue
+ * @random: seed of the first values of the accounts; it is not the generator of the
+ *	queue, whose random numbers must not depend on the number of accounts
  *
- * Return: %SBRM_SETS sets that nobody has used yet, for kvfree(); or NULL.
+ * Return: %SBRM_SETS unused sets, for kvfree(); or NULL.
  */
 struct sbrm_account *sbrm_accounts_alloc(u64 random)
 {
@@ -60,25 +63,25 @@ struct sbrm_account *sbrm_accounts_alloc(u64 random)
 }
 
 /**
- * sbrm_account_first() - what the first user of an account begins with
+ * sbrm_account_first() - first value of an account
  * @random: between -1 and 0, in 2^-29
  * @prob: m, Q32, not 0
  *
- * With the packet's m it is something between h - 1 and h, all values alike. Its
- * mark has the probability of what is owed, limited to 0 .. 1, and that has to be m
- * in the mean: h^2 / 2 = m up to h = 1, and 1/2 + k - k^2 / 2 = m with k = h - 1
- * beyond. So h is sqrt(2 m), or 2 - sqrt(2 (1 - m)). The first packet of a flow is
- * marked as often as any other then, and over any stretch its marks differ from the
- * sum of m by 0.04 at most in the mean (simulated, m of 0.1 to 95 %). If all began
- * with 0 the first mark would come after (1.6 / m)^0.5 packets in the mean: with m
- * of 1 % that is 13, where even marks ask for 50. If h were 0, flows would be spared
- * 0.1 marks with m of 1 %, 0.3 with 10 % and 0.5 with 60 %.
+ * After m of the first packet is added, the value is uniformly distributed between h - 1
+ * and h. The probability of a mark is this value, limited to 0 .. 1. Its mean must be m:
+ * h^2 / 2 = m for h up to 1, and 1/2 + k - k^2 / 2 = m with k = h - 1 above. So h is
+ * sqrt(2 m), or 2 - sqrt(2 (1 - m)). Then the first packet of a flow is marked as often
+ * as any other, and over any sequence of packets the mean number of marks differs from
+ * the sum of m by at most 0.04 (simulated, m of 0.1 to 95 %). If all flows began with 0,
+ * the first mark would come after (1.6 / m)^0.5 packets in the mean: 13 with m of 1 %,
+ * instead of the 50 of even marks. If h were 0, flows would get 0.1 marks less with m of
+ * 1 %, 0.3 less with 10 % and 0.5 less with 60 %.
  *
- * Return: what is owed before this packet, in 2^-29: between -1 and 1.
+ * Return: the marks that are owed before this packet, in 2^-29: between -1 and 1.
  */
 static s32 sbrm_account_first(s32 random, u32 prob)
 {
-	/* In 2^-29: the root of 2 * prob * 2^(58 - 32). Less than 2^60 in all. */
+	/* h in 2^-29 is the root of 2 m in 2^-58: 2 * prob * 2^(58 - 32) < 2^60. */
 	u32 two = 2U << SBRM_OWED_SHIFT, h;
 
 	if (prob <= BIT(31))
@@ -95,11 +98,11 @@ static s32 sbrm_account_first(s32 random, u32 prob)
  * @flow: number of the flow, not 0
  * @prob: m of the packet, Q32, not 0
  * @now: jiffies
- * @collisions: counts flows that take an account which another still needs
+ * @collisions: counts flows that take an account which another flow still needs
  *
- * It becomes the first; those before it, or all, move on by one place.
+ * The account becomes the first of the set; those before it move back by one place.
  *
- * Return: what the flow is owed.
+ * Return: pointer to the marks that the flow is owed.
  */
 s32 *sbrm_account_find(struct sbrm_account *set, u16 flow, u32 prob,
 		       unsigned long now, u32 *collisions)

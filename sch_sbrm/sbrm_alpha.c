@@ -19,16 +19,16 @@
  * Decoupled Error Control for High-Throughput Transport Protocols (ALPHA),
  * section II.A; the lower threshold is that of its equations (9) and (10).
  *
- * Notable difference from the paper: there a source asks for a new maximum at
- * the end of its cycle (NMQ), and BCN is shown until then. With n sources out of
- * step each would begin the maximum anew for all others, and one that asks while
- * another has not yet read BCN takes it from that one. Here nobody asks. The
- * queue itself knows when a cycle ends: when it falls to the lower threshold. The
- * maximum begins anew there, and BCN is shown only while CN is. In all of a
- * cycle's CN phase behind its maximum BCN stands still, so that every source
- * reads the same of every cycle, whatever its delay, and no source can take it
- * from another. Nothing of an old cycle stays where a link has nothing to do any
- * more.
+ * Notable difference from the paper: there, a source requests a new maximum at the
+ * end of its cycle (NMQ), and BCN is sent until then. If n sources have cycles at
+ * different times, each of them would restart the maximum for all others, and a
+ * source that requests it before another one has read BCN hides BCN from that one.
+ * Here no source requests anything. The queue finds the end of a cycle by itself:
+ * when it falls to the lower threshold. The maximum begins anew then, and BCN is
+ * sent only together with CN. After the maximum of a cycle, BCN does not change
+ * until its CN phase ends. So every source reads the same BCN of every cycle,
+ * whatever its delay, and no source can hide it from another one. If a link becomes
+ * idle, nothing of the old cycle is left.
  */
 
 #include <linux/compiler.h>
@@ -37,12 +37,13 @@
 #include "sbrm_laws.h"
 
 /**
- * sbrm_alpha_advance() - look at the queue
- * @coef: its thresholds
+ * sbrm_alpha_advance() - update the bits and the maximum
+ * @coef: thresholds
  * @state: bits and maximum
- * @now: unused, the law has no clock
- * @backlog: as a packet leaves, itself included: a queue grows only between
- *	those times, so its maximum is among them; 0 as one finds nothing
+ * @now: unused, because the law has no clock
+ * @backlog: the backlog when a packet leaves, including this packet. A queue grows
+ *	only between two of these times, so its maximum is at one of them. 0 if an
+ *	arriving packet finds the queue empty
  */
 void sbrm_alpha_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 			u64 now, u32 backlog)
@@ -69,7 +70,7 @@ void sbrm_alpha_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 	}
 }
 
-/* With marks only CN is told: each packet is marked, or none. */
+/* With marks only CN is sent: the price marks all packets, or none. */
 u64 sbrm_alpha_price(const struct sbrm_coef *coef,
 		     const struct sbrm_state *state, u32 backlog)
 {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Packets that cannot carry a mark: what they pay, and when they pay more
+ * Packets that cannot carry a mark: drops for the price, and for an overload
  *
  * Principles:
- * - a price is a probability of marks, which cost nothing. Of losses a
- *   loss-based sender needs to see far fewer: their square root is its price.
- *   So a packet that is not ECN-capable is dropped with the coupled probability
- *   (price / k)^2, see sbrm_coupled(), but not with more than %SBRM_COUPLED_MAX;
- * - a loss of some packets costs a timeout and tells no sender to slow down:
- *   SYNs, TCP segments without data, and small packets, which are mostly
- *   questions, answers and voice. They are exempt: the price drops none of
- *   them;
- * - what does not respond to losses would use that to push the price up for
- *   everyone else. A class that loses a fifth of all that comes, for a second,
- *   does not respond; while that lasts, it is dropped with the probability that
- *   others are marked with. The classes are watched apart from each other: a
- *   flood of large packets does not take the exemption from SYNs, and a flood of
- *   SYNs loses it.
+ * - the price is the probability of a mark, and marks cost nothing. A loss-based
+ *   sender needs far fewer losses than this: its rate depends on the square root of
+ *   their probability. So a packet that is not ECN-capable is dropped with the
+ *   coupled probability (price / k)^2, see sbrm_coupled(), which is at most
+ *   %SBRM_COUPLED_MAX;
+ * - the loss of some packets costs a timeout, and no sender slows down because of
+ *   it: SYNs, TCP segments without data, and small packets, which are mostly
+ *   requests, answers and voice. They are exempt: the price drops none of them;
+ * - a sender that does not respond to losses could use this to increase the price
+ *   for all others. A class of packets that loses a fifth of its packets for a
+ *   second does not respond. While this is so (an overload), its packets are dropped
+ *   with the probability with which others are marked. Each class is judged by
+ *   itself: a flood of large packets does not end the exemption of SYNs, and a
+ *   flood of SYNs does.
  *
  * Everything runs under the root lock of the qdisc.
  */
@@ -35,30 +35,29 @@
 
 #include "sbrm_classic.h"
 
-/* More VLAN tags than this are taken for no IP, as the kernel does itself. */
+/* A frame with more VLAN tags is not regarded as IP; the kernel has the same limit. */
 #define SBRM_TAGS_MAX		8
 
 /*
- * RFC 8200, 4.1: no packet needs more extension headers than seven, one of them
- * twice.
+ * RFC 8200, 4.1: a packet has each of seven extension headers at most once, and one of
+ * them twice.
  */
 #define SBRM_EXTENSIONS_MAX	8
 
 /*
- * Overload: what a class has lost is 1 / 5 of all that came to its turn, in a
- * period of one second or longer. A loss-based flow that loses 20 % has a window
- * of 1.22 / sqrt(0.2) = 2.7 segments and lives from timeouts, and the class has
- * lost more than that. Slow start overshoots by one window, once: that is less
- * than what a link carries in a round trip, so a fifth of what it carries in a
- * second takes a round trip of 200 ms.
+ * Overload: in a period of one second or longer, a class has lost 1 / 5 of the bytes
+ * that were about to be sent. A loss-based flow that loses 20 % has a window of
+ * 1.22 / sqrt(0.2) = 2.7 segments and one timeout after another. Slow start overshoots
+ * by one window, once, which is less than the link carries in a round trip. So it loses
+ * a fifth of what the link carries in a second only with a round trip of 200 ms.
  */
 #define SBRM_OVERLOAD_PERIOD	HZ
 #define SBRM_OVERLOAD_PART	5
 /*
- * Bytes that must have come to their turn, so that few packets decide nothing:
- * 66 full ones, of which a fifth is known to 0.05, sqrt(0.2 * 0.8 / 66). With
- * fewer, chance makes an overload; with more, the period of slow links is
- * longer. Below 0.8 Mb/s it is longer than a second.
+ * A period ends only after so many bytes: 66 full packets. The standard deviation of a
+ * fraction of 0.2 of them is sqrt(0.2 * 0.8 / 66) = 0.05. With fewer bytes, random
+ * losses are taken for an overload; with more, the period of slow links is longer.
+ * Below 0.8 Mb/s it is longer than a second.
  */
 #define SBRM_OVERLOAD_LEAST	100000
 
@@ -67,9 +66,9 @@
  * @skb: packet
  * @offset: where the offset is written
  *
- * Tags that are in the frame, and not beside it, may have the kernel's network
- * header point at the first of them: look for what comes after the last. The data
- * of a packet in a qdisc starts with the header of the link.
+ * If VLAN tags are in the frame and not in skb->vlan_tci, the kernel's network header
+ * may point at the first tag: search for the header after the last one. The data of a
+ * packet in a qdisc starts with the link layer header.
  *
  * Return: the protocol, 0 for a frame that ends within its tags.
  */
@@ -95,7 +94,7 @@ __be16 sbrm_network(const struct sk_buff *skb, int *offset)
 	return protocol;
 }
 
-/* The IPv4 or IPv6 header, in one piece; NULL if there is none. */
+/* The IPv4 or IPv6 header, which is made linear; NULL if there is none. */
 static void *sbrm_ip_header(struct sk_buff *skb, __be16 *protocol)
 {
 	unsigned int size;
@@ -122,10 +121,10 @@ static void *sbrm_ip_header(struct sk_buff *skb, __be16 *protocol)
 }
 
 /**
- * sbrm_ecn_find() - the same of any packet as sbrm_ecn_get()
+ * sbrm_ecn_find() - ECN field of any packet, see sbrm_ecn_get()
  * @skb: packet, from its link layer header on
  *
- * Return: %INET_ECN_NOT_ECT for all that is not IP.
+ * Return: the field; %INET_ECN_NOT_ECT if the packet is not IP.
  */
 u8 sbrm_ecn_find(struct sk_buff *skb)
 {
@@ -144,8 +143,8 @@ u8 sbrm_ecn_find(struct sk_buff *skb)
  * sbrm_ecn_set_ce() - mark a packet
  * @skb: packet, from its link layer header on
  *
- * INET_ECN_set_ce() does the same, but trusts the network header, which is not
- * always behind the tags of VLANs.
+ * INET_ECN_set_ce() does the same, but uses the network header of the skb, which is not
+ * always behind the VLAN tags.
  *
  * Return: false if it is not ECN-capable.
  */
@@ -163,8 +162,8 @@ bool sbrm_ecn_set_ce(struct sk_buff *skb)
 }
 
 /*
- * Offset of the TCP header, or 0. @end is where the IP packet ends, which may be
- * before the frame does. Fragments do not count: not all of them have one.
+ * Offset of the TCP header, or 0. @end: the end of the IP packet, which may be before
+ * the end of the frame. 0 for fragments, because not all of them have a TCP header.
  */
 static int sbrm_tcp_v4(const struct sk_buff *skb, int offset, int *end)
 {
@@ -233,14 +232,14 @@ static bool sbrm_is_control(const struct sk_buff *skb, __be16 protocol,
 	if (th->syn)
 		return true;
 
-	/* The lengths in a super-packet's headers need not be right. */
+	/* The length fields in the headers of a super-packet may be wrong. */
 	return !skb_is_gso(skb) && th->doff >= 5 &&
 	       transport + __tcp_hdrlen(th) == end;
 }
 
 /**
  * sbrm_classic_class() - is this packet exempt?
- * @classic: of which @small counts
+ * @classic: its @small is used
  * @skb: packet, from its link layer header on
  *
  * Return: its class.
@@ -261,7 +260,7 @@ enum sbrm_class sbrm_classic_class(const struct sbrm_classic *classic,
 							SBRM_PAYING;
 }
 
-/* A new period, from now on. */
+/* Begin a new period. */
 static void sbrm_classic_start(struct sbrm_classic *classic)
 {
 	classic->since = jiffies;
@@ -270,12 +269,12 @@ static void sbrm_classic_start(struct sbrm_classic *classic)
 	classic->lost[SBRM_EXEMPT] = 0;
 }
 
-/* Has the period ended? Then judge it. */
+/* If the period has ended, set the overload of each class. */
 static void sbrm_classic_look(struct sbrm_classic *classic)
 {
 	u32 overload = 0, i;
 
-	/* Not time_before(): the last look may be months ago, and jiffies wrap. */
+	/* Not time_before(): the last call may be months ago, and jiffies wrap. */
 	if (jiffies - classic->since < SBRM_OVERLOAD_PERIOD ||
 	    classic->served < SBRM_OVERLOAD_LEAST)
 		return;
@@ -290,10 +289,10 @@ static void sbrm_classic_look(struct sbrm_classic *classic)
 
 /**
  * sbrm_classic_overloaded() - does this packet belong to an overload?
- * @classic: some bit of @overload is set
+ * @classic: at least one bit of @overload is set
  * @skb: packet, from its link layer header on
  *
- * Return: true if it pays what others are marked with.
+ * Return: true if it is dropped with the probability with which others are marked.
  */
 bool sbrm_classic_overloaded(struct sbrm_classic *classic,
 			     const struct sk_buff *skb)
@@ -303,13 +302,13 @@ bool sbrm_classic_overloaded(struct sbrm_classic *classic,
 }
 
 /**
- * sbrm_classic_lost() - a packet that cannot carry a mark is dropped
- * @classic: the account
+ * sbrm_classic_lost() - count the drop of a packet that cannot carry a mark
+ * @classic: the counts
  * @class: of the packet
  * @bytes: its size
  *
- * Whether the price drops it or a full queue does not matter. Only drops look at
- * the end of a period: packets that pass cost nothing.
+ * Drops for the price and drops by a full queue count alike. Only a drop checks whether
+ * the period has ended, so packets that pass cost nothing.
  */
 void sbrm_classic_lost(struct sbrm_classic *classic, enum sbrm_class class,
 		       u32 bytes)
@@ -319,8 +318,8 @@ void sbrm_classic_lost(struct sbrm_classic *classic, enum sbrm_class class,
 }
 
 /**
- * sbrm_classic_set() - take the options
- * @classic: where they go
+ * sbrm_classic_set() - set the options
+ * @classic: result
  * @coupling: k, Q20, %SBRM_COUPLING_MIN ..
  * @small: bytes
  */
@@ -328,15 +327,15 @@ void sbrm_classic_set(struct sbrm_classic *classic, u32 coupling, u32 small)
 {
 	classic->small = small;
 	WRITE_ONCE(classic->coupling, coupling);
-	/* k has 20 places: 2^32 / k is 2^52 over the word. */
+	/* 1 / k in Q32, of a k in Q20: 2^32 * 2^20 / coupling. */
 	WRITE_ONCE(classic->inverse,
 		   div_u64(FIXP_ONE << SBRM_COUPLING_SHIFT, coupling));
 	classic->prob = sbrm_coupled(classic->mean, coupling, classic->inverse);
 }
 
 /**
- * sbrm_classic_reset() - forget what was seen
- * @classic: the account
+ * sbrm_classic_reset() - clear all counts
+ * @classic: the counts
  */
 void sbrm_classic_reset(struct sbrm_classic *classic)
 {

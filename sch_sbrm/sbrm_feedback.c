@@ -3,10 +3,9 @@
  * Prices in the IPv4 identification field, CP05 4.2.3 and 5.2.3, and the bits of
  * the law alpha
  *
- * The field tells the fragments of packets apart. Where "don't fragment" is set
- * it means nothing (RFC 6864), and is as wide as an ECN mark is narrow. Senders
- * start it at 0, each queue on the path adds to it, and the receiver has the
- * price of the path.
+ * The field identifies the fragments of a packet. If "don't fragment" is set, it has no
+ * meaning (RFC 6864). It has 16 bits, and an ECN mark has one. Senders set it to 0, each
+ * queue on the path adds its price, and the receiver gets the price of the path.
  */
 
 #include <linux/if_ether.h>
@@ -23,12 +22,12 @@
 #include "tollway_fixp.h"
 #include "tollway_random.h"
 
-/* Bits of a Q32 price below the last one of the field. */
+/* A price is Q32 here and Q12 in the field: it has so many bits below those of the field. */
 #define SBRM_FRACTION_BITS	(FIXP_SHIFT - PKT_SBRM_PRICE_SHIFT)
 
 /*
- * Is the identification of this packet free, and one field? The segments of a
- * super-packet must all get the same, which only TCP's can be told.
+ * Can the identification of this packet carry a price? All segments of a super-packet
+ * must get the same value, which is possible for TCP only, see below.
  */
 static bool sbrm_has_carrier(const struct sk_buff *skb)
 {
@@ -36,7 +35,7 @@ static bool sbrm_has_carrier(const struct sk_buff *skb)
 	struct iphdr copy;
 	int offset;
 
-	/* Behind tags in the frame the kernel's header may be the first of them. */
+	/* With VLAN tags in the frame, ip_hdr() may be the first tag. */
 	if (sbrm_network(skb, &offset) != htons(ETH_P_IP) ||
 	    offset != skb_network_offset(skb))
 		return false;
@@ -53,11 +52,12 @@ static bool sbrm_has_carrier(const struct sk_buff *skb)
 }
 
 /**
- * sbrm_feedback_fix_id() - let all segments have the field of the super-packet
+ * sbrm_feedback_fix_id() - give all segments the field of the super-packet
  * @skb: super-packet that will be split
  *
- * Otherwise each would get that of its forerunner plus one. gso_type is shared
- * with the sender's copy of the packet, which sets it anew when it sends that.
+ * Otherwise the field of each segment would be that of the one before plus one.
+ * gso_type is shared with the sender's copy of the packet; the sender sets it again when
+ * it retransmits that copy.
  */
 void sbrm_feedback_fix_id(struct sk_buff *skb)
 {
@@ -65,7 +65,7 @@ void sbrm_feedback_fix_id(struct sk_buff *skb)
 		skb_shinfo(skb)->gso_type |= SKB_GSO_TCP_FIXEDID;
 }
 
-/* The header of a packet with a carrier, for writing; NULL without memory. */
+/* The IPv4 header of a packet, made writable; NULL if there is no memory. */
 static struct iphdr *sbrm_carrier(struct sk_buff *skb)
 {
 	if (skb_ensure_writable(skb, skb_network_offset(skb) +
@@ -83,7 +83,7 @@ static void sbrm_carrier_write(struct iphdr *iph, u16 value)
 	iph->id = id;
 }
 
-/* Set bits of the identification, those of other queues stay. */
+/* Set bits of the identification; bits of other queues are kept. */
 static enum sbrm_carry sbrm_carrier_or(struct sk_buff *skb, u16 bits)
 {
 	struct iphdr *iph;
@@ -105,10 +105,10 @@ static enum sbrm_carry sbrm_carrier_or(struct sk_buff *skb, u16 bits)
  * @price: Q32, base e
  * @random: generator
  *
- * The price is rounded up with the probability that makes the mean exact: what
- * is below 2^-12 counts too.
+ * The part of the price below 2^-12 is rounded up at random, with the probability that
+ * makes the mean exact.
  *
- * Return: what became of it.
+ * Return: whether the packet carries the price.
  */
 enum sbrm_carry sbrm_feedback_price(struct sk_buff *skb, u64 price,
 				    u64 *random)
@@ -122,7 +122,7 @@ enum sbrm_carry sbrm_feedback_price(struct sk_buff *skb, u64 price,
 	if (skb_is_gso(skb))
 		skb_shinfo(skb)->gso_type |= SKB_GSO_TCP_FIXEDID;
 
-	/* The last 20 bits of a Q32 price are against as many random ones. */
+	/* Round up if the last 20 bits of the Q32 price exceed 20 random bits. */
 	sum = min_t(u64, price >> SBRM_FRACTION_BITS, PKT_SBRM_PRICE_MAX + 1);
 	if (fraction &&
 	    tollway_random_u32(random) >> (32 - SBRM_FRACTION_BITS) < fraction)
@@ -145,10 +145,10 @@ enum sbrm_carry sbrm_feedback_price(struct sk_buff *skb, u64 price,
  * @price: Q32, base e
  * @random: generator
  *
- * One draw does for all bits: a source that knows the price from one of them
- * does not look at the others, and those of other queues are independent.
+ * One random number is enough for all bits, because a source that knows the price from
+ * one bit does not use the others, and the numbers of other queues are independent.
  *
- * Return: what became of it.
+ * Return: whether the packet carries the bits.
  */
 enum sbrm_carry sbrm_feedback_four_bit(struct sk_buff *skb, u64 price,
 				       u64 *random)
@@ -168,12 +168,12 @@ enum sbrm_carry sbrm_feedback_four_bit(struct sk_buff *skb, u64 price,
 	if (!price)
 		return SBRM_CARRIED;
 
-	/* Each is at least 1/64: prices from 2^12 up set all bits. */
+	/* Each k is at least 1/64: a price of 2^12 sets all bits, so larger ones are cut. */
 	price = min_t(u64, price, BIT_ULL(FIXP_SHIFT + 12));
-	/* -ln(u), u of 0 .. 1: k * price is above with 1 - exp(-k * price). */
+	/* With u in 0 .. 1, -ln(u) < k * price has the probability 1 - exp(-k * price). */
 	drawn = -fixp_ln(tollway_random_u32(random));
 	drawn <<= PKT_SBRM_FOUR_BIT_SHIFT;
-	/* Prices have 44 bits now, and exponents 20. */
+	/* price <= 2^44 and k < 2^20 (Q16): the product fits into 64 bits. */
 	for (i = 0; i < ARRAY_SIZE(k); i++)
 		bits |= (price * k[i] >= drawn) << i;
 	return sbrm_carrier_or(skb, bits);
@@ -184,7 +184,7 @@ enum sbrm_carry sbrm_feedback_four_bit(struct sk_buff *skb, u64 price,
  * @skb: packet that leaves, from its link layer header on
  * @bits: %PKT_SBRM_CN and %PKT_SBRM_BCN, or 0
  *
- * Return: what became of it.
+ * Return: whether the packet carries the bits.
  */
 enum sbrm_carry sbrm_feedback_two_bit(struct sk_buff *skb, u16 bits)
 {

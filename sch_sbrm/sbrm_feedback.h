@@ -8,10 +8,10 @@
 struct sk_buff;
 
 /**
- * enum sbrm_carry - what became of a price
- * @SBRM_UNCARRIED: the packet has no field for it
- * @SBRM_CARRIED: the packet has it, all of it
- * @SBRM_SATURATED: the packet has as much of it as fits
+ * enum sbrm_carry - does a packet carry its price?
+ * @SBRM_UNCARRIED: the packet has no field for a price
+ * @SBRM_CARRIED: the field has the price
+ * @SBRM_SATURATED: the field has the largest value, because the price does not fit
  */
 enum sbrm_carry {
 	SBRM_UNCARRIED,

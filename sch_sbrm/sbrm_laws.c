@@ -7,13 +7,13 @@
  * R. Gibbens and F. Kelly, REM by S. Athuraliya and S. Low.
  *
  * Notable differences from the papers:
- * - no timer: the intervals that have ended are accounted for as the next
- *   packet comes or leaves, an idle time of any length at once;
- * - phi is no part of the price: gamma is multiplied by ln(phi), once, and all
- *   prices are those of base e;
- * - the price of rem-pc1 and rem-pc3 stops at 2^13;
- * - the virtual queue is a fluid that drains in bytes, and a packet that finds
- *   no room takes none.
+ * - there is no timer: when a packet arrives or leaves, all intervals that have
+ *   ended are computed at once, also those of an idle time of any length;
+ * - phi is no part of the price: gamma is multiplied by ln(phi) when the options
+ *   are set, and all prices have base e;
+ * - the price of rem-pc1 and rem-pc3 is at most 2^13;
+ * - the virtual queue is a fluid that drains in bytes, and a packet for which it
+ *   has no room is not added.
  */
 
 #include <linux/kernel.h>
@@ -24,28 +24,29 @@
 
 #include "sbrm_laws.h"
 
-/* -ln(0.01) in Q48: the price at which 99 % are marked (CP05 5.4.2). */
+/* -ln(0.01) * 2^48: the price at which 99 % of the packets are marked (CP05 5.4.2). */
 #define SBRM_PRICE_99_Q48	1296240170849605ULL
 
 /*
- * Fractional bits of units of backlog, here: the 2^37 bytes that a second brings
- * at most have 61 bits then, and two such sums still fit a signed word.
+ * Fractional bits of units of backlog. An interval of a second brings at most 2^37
+ * bytes (SBRM_RATE_MAX): 2^61 in Q24. The sum of two such numbers is below 2^63, so it
+ * fits into a signed word.
  */
 #define REM_UNIT_SHIFT		24
 
-/* A price of 2^13, in Q48: 2^61, for the same reason. */
+/* A price of 2^13 is 2^61 in Q48: the sum of two fits into a signed word, too. */
 #define REM_PRICE_MAX		BIT_ULL(SBRM_GAMMA_SHIFT + 13)
-/* No device has more in a second: the rate of SBRM_RATE_MAX. */
+/* At most the bytes of one second at the largest rate are counted. */
 #define REM_BYTES_MAX		SBRM_RATE_MAX
 
-/* The virtual backlog is ns in Q16: 2^62 are 19 hours. */
+/* The virtual backlog is ns in Q16; its limit of 2^62 is 2^46 ns, 19 hours. */
 #define VQM_TIME_SHIFT		16
 #define VQM_ROOM_MAX		BIT_ULL(62)
 
 /*
- * ln(phi) in Q48. Near 1 fixp_ln() has few digits left: there
- * ln(1 + t) = t (1 - t (1/2 - t (1/3 - t/4))), of which t^5 / 5 is left: below
- * 2^-32 where t is below 2^-6.
+ * ln(phi) in Q48. For phi near 1 the result of fixp_ln() has few significant bits.
+ * There, ln(1 + t) = t (1 - t (1/2 - t (1/3 - t/4))) is used; its error t^5 / 5 is
+ * below 2^-32 for t < 2^-6.
  */
 static u64 sbrm_ln_phi(u64 phi)
 {
@@ -57,11 +58,11 @@ static u64 sbrm_ln_phi(u64 phi)
 	sum = FIXP_ONE / 3 - t / 4;
 	sum = FIXP_ONE / 2 - fixp_mul(sum, t);
 	sum = FIXP_ONE - fixp_mul(sum, t);
-	/* sum <= 2^32 and t < 2^26. */
+	/* sum <= 2^32 and t < 2^26: below 2^58. From Q64 to Q48: shift by 16. */
 	return sum * t >> (2 * FIXP_SHIFT - SBRM_GAMMA_SHIFT);
 }
 
-/* gamma in base e: with phi <= 16 below 2.78 * 2^48. */
+/* gamma in base e: phi <= 16 and ln(16) = 2.78, so it is below 2.78 * 2^48. */
 static u64 sbrm_gamma_base_e(const struct sbrm_params *params)
 {
 	if (!(sbrm_laws[params->law].options & BIT(TCA_SBRM_PHI)))
@@ -72,9 +73,8 @@ static u64 sbrm_gamma_base_e(const struct sbrm_params *params)
 }
 
 /**
- * sbrm_gamma_auto() - default gamma of the laws that price the backlog
- * @params: of which law, phi, limit and target count, the target below the
- *	limit
+ * sbrm_gamma_auto() - default gamma of the laws whose price depends on the backlog
+ * @params: law, phi, limit and target are used; the target must be below the limit
  *
  * Return: the gamma that marks 99 % at the limit (CP05 5.4.2), Q48, if it is at
  * most 1.
@@ -86,9 +86,10 @@ u64 sbrm_gamma_auto(const struct sbrm_params *params)
 
 	if (sbrm_laws[params->law].options & BIT(TCA_SBRM_PHI)) {
 		/*
-		 * price / room first: over a small ln(phi) it would not fit. The
-		 * price has 51 bits in Q48: 13 more, all that there is room for,
-		 * save the digits that the quotient loses.
+		 * Divide by room first: a division by a small ln(phi) first would
+		 * not fit into 64 bits. The price of 4.6 has 51 bits in Q48. It is
+		 * shifted left by 13, all bits that are left, so that the quotient
+		 * keeps as many significant bits as possible.
 		 */
 		gamma = div_u64(SBRM_PRICE_99_Q48 << 13, room);
 		gamma = fixp_mul_div(gamma, SBRM_GAMMA_ONE >> 13,
@@ -100,13 +101,13 @@ u64 sbrm_gamma_auto(const struct sbrm_params *params)
 	return clamp_t(u64, gamma, 1, SBRM_GAMMA_ONE);
 }
 
-/* Units that a link serves in an interval, Q24, exact to one unit of that. */
+/* Units that the link serves in an interval, Q24, with an error below 2^-24. */
 static u64 rem_capacity(const struct sbrm_params *params, u32 unit)
 {
-	u64 divisor = (u64)unit * USEC_PER_SEC;	/* below 2^36 */
+	u64 divisor = (u64)unit * USEC_PER_SEC;	/* 2^16 * 10^6 < 2^36 */
 	u64 whole, rest;
 
-	/* rate * interval < 2^57 */
+	/* rate <= 2^37 bytes/s and interval <= 10^6 < 2^20 us: below 2^57 */
 	whole = div64_u64_rem(params->rate * params->interval, divisor, &rest);
 	return (whole << REM_UNIT_SHIFT) +
 	       div64_u64(rest << REM_UNIT_SHIFT, divisor);
@@ -114,7 +115,7 @@ static u64 rem_capacity(const struct sbrm_params *params, u32 unit)
 
 /*
  * Service time of a byte of the virtual queue, ns in Q32; relative error 2^-25.
- * Less than a byte per second counts as one.
+ * A rate below one byte per second counts as one byte per second.
  */
 static u64 vqm_byte_ns(const struct sbrm_params *params)
 {
@@ -128,7 +129,7 @@ static u64 vqm_byte_ns(const struct sbrm_params *params)
 
 static u64 vqm_room(const struct sbrm_params *params, u32 unit, u64 byte_ns)
 {
-	/* below 2^63 */
+	/* limit < 2^31, unit < 2^16 and a shift by 16: below 2^63 */
 	u64 bytes = (u64)params->limit * unit << VQM_TIME_SHIFT;
 
 	if (params->scale != U32_MAX)
@@ -139,9 +140,9 @@ static u64 vqm_room(const struct sbrm_params *params, u32 unit, u64 byte_ns)
 }
 
 /**
- * sbrm_coef_set() - work out the coefficients
- * @coef: where they go
- * @params: from which, all within their ranges
+ * sbrm_coef_set() - compute the coefficients of a law
+ * @coef: result
+ * @params: options, all within their ranges
  */
 void sbrm_coef_set(struct sbrm_coef *coef, const struct sbrm_params *params)
 {
@@ -169,12 +170,14 @@ void sbrm_coef_set(struct sbrm_coef *coef, const struct sbrm_params *params)
 
 /**
  * sbrm_backlog_price() - gamma [b - target]+
- * @coef: of which gamma is at most 2^48
+ * @coef: gamma and target are used; gamma is at most 2^48
  * @state: unused
  * @backlog: packets or bytes, below 2^31 and one packet
  *
- * Return: price in Q32. gamma <= 2^48 and b < 2^32, so that it stays below
- * 2^64.
+ * gamma <= 2^48 (Q48), and with b < 2^32 the product, shifted by 16 to Q32, is
+ * below 2^64.
+ *
+ * Return: price in Q32.
  */
 u64 sbrm_backlog_price(const struct sbrm_coef *coef,
 		       const struct sbrm_state *state, u32 backlog)
@@ -191,8 +194,9 @@ u64 sbrm_backlog_price(const struct sbrm_coef *coef,
  */
 
 /*
- * The same with a gamma up to 2^49.5, in multiples of 2^-30; the largest prices
- * are cut off.
+ * The same with a gamma up to 2^49.5 (Q48). Its product with a backlog below 2^32 is
+ * below 2^81.5. Shifted by 18 it fits into 64 bits, in multiples of 2^-30; the shift by
+ * 2 makes it Q32. The largest prices are limited.
  */
 static u64 rem_pc2_price(const struct sbrm_coef *coef,
 			 const struct sbrm_state *state, u32 backlog)
@@ -207,7 +211,11 @@ static u64 rem_pc2_price(const struct sbrm_coef *coef,
 	return price >> 62 ? U64_MAX : price << 2;
 }
 
-/* gamma * @units, Q48, between -2^61 and 2^61: a price can move no further. */
+/*
+ * gamma * @units, limited to -2^61 .. 2^61, the range of a price. gamma is Q48 and @units
+ * are Q24: the shift by 24 makes the product Q48. With 61 + 24 bits of both factors it is
+ * below 2^61 then.
+ */
 static s64 rem_step(u64 gamma, s64 units)
 {
 	u64 size = units < 0 ? -(u64)units : units;
@@ -220,16 +228,17 @@ static s64 rem_step(u64 gamma, s64 units)
 }
 
 /*
- * Every interval: y = (1 - delta) y + delta a with the units a that came, then
- * lambda = [lambda + gamma (alpha (b - target) + y - c)]+.
+ * In every interval: y = (1 - delta) y + delta a, where a is the number of units that
+ * arrived, and then lambda = [lambda + gamma (alpha (b - target) + y - c)]+.
  *
- * Of the n intervals that have ended, all arrivals belong to the first, and the
- * backlog was the same in all. So y_k = y_1 (1 - delta)^(k-1), and the steps d_k
- * of the price never grow. Where a sum of the last ones is positive, all before
- * are too: the price cannot have been cut off at 0 before. Hence it is
- * max(0, lambda + d_1 + .. + d_n), with the sum of y a geometric one.
+ * If n intervals have ended since the last call, all arrivals belong to the first one,
+ * and the backlog was the same in all of them. So y_k = y_1 (1 - delta)^(k-1), and the
+ * steps d_k of the price never increase. If the sum of the last steps is positive, all
+ * steps before them are positive, too, and the price was not limited to 0 before them.
+ * So the price is max(0, lambda + d_1 + .. + d_n), where the sum of y_k is that of a
+ * geometric series.
  *
- * What is rounded off makes y less by up to 3 / delta units of 2^-24.
+ * Because of rounding, y is too small by up to 3 / delta units of 2^-24.
  */
 static noinline void rem_intervals(const struct sbrm_coef *coef,
 				   struct sbrm_state *state, u64 now,
@@ -242,7 +251,7 @@ static noinline void rem_intervals(const struct sbrm_coef *coef,
 	n = div_u64(now - state->time, coef->interval_ns);
 	many = min_t(u64, n, U32_MAX);
 
-	/* At most 2^37 bytes: 2^61. */
+	/* At most 2^37 bytes, in Q24: 2^61. */
 	came = div_u64(state->pending << REM_UNIT_SHIFT, coef->unit);
 	input = came - fixp_mul(came, coef->decay) +
 		fixp_mul(state->input, coef->decay);
@@ -255,7 +264,7 @@ static noinline void rem_intervals(const struct sbrm_coef *coef,
 		input = fixp_mul(input, fixp_pow(coef->decay, many - 1));
 	}
 
-	/* 2^28 * 2^32 and 2^61: no overflow before they are multiplied by n. */
+	/* |each| < 2^28 * 2^32 + 2^61 < 2^63: no overflow before the product with n. */
 	each = (s64)coef->alpha * ((s64)backlog - coef->target) -
 	       (s64)coef->capacity;
 	if (check_mul_overflow(each, (s64)min_t(u64, n, S64_MAX), &units))
@@ -274,7 +283,7 @@ static noinline void rem_intervals(const struct sbrm_coef *coef,
 static void rem_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 			u64 now, u32 backlog)
 {
-	/* Signed: a dump may see a state from after it read the clock. */
+	/* Signed: a dump may read the clock first, and then a later state. */
 	if ((s64)(now - state->time) >= (s64)coef->interval_ns)
 		rem_intervals(coef, state, now, backlog);
 }
@@ -299,7 +308,7 @@ static void rem_start(struct sbrm_state *state, u64 price)
 		       (SBRM_GAMMA_SHIFT - FIXP_SHIFT);
 }
 
-/* The input rate stays the same in bytes per second. */
+/* Other options: the input rate stays the same in bytes per second. */
 static void rem_rescale(const struct sbrm_coef *from, const struct sbrm_coef *to,
 			struct sbrm_state *state)
 {
@@ -325,7 +334,7 @@ static void rem_fill_xstats(const struct sbrm_coef *coef,
  * VQM
  */
 
-/* The virtual backlog is kept as the time to serve it, so it drains exactly. */
+/* The virtual backlog is stored as its service time, so it drains without rounding. */
 static void vqm_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 			u64 now, u32 backlog)
 {
@@ -336,7 +345,7 @@ static void vqm_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 
 	WRITE_ONCE(state->time, now);
 	if (passed >= state->pending >> VQM_TIME_SHIFT) {
-		/* Less than a nanosecond of work is none. */
+		/* Work of less than a nanosecond is discarded. */
 		WRITE_ONCE(state->pending, 0);
 		WRITE_ONCE(state->price, 0);
 	} else {
@@ -348,7 +357,10 @@ static void vqm_advance(const struct sbrm_coef *coef, struct sbrm_state *state,
 static void vqm_arrival(const struct sbrm_coef *coef, struct sbrm_state *state,
 			u32 bytes)
 {
-	/* byte_ns <= 2^62: with less than 2^18 bytes below 2^64. */
+	/*
+	 * byte_ns <= 10^9 * 2^32 < 2^62. With less than 2^18 bytes, the product shifted
+	 * by 16, from Q32 to Q16, is below 2^64.
+	 */
 	u64 work = mul_u64_u32_shr(coef->byte_ns, bytes,
 				   FIXP_SHIFT - VQM_TIME_SHIFT);
 
@@ -364,7 +376,7 @@ static u64 vqm_price(const struct sbrm_coef *coef,
 	return state->price ? FIXP_ONE : 0;
 }
 
-/* The virtual backlog stays the same in bytes, as far as there is room. */
+/* Other options: the virtual backlog stays the same in bytes, at most the limit. */
 static void vqm_rescale(const struct sbrm_coef *from, const struct sbrm_coef *to,
 			struct sbrm_state *state)
 {
@@ -390,7 +402,7 @@ static void vqm_fill_xstats(const struct sbrm_coef *coef,
 #define REM_OPTIONS	(BIT(TCA_SBRM_GAMMA) | BIT(TCA_SBRM_PHI))
 #define REM_CLOCK	(BIT(TCA_SBRM_RATE) | BIT(TCA_SBRM_AVPKT) | \
 			 BIT(TCA_SBRM_INTERVAL) | BIT(TCA_SBRM_DELTA))
-/* 0.001, that of CP05 4.3.1. */
+/* 0.001 * 2^48, the gamma of CP05 4.3.1. */
 #define REM_GAMMA	281474976711ULL
 
 const struct sbrm_law_ops sbrm_laws[] = {

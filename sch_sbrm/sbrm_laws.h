@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Price laws: what the shadow price of the queue follows from.
+ * Price laws: functions that compute the shadow price of the queue.
  *
- * A law is a struct sbrm_law_ops and the functions that it names. It sees numbers
- * that were worked out when the options were set, its own state, and the
- * backlog: never a packet, and nothing of how its price is told.
+ * A law is a struct sbrm_law_ops and the functions in it. They use coefficients that
+ * were computed when the options were set, the state of the law, and the backlog. They
+ * never see a packet, and do not depend on how the price is sent.
  */
 #ifndef _SBRM_LAWS_H
 #define _SBRM_LAWS_H
@@ -17,13 +17,13 @@
 
 /**
  * struct sbrm_params - what the user sets
- * @gamma: price per unit of backlog or rate, Q48, 1 .. 2^48, 0 where the law
- *	has none
+ * @gamma: price per unit of backlog or rate, Q48, 1 .. 2^48; 0 if the law has
+ *	none
  * @phi: base of the price, Q32, 2^32 + 1 .. 2^36
  * @rate: of the link, bytes/s, 0 if it was never set, at most 2^37
- * @limit: room, packets or bytes, 1 .. 2^31 - 1
- * @target: backlog without a price, packets or bytes, below @limit where the
- *	law takes it
+ * @limit: largest backlog, packets or bytes, 1 .. 2^31 - 1
+ * @target: backlog without a price, packets or bytes; below @limit if the law uses
+ *	it
  * @alpha: weight of the backlog, Q24, 1 .. 2^28
  * @avpkt: bytes that count as a packet, 1 .. 65535
  * @interval: between updates, us, 1 .. 10^6
@@ -33,14 +33,14 @@
  * @feedback: an &enum sbrm_feedback
  * @coupling: k of the coupled probability, Q20, %SBRM_COUPLING_MIN ..
  *	%SBRM_COUPLING_MAX
- * @small: bytes up to which a packet is exempt from it, at most 65535
+ * @small: bytes up to which a packet is exempt from coupled drops, at most 65535
  * @delay: target of the law delay, us, %SBRM_DELAY_MIN .. %SBRM_DELAY_MAX
- * @high: alpha: backlog above which CN is set, packets or bytes, ...
- * @low: alpha: ... backlog from which on it is not, below @high, ...
- * @goal: alpha: ... setpoint of the largest one, @high up and below @limit
+ * @high: alpha: backlog above which CN is set, packets or bytes
+ * @low: alpha: backlog at which CN is cleared, below @high
+ * @goal: alpha: setpoint of the largest backlog, at least @high and below @limit
  * @flags: %SBRM_F_ bits
- * @chosen: bit n where attribute TCA_SBRM_n was given: limit and coupling follow
- *	the law until then, and low follows high
+ * @chosen: bit n is set if attribute TCA_SBRM_n was given. Until then, the defaults
+ *	of limit and coupling depend on the law, and that of low on high
  */
 struct sbrm_params {
 	u64	gamma;
@@ -66,7 +66,7 @@ struct sbrm_params {
 };
 
 /**
- * struct sbrm_coef - the options as the law needs them for a packet
+ * struct sbrm_coef - coefficients of the law, computed from the options
  * @gamma: price per unit of backlog, base e, Q48, below 2^49.5
  * @target: backlog without a price
  * @unit: bytes of one unit of the backlog
@@ -98,41 +98,41 @@ struct sbrm_coef {
 };
 
 /**
- * struct sbrm_state - what a law remembers
- * @time: up to which the rest holds, ns
+ * struct sbrm_state - the state of a law
+ * @time: time for which the other fields are valid, ns
  * @price: rem: price, base e, Q48, at most 2^61; vqm: is it marking?; delay: Q32,
  *	at most 400
  * @input: rem: input rate y, units per interval, Q24, at most 2^61
- * @pending: rem: bytes that came since @time, at most 2^37; vqm: service time
+ * @pending: rem: bytes that arrived since @time, at most 2^37; vqm: service time
  *	of the virtual backlog, ns in Q16, at most @room
  * @log_price: delay: u, Q32, -16 .. ln 400
  * @service: delay: ns to serve a byte, Q20; 0 while unknown
- * @served: delay: bytes served in @served_ns, Q8, older ones counting less
- * @served_ns: delay: time in which there was something to send, likewise
+ * @served: delay: bytes served in @served_ns, Q8; older bytes count less
+ * @served_ns: delay: time in which there was something to send; older time counts less
  * @busy_ns: delay: such time since the last update, at most 2^31
  * @idle_ns: delay: other time since then, at most 2^31
- * @left: delay: bytes served since then, in a time that is known, ...
- * @left_ns: delay: ... this one
+ * @left: delay: bytes served since then, in a time that could be measured
+ * @left_ns: delay: this time
  * @gap_ns: delay: time since the last packet left
  * @wait_ns: delay: of @gap_ns, the time in which another packet waited
  * @age_ns: delay: since the rate of the link could last be measured
  * @passed_ns: delay: a part of the time in which bytes are counted
  * @marks: delay: marks per second that the price asks for, Q32, at most 2^44
- * @tail_ns: delay: time for which what has left keeps the link busy
- * @fast_ns: delay: so long the link is known to be faster than it is taken for
- * @slow_ns: delay: the delay of the queue, more slowly, at most 10^9
+ * @tail_ns: delay: time for which packets that have left keep the link busy
+ * @fast_ns: delay: time for which the link has been faster than its measured rate
+ * @slow_ns: delay: average of the delay of the queue, at most 10^9
  * @idle: delay: share of idle time, Q32
  * @size: delay: bytes of a full packet: the largest of the last hundreds
- * @last: delay: bytes of the last packet that left, 0 if the link has rested since
+ * @last: delay: bytes of the last packet that left, 0 if the link has been idle since
  * @is_new: delay: the price is the first one, for a link of any rate
  * @waited: delay: the last packet had to wait for the one before
- * @stale: delay: @age_ns is so long that the rate may have changed, or it has
+ * @stale: delay: @age_ns is so long that the rate may have changed, or it has changed
  * @passed: delay: bytes that left in @passed_ns
  * @packets: delay: packets that left since the last update
- * @cycles: alpha: times that CN went
- * @beyond: alpha: those with BCN, and one that is under way
- * @longest: alpha: with CN the largest backlog since it came
- * @cycle_max: alpha: the same of the last one that went
+ * @cycles: alpha: number of times that CN was cleared
+ * @beyond: alpha: cycles with BCN, including the present one
+ * @longest: alpha: while CN is set, the largest backlog since it was set
+ * @cycle_max: alpha: the same of the last cycle that ended
  * @bits: alpha: %PKT_SBRM_CN and %PKT_SBRM_BCN
  * @doubt: delay: share of @tail_ns that counts as idle, Q16
  */
@@ -186,20 +186,21 @@ struct sbrm_state {
  * @options: bit n for each attribute TCA_SBRM_n that the law takes
  * @required: those of @options that have no default
  * @gamma: default, Q48; 0 for "auto", or where the law has none
- * @certain: a packet that leaves at any price but 0 is marked for sure
- * @bytes: the backlog that the law sees is in bytes, whatever limit is in
- * @start: begin, with the price that another law led to, 0 for none; all of the
- *	state but @sbrm_state.time is 0. NULL if that will do
- * @advance: bring the state up to a time (ns), during which the backlog was as
- *	given; NULL for a law without a clock, whose packets then cost none
- * @arrival: a packet of so many bytes arrives, after @advance; where it is NULL,
- *	@advance is called for a packet that finds none, and for each that leaves
- * @departure: a packet of so many bytes leaves, after @advance; or NULL
- * @price: price in Q32, base e, with the state as @advance left it; NULL if it is
+ * @certain: every packet that leaves at a price above 0 is marked
+ * @bytes: the backlog of the law is in bytes, also if limit is in packets
+ * @start: begin with the price of another law, 0 for none. The state is 0, except
+ *	for @sbrm_state.time. NULL if nothing else has to be done
+ * @advance: update the state to a time (ns); the backlog was constant since the last
+ *	update. NULL for a law without a clock; no clock is read for its packets
+ * @arrival: a packet of so many bytes arrives, called after @advance. If it is NULL,
+ *	@advance is called for a packet that finds the queue empty, and for each
+ *	packet that leaves
+ * @departure: a packet of so many bytes leaves, called after @advance; or NULL
+ * @price: price in Q32, base e, for the state that @advance left; NULL if it is
  *	@sbrm_state.price
- * @rescale: other coefficients hold from now on; NULL if the state is good for
- *	all of them
- * @fill_xstats: statistics of the law alone; NULL for none
+ * @rescale: convert the state to other coefficients; NULL if it does not depend on
+ *	them
+ * @fill_xstats: statistics of this law; NULL for none
  */
 struct sbrm_law_ops {
 	u32	options;
@@ -223,7 +224,7 @@ struct sbrm_law_ops {
 			       struct tc_sbrm_xstats *xstats);
 };
 
-/* Attributes that belong to some laws and not to others. */
+/* Attributes that only some laws have. */
 #define SBRM_LAW_OPTIONS						\
 	(BIT(TCA_SBRM_TARGET) | BIT(TCA_SBRM_GAMMA) |			\
 	 BIT(TCA_SBRM_PHI) | BIT(TCA_SBRM_ALPHA) | BIT(TCA_SBRM_RATE) |	\

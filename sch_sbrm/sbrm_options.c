@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The options of sch_sbrm: what netlink may say, and what it means
+ * The options of sch_sbrm: netlink attributes, their ranges and defaults
  */
 
 #include <linux/errno.h>
@@ -14,27 +14,27 @@
 #include "sbrm_laws.h"
 #include "sbrm_options.h"
 
-/* Bytes of a full packet, where the unit is bytes. */
+/* Bytes of a full packet; converts defaults to bytes. */
 #define SBRM_PACKET		1514U
 
 /*
- * As many as a device has by default (txqueuelen). A larger one makes gamma
- * smaller where it is "auto", and queues longer; a smaller one drops bursts on
- * fast links.
+ * The default of devices (txqueuelen). With a larger limit, a gamma of "auto" is
+ * smaller, and queues are longer. With a smaller limit, bursts on fast links are
+ * dropped.
  */
 #define SBRM_DEFAULT_LIMIT	1000U	/* packets */
-/* With the law delay: its target at 40 Gb/s, or a round trip of 100 ms at 1. */
+/* Law delay: 3 ms, the target, at 40 Gb/s, or a round trip of 100 ms at 1.2 Gb/s. */
 #define SBRM_DEFAULT_LIMIT_DELAY 10240U
 /*
- * Twice what a source sends at once at 1 Gb/s, which is 64 us of its rate. With
- * a smaller target such bursts are marked, and the queue becomes empty; a
+ * Twice the burst of a source at 1 Gb/s, which is what it sends in 64 us (5 packets).
+ * With a smaller target such bursts are marked, and the queue becomes empty. A
  * larger one delays each packet.
  */
 #define SBRM_DEFAULT_TARGET	10U	/* packets */
 
 /*
- * Of REM (5.2.2) and VQM (5.1.2), as CP05 sets them. Its packets have 1000
- * bytes.
+ * The parameters of REM (5.2.2) and VQM (5.1.2) in CP05, whose packets have 1000
+ * bytes. phi, delta and scale are times 2^32, alpha is times 2^24.
  */
 #define SBRM_DEFAULT_PHI	4552665334ULL	/* 1.06 */
 #define SBRM_DEFAULT_ALPHA	1677722U	/* 0.1 */
@@ -43,33 +43,33 @@
 #define SBRM_DEFAULT_INTERVAL	1000U		/* us */
 #define SBRM_DEFAULT_AVPKT	1000U		/* bytes */
 /*
- * us. It is a part of the delay of each packet. If it is longer than pauses of
- * the link, as of a shaper or a radio, the queue does not become empty in them.
- * Below 8 Mb/s two full packets take longer, and are the target.
+ * Target of the law delay, us. It is a part of the delay of each packet. If it is
+ * longer than the pauses of the link (of a shaper or a radio), the queue does not become
+ * empty in them. Below 8 Mb/s two full packets take longer, and are the target.
  */
 #define SBRM_DEFAULT_DELAY	3000U
-/* Those of ALPHA's section VI. */
+/* The thresholds of section VI of ALPHA. */
 #define SBRM_DEFAULT_HIGH	50U		/* packets */
 #define SBRM_DEFAULT_GOAL	300U		/* packets */
 
 /*
- * A loss-based flow then pays as one of ours with w = 1.22 * 2 / RTT packets/s:
- * 122 at 20 ms, 98 at 25 ms. It is the coupling factor of dualpi2, too. A quarter
- * of that goes with the law delay, whose sources pay 25 by default, not 100.
+ * With k = 2, a loss-based flow gets the rate of a source of tcp_sbrm with
+ * w = 1.22 * 2 / RTT packets/s: 122 at 20 ms, 98 at 25 ms. This is the coupling factor of
+ * dualpi2, too. The law delay has a quarter of it, because its sources pay 25 by
+ * default, not 100.
  */
 #define SBRM_DEFAULT_COUPLING	(2 * SBRM_COUPLING_ONE)
 #define SBRM_DEFAULT_COUPLING_DELAY (SBRM_COUPLING_ONE / 2)
 
 /*
- * bytes: a TCP segment without data takes 120 with all options over IPv6, and
- * 190 within VXLAN over IPv6; a frame of voice 200 to 220 (G.711, 20 ms); names
- * of 200 bytes fit a question to DNS. To hide from the price in packets of this
- * size takes six times as many as in full ones, and a fifth of the link for
- * headers.
+ * Bytes. A TCP segment without data has 120 bytes with all options over IPv6, and 190
+ * within VXLAN over IPv6. A voice frame has 200 to 220 (G.711, 20 ms). A DNS query with a
+ * name of 200 bytes fits. A sender that avoids the price by packets of this size needs
+ * six times as many packets, and a fifth of the link for headers.
  */
 #define SBRM_DEFAULT_SMALL	256U
 
-/* Backlogs fit 31 bits, so that gamma * backlog fits 64 after the shift. */
+/* gamma <= 2^48 times a backlog below 2^31, shifted from Q48 to Q32, fits into 64 bits. */
 #define SBRM_LIMIT_MAX		((u32)S32_MAX)
 
 static struct netlink_range_validation sbrm_limit_range = {
@@ -178,7 +178,7 @@ static const struct nla_policy sbrm_policy[TCA_SBRM_MAX + 1] = {
 							&sbrm_threshold_range),
 };
 
-/* Refuse an option that the law does not take, and say which laws do. */
+/* Refuse an option that the law does not have; the message names the laws that have it. */
 static int sbrm_options_check(u32 law, struct nlattr **tb,
 			      struct netlink_ext_ack *extack)
 {
@@ -239,7 +239,7 @@ static int sbrm_options_check(u32 law, struct nlattr **tb,
 	return 0;
 }
 
-/* Options that all laws take, where nobody has chosen anything. */
+/* Defaults of the options that all laws have. */
 static void sbrm_common_default(struct sbrm_params *params)
 {
 	bool delay = params->law == SBRM_LAW_DELAY;
@@ -253,7 +253,7 @@ static void sbrm_common_default(struct sbrm_params *params)
 				limit * SBRM_PACKET : limit;
 }
 
-/* Thresholds of the law alpha, before anything is said of them. */
+/* Default thresholds of the law alpha. */
 static void sbrm_thresholds_default(struct sbrm_params *params)
 {
 	u32 unit = params->flags & SBRM_F_BYTES ? SBRM_PACKET : 1;
@@ -264,7 +264,7 @@ static void sbrm_thresholds_default(struct sbrm_params *params)
 	params->chosen &= ~BIT(TCA_SBRM_LOW);
 }
 
-/* What belongs to the law, as it is before anything is said. */
+/* Defaults of the options of a law. */
 static void sbrm_law_default(struct sbrm_params *params, u32 law)
 {
 	params->law = law;
@@ -284,7 +284,7 @@ static void sbrm_law_default(struct sbrm_params *params, u32 law)
 	sbrm_common_default(params);
 }
 
-/* What becomes of packets that cannot be marked, and its options. */
+/* Options for packets that cannot be marked. */
 static int sbrm_parse_classic(struct sbrm_params *new, struct nlattr **tb,
 			      struct netlink_ext_ack *extack)
 {
@@ -326,7 +326,7 @@ static int sbrm_parse_classic(struct sbrm_params *new, struct nlattr **tb,
 	return 0;
 }
 
-/* The thresholds of the law alpha, and how its bits are told. */
+/* The thresholds of the law alpha, and how its bits are sent. */
 static int sbrm_parse_alpha(struct sbrm_params *new, struct nlattr **tb,
 			    struct netlink_ext_ack *extack)
 {
@@ -366,9 +366,9 @@ static int sbrm_parse_alpha(struct sbrm_params *new, struct nlattr **tb,
 }
 
 /*
- * The law of a new queue for which none is named. Those who give a backlog as its
- * target, or a gamma, mean the law that takes both: it was the only default before
- * there was another.
+ * The law of a new queue if the user names none. A target in packets or bytes, or a
+ * gamma, selects the law sbrm, which has both: it was the default before the law delay
+ * existed.
  */
 static u32 sbrm_law_first(const struct nlattr *opt)
 {
@@ -380,7 +380,7 @@ static u32 sbrm_law_first(const struct nlattr *opt)
 
 /**
  * sbrm_params_init() - the values of a new queue
- * @params: where they go
+ * @params: result
  * @opt: attributes that will be applied to them; NULL for none
  */
 void sbrm_params_init(struct sbrm_params *params, const struct nlattr *opt)
@@ -399,7 +399,7 @@ void sbrm_params_init(struct sbrm_params *params, const struct nlattr *opt)
 
 /**
  * sbrm_params_parse() - apply the attributes of a message to a set of values
- * @params: values in force, changed only if all attributes are good
+ * @params: present values, changed only if all attributes are valid
  * @opt: %TCA_OPTIONS
  * @reset_stats: are the statistics to start again?
  * @extack: where the error goes
@@ -458,7 +458,7 @@ int sbrm_params_parse(struct sbrm_params *params, struct nlattr *opt,
 	if (err)
 		return err;
 
-	/* A number of packets means nothing in bytes: start from defaults. */
+	/* Packets cannot be converted to bytes: use defaults in the new unit. */
 	if ((new.flags ^ params->flags) & SBRM_F_BYTES) {
 		bool bytes = new.flags & SBRM_F_BYTES;
 
@@ -506,7 +506,7 @@ int sbrm_params_parse(struct sbrm_params *params, struct nlattr *opt,
 	return 0;
 }
 
-/* The options of the law that is in force, and of no other. */
+/* Dump only the options of the present law. */
 static int sbrm_dump_law(struct sk_buff *skb, const struct sbrm_params *params)
 {
 	u32 options = sbrm_laws[READ_ONCE(params->law)].options;
@@ -542,7 +542,7 @@ static int sbrm_dump_law(struct sk_buff *skb, const struct sbrm_params *params)
 /**
  * sbrm_params_dump() - add %TCA_OPTIONS to a message
  * @skb: message
- * @params: values in force, which may change meanwhile
+ * @params: present values, which may change during the call
  *
  * Return: length of the message, or -EMSGSIZE.
  */

@@ -2,12 +2,12 @@
 /*
  * Second-order rate control: alpha (ALPHA)
  *
- * A source raises its rate R linearly while the network says nothing, and lowers
- * it exponentially while it says CN: the queue Q of a link is above a threshold.
- * What this leads to is a cycle, and the largest queue of a cycle follows from the
- * gain alpha, the number of sources and their round-trip times. So the gain is
- * controlled, too, once in a cycle, by a second bit: BCN says that the largest
- * queue was beyond the goal.
+ * A source increases its rate R linearly until the network sets the bit CN, which
+ * says that the queue Q of a link is above a threshold. While CN is set, it
+ * decreases the rate exponentially. So rate and queue oscillate in cycles. The
+ * largest queue of a cycle depends on the gain alpha, on the number of sources and
+ * on their round-trip times. Therefore the gain is controlled, too, once in each
+ * cycle, by a second bit: BCN says that the largest queue was beyond the goal.
  *
  *	R' = alpha			while CN = 0			(1)
  *	R' = -(alpha / BW_EST) R	while CN = 1			(1)
@@ -16,41 +16,42 @@
  *	alpha := alpha / q		of the first one without
  *	alpha := alpha + p		of a further one without
  *
- * The largest queue then swings about its goal, whatever the number of sources. A
- * loss is repaired and changes no rate: error control is apart from flow control.
+ * The largest queue then stays near its goal, with any number of sources. A lost
+ * packet is retransmitted and does not change the rate: error control is separate
+ * from flow control.
  *
  * Source: X. Zhang, K. G. Shin, Second-Order Rate-Based Flow Control with
  * Decoupled Error Control for High-Throughput Transport Protocols (ALPHA). The
- * page with (1) to (3) is lost in the text at hand; they follow from Fig. 2 and
- * from (4) to (11).
+ * page with (1) to (3) is missing in the available text; these equations follow
+ * from Fig. 2 and from (4) to (11).
  *
  * Notable differences from the paper:
- * - no control packets: ACKs bring CN and BCN, and a step of the rate is made on
- *   the first ACK after Delta, with the OR of what came since the last one. The
- *   gain is alpha and not alpha Delta, see alpha_law.c;
- * - no NMQ: the queue knows by itself when a cycle ends and shows BCN with CN
- *   only, see sch_sbrm/sbrm_alpha.c. BCN of a cycle is the OR of what came in its
- *   CN phase;
- * - CN and BCN come in the identification field (alpha_carrier.c) where sch_sbrm
- *   and the peer know them. Else CE is CN, by ECE of any receiver, and the source
- *   infers BCN: the longest round-trip time of the cycle is longer than the
- *   shortest one by more than goal_us;
+ * - there are no control packets: ACKs carry CN and BCN. The first ACK after the
+ *   time Delta makes a step of the rate, with the OR of the bits that came since the
+ *   last step. The gain is alpha and not alpha Delta, see alpha_law.c;
+ * - there is no NMQ: the queue finds the end of a cycle by itself and sets BCN only
+ *   together with CN, see sch_sbrm/sbrm_alpha.c. The BCN of a cycle is the OR of the
+ *   bits that came in its CN phase;
+ * - the identification field carries CN and BCN (alpha_carrier.c) if the queue is
+ *   sch_sbrm and the peer returns them. Otherwise ECE of any receiver is CN, and the
+ *   source infers BCN: the longest round-trip time of the cycle exceeds the shortest
+ *   one by more than goal_us;
  * - BW_EST is the largest delivery rate of the last two cycles, which is the
- *   connection's own share of the link, or, where the link's rate is set, the
- *   geometric mean of both, or that rate: see tcp_alpha(7) on what follows for
+ *   connection's own share of the link. If the rate of the link is set, BW_EST is the
+ *   geometric mean of both, or this rate. tcp_alpha(7) has the consequences for
  *   several connections;
- * - error control is Linux's own: SACK, RACK and TLP with a window that is no
- *   limit. It is twice what the rate sends in a round trip;
- * - a rate that is not used does not rise, nor beyond twice of what was delivered
- *   and what a round trip adds;
- * - where more is lost than errors explain, a loss stands for CN and BCN, see
- *   alpha_losses(): the paper has no network without its routers. A second timeout
- *   in a row, or an idle time of one, ends what is known, and the rate begins anew;
- * - a cycle is no shorter than two round trips, and a gain that doubles the rate in
- *   a round trip rises no more, see alpha_cycle(): the paper's receivers are honest.
+ * - error control is that of Linux: SACK, RACK and TLP. The window does not limit the
+ *   rate: it is twice what the rate sends in a round trip;
+ * - a rate that the application does not use does not increase, and no rate increases
+ *   beyond twice the delivery rate plus the increase of one round trip;
+ * - if more packets are lost than errors explain, a loss counts as CN and BCN, see
+ *   alpha_losses(): the paper has no routers that do not set the bits. After a second
+ *   timeout in a row, or an idle time of one timeout, the connection begins anew;
+ * - a cycle is not shorter than two round trips, and a gain that doubles the rate in a
+ *   round trip does not increase, see alpha_cycle(): the paper's receivers are honest.
  *
- * Restricted: it answers few losses, and hooks a whole namespace. Pair it with
- * sch_sbrm, "mark alpha feedback two-bit".
+ * Restricted, because it responds to few losses and adds hooks to the network
+ * namespace. Pair it with sch_sbrm, "mark alpha feedback two-bit".
  */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -64,58 +65,60 @@
 #include "tollway_carrier.h"
 #include "tollway_release.h"
 
-/* Round-trip times are taken as 1 us .. 16 s. */
+/* Round-trip times are limited to 1 us .. 2^24 us (16.8 s). */
 #define ALPHA_RTT_MAX_US	((1U << 24) - 1)
 
 /*
- * Without settings: packets a round trip, in each round trip. With a larger
- * gain a first cycle has a longer queue, or loses more: about as many packets
- * as the gain has. With a smaller one a new connection needs longer to find its
- * rate.
+ * Default gain: the rate increases by so many packets per round trip, in each
+ * round trip. With a larger gain, the queue of the first cycle is longer, or more
+ * packets are lost: about as many as the gain has. With a smaller one, a new
+ * connection needs longer to find its rate.
  *
- * The gain rises by a quarter of that in a cycle that was not beyond the goal.
- * With a larger part, all flows raise their gains after a cycle just below the
- * goal, and the next one is far beyond it. With a smaller part, a gain that has
+ * The gain increases by a quarter of this after a cycle that was not beyond the
+ * goal. With more than a quarter, all flows increase their gains after a cycle just
+ * below the goal, and the next cycle is far beyond it. With less, a gain that has
  * become too small needs more cycles.
  */
 #define ALPHA_AUTO_GAIN		32
 #define ALPHA_AUTO_GIP		8
 
 /*
- * So many segments without an echo of the field: there is none. With fewer, a
- * spell in which ACKs find the socket owned by a process is taken for that.
- * With more, a connection waits for longer until it goes by marks alone.
+ * After so many acknowledged segments without an echo of the field, the peer does
+ * not return it. With fewer, a time in which the socket is owned by a process when
+ * ACKs arrive, so that their echo is not read, is mistaken for this. With more, a
+ * connection takes longer until it uses ECN marks instead.
  */
 #define ALPHA_SILENT_MAX	32
 
 /*
- * Fewer losses than this are no share of anything. Beyond so many segments the
- * older ones count less. Errors of 1 % lose 20 of 2048 segments, give or take
- * 5, where 64 are the share that the setting "losses" has by default. With
- * fewer segments, errors come to that by chance; with more, losses count for
- * longer after they have ended. 16 are that share of 512 segments: with fewer,
- * one burst of errors would do.
+ * Losses count as congestion from MIN losses on, in the last WINDOW segments or so
+ * (older segments count less). Errors of 1 % lose 20 of 2048 segments, with a
+ * standard deviation of 5; the default of the setting "losses", 1/32, is 64 of them.
+ * With a smaller window, random errors reach this share; with a larger one, losses
+ * count for longer after they have ended. MIN is this share of 512 segments. With a
+ * smaller MIN, one burst of errors counts as congestion.
  */
 #define ALPHA_LOSSES_MIN	16
 #define ALPHA_LOSSES_WINDOW	2048
 
-/* Losses take the gain no lower than to so many packets a round trip, see above. */
+/* Losses reduce the gain at most to so many packets per round trip, see above. */
 #define ALPHA_LOSSES_GAIN	1
 
 /*
- * What one packet may hold is what the rate sends in 2^-14 s, 61 us: at 1 Gb/s 5
- * segments, a tenth of the threshold of section VI. With more, a burst may be marked for
- * itself; with less, it costs more packets to send. A power of two is no quotient.
+ * One packet (super-packet) has as many segments as the rate sends in 2^-14 s, 61 us:
+ * 5 segments at 1 Gb/s, which is a tenth of the threshold of section VI. With more, a
+ * single burst may be marked; with less, sending needs more CPU time. A power of two
+ * needs no division.
  */
 #define ALPHA_BURST_SHIFT	14
 
 static u32 alpha_srtt_us(const struct tcp_sock *tp)
 {
-	/* It is in 2^-3 us. */
+	/* srtt_us is in units of 1/8 us. */
 	return clamp(tp->srtt_us >> 3, 1U, ALPHA_RTT_MAX_US);
 }
 
-/* R_0 */
+/* R_0, the initial rate, packets/s in Q16. */
 static u64 alpha_initial(const struct sock *sk, const struct alpha *ca)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -125,15 +128,15 @@ static u64 alpha_initial(const struct sock *sk, const struct alpha *ca)
 		     alpha_law_rate(TCP_INIT_CWND, alpha_srtt_us(tp));
 }
 
-/* Let the stack send at the rate, and no more than that. */
+/* Set the pacing rate, the window and the size of packets from the rate. */
 static void alpha_pace(struct sock *sk, const struct alpha *ca)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 bytes, cwnd, burst;
 
-	/* 2^46 times a segment of at most 2^16. */
+	/* The rate is at most 2^46 and a segment at most 2^16 bytes: at most 2^62. */
 	bytes = (ca->rate * tp->mss_cache) >> ALPHA_RATE_SHIFT;
-	/* 0 would be no pacing at all, and users may set a limit of 0. */
+	/* 0 means no pacing, and users may set a limit of 0. */
 	bytes = min_t(u64, bytes, READ_ONCE(sk->sk_max_pacing_rate));
 	bytes = max_t(u64, bytes, 1);
 	WRITE_ONCE(sk->sk_pacing_rate, bytes);
@@ -142,24 +145,25 @@ static void alpha_pace(struct sock *sk, const struct alpha *ca)
 	tollway_burst(sk, clamp_t(u64, burst, TOLLWAY_BURST_MIN, GSO_MAX_SEGS));
 
 	/*
-	 * Room for 16 segments above what is outstanding: the rate is the
-	 * limit, and the window ends what is sent when ACKs stay away. With
-	 * less room it holds back what an ACK for many segments lets go.
+	 * The window has room for 16 segments more than are outstanding: the
+	 * rate is the limit, and the window stops the sender if no ACKs
+	 * arrive. With less room, it would delay the segments that one ACK
+	 * for many segments releases.
 	 */
 	cwnd = 2ULL * alpha_law_packets(ca->rate, alpha_srtt_us(tp));
 	cwnd = max_t(u64, cwnd, tcp_packets_in_flight(tp)) + 16;
-	/* The window is signed in places; a locked metric may make the clamp 0. */
+	/* The stack uses the window as s32 in places. A locked metric may make the clamp 0. */
 	cwnd = min3(cwnd, (u64)tp->snd_cwnd_clamp, (u64)S32_MAX);
 	tcp_snd_cwnd_set(tp, max_t(u64, cwnd, 1));
 }
 
-/* Nothing is known of the path. */
+/* Begin with a path of which nothing is known. */
 static void alpha_begin(struct sock *sk, struct alpha *ca)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 set = READ_ONCE(ca->net->gain);
 
-	/* Before the answer to our SYN there is no time to begin with. */
+	/* Before the answer to our SYN there is no round-trip time. */
 	if (!tp->srtt_us)
 		return;
 	if (!ca->gain)
@@ -186,7 +190,7 @@ static void alpha_restart(struct sock *sk, struct alpha *ca)
 	alpha_begin(sk, ca);
 }
 
-/* p; where alpha follows from the round-trip time, so does p unless it is set. */
+/* p, packets/s^2 in Q8; unless it or the gain is set, computed from the round trip. */
 static u64 alpha_gip(const struct tcp_sock *tp, const struct alpha *ca)
 {
 	u32 set = READ_ONCE(ca->net->gip);
@@ -197,7 +201,7 @@ static u64 alpha_gip(const struct tcp_sock *tp, const struct alpha *ca)
 	return alpha_law_gain_auto(ALPHA_AUTO_GIP, rtt_us);
 }
 
-/* Was the largest queue of the cycle beyond the goal? By marks alone, a guess. */
+/* Was the largest queue of the cycle beyond the goal? Without the field, an estimate. */
 static bool alpha_is_beyond(const struct tcp_sock *tp, const struct alpha *ca)
 {
 	if (ca->cycle_bits)
@@ -226,12 +230,12 @@ static u64 alpha_next_gain(const struct sock *sk, const struct alpha *ca,
 /*
  * A decrease phase ends, and with it a cycle.
  *
- * By (12) a cycle takes more than two round trips: what the new rate does comes
- * back after one, twice. So an end that comes earlier is none of a cycle of ours,
- * but the queue is at its threshold, or a receiver toggles CN, for whom each end
- * would be a rise of the gain. The cycle goes on then. That a gain does not rise
- * beyond what doubles the rate in a round trip bounds what a receiver gets that
- * lies slowly: it is no more than a slow start.
+ * By (12) a cycle takes more than two round trips, because each of its two phases
+ * ends a round trip after its cause. An earlier end is not the end of a cycle of this
+ * connection: the queue is just at its threshold, or a receiver toggles CN in order to
+ * increase the gain at each end. The cycle then continues. The gain does not increase
+ * beyond the value that doubles the rate in a round trip. This limits what a receiver
+ * gains that sends false bits more slowly: it gets no more than with slow start.
  */
 static void alpha_cycle(const struct sock *sk, struct alpha *ca)
 {
@@ -256,9 +260,9 @@ static void alpha_cycle(const struct sock *sk, struct alpha *ca)
 }
 
 /*
- * How far the rate may rise: twice of what arrived, and what a round trip adds. A
- * flow that the receiver's window holds back would else rise for ever, and one over
- * a link that marks nothing.
+ * The largest rate: twice the delivery rate plus the increase of one round trip.
+ * Otherwise the rate of a flow that the receiver's window limits, or that crosses a
+ * link without marks, would increase without end.
  */
 static u64 alpha_rate_most(const struct sock *sk, const struct alpha *ca)
 {
@@ -269,7 +273,7 @@ static u64 alpha_rate_most(const struct sock *sk, const struct alpha *ca)
 	return max(2 * most, alpha_initial(sk, ca));
 }
 
-/* Never less than a packet in a round trip: it brings the next mark. */
+/* The smallest rate: one packet per round trip, which brings the next bits. */
 static u64 alpha_rate_least(const struct sock *sk)
 {
 	return alpha_law_rate(1, alpha_srtt_us(tcp_sk(sk)));
@@ -288,7 +292,7 @@ static void alpha_step(struct sock *sk, struct alpha *ca, u32 step_us,
 {
 	bool cn = ca->bits || ca->lost;
 
-	/* What is above that is lost, see alpha_losses(). */
+	/* Packets above the rate that arrived are lost, see alpha_losses(). */
 	if (ca->lost && arrived)
 		ca->rate = min(ca->rate, arrived);
 	ca->bits = 0;
@@ -307,7 +311,7 @@ static void alpha_step(struct sock *sk, struct alpha *ca, u32 step_us,
 	alpha_pace(sk, ca);
 }
 
-/* The delivery rate at a step, which is that of a round trip; 0 if unknown. */
+/* The delivery rate of the last round trip at a step; 0 if unknown. */
 static u64 alpha_measure(struct alpha *ca, const struct rate_sample *rs)
 {
 	u64 rate;
@@ -320,7 +324,7 @@ static u64 alpha_measure(struct alpha *ca, const struct rate_sample *rs)
 	return rate;
 }
 
-/* ECE, which may repeat until CWR, is CN; what it says of each packet is not used. */
+/* ECE is CN; it may repeat until CWR, so it does not say which packets were marked. */
 static void alpha_marks(const struct tcp_sock *tp, struct alpha *ca)
 {
 	if (tp->delivered_ce != ca->delivered_ce)
@@ -330,7 +334,7 @@ static void alpha_marks(const struct tcp_sock *tp, struct alpha *ca)
 		ca->heard = 1;
 }
 
-/* What the ACK itself echoed has been taken before. */
+/* The echo of this ACK was read before, by the hook. */
 static void alpha_watch_echo(const struct sock *sk, struct alpha *ca, u32 acked)
 {
 	if (!ca->carrier || ca->absent)
@@ -349,25 +353,25 @@ static void alpha_watch_echo(const struct sock *sk, struct alpha *ca, u32 acked)
 }
 
 /*
- * Losses, which are congestion where they are more than errors explain.
+ * Losses count as congestion if they are more than errors explain.
  *
- * A queue that marks drops nothing below its goal, where CN and BCN are set: there
- * a loss that stands for both changes nothing. So marks need not be looked at, and
- * neither does a rare one hide what another queue drops. What counts is the share s
- * of what is lost of all that was sent lately. It is too large from s > S, the
- * setting "losses", until s < S / 2. As long as that is so,
+ * A queue that marks drops no packet below its goal. If it drops one, CN and BCN are
+ * set anyway, and a loss that counts as both changes nothing. So this function does not
+ * look at marks, and a rare mark does not hide the drops of another queue. It computes
+ * s, the share of the segments sent lately that were lost. Losses count from s > S (the
+ * setting "losses") until s < S / 2. During this time,
  *
- * - a step in which something was lost has CN, and its cycle BCN;
- * - in such a step the rate falls at least to what arrived, so that the excess is
- *   gone in a round trip, however small the gain. From there it falls on
- *   until nothing is lost;
- * - the gain does not rise, whatever the bits say, and falls by q in each cycle with
- *   a loss, to a packet in a round trip in each round trip at last: what is lost in
- *   a cycle, about alpha RTT^2, is a packet or two then, as it is with Reno.
+ * - a step in which a segment was lost has CN, and its cycle BCN;
+ * - in such a step the rate is reduced at least to the delivery rate, so that the
+ *   excess is gone in a round trip, however small the gain is. From there the rate
+ *   decreases further until nothing is lost;
+ * - the gain does not increase, whatever the bits are, and is multiplied by q in each
+ *   cycle with a loss, down to one packet per round trip, in each round trip. A cycle
+ *   then loses about alpha RTT^2, one packet or two, as many as Reno.
  *
- * So s comes below S / 2 again. As the share that is lost in the long run is the
- * mean of s, it is below S, but for what a round trip with a gain that was too
- * large loses before it is seen.
+ * So s falls below S / 2 again. The long-term share of lost segments is the mean of s,
+ * so it is below S, except for the losses of the round trip before a gain that is too
+ * large is noticed.
  */
 static void alpha_losses(const struct sock *sk, struct alpha *ca, u32 losses)
 {
@@ -375,12 +379,16 @@ static void alpha_losses(const struct sock *sk, struct alpha *ca, u32 losses)
 	u32 delivered = tcp_sk(sk)->delivered - ca->recent_delivered;
 	u64 lost, sent;
 
-	/* The older ones first, so that a burst counts in full: at most 22 turns. */
+	/*
+	 * Halve the older counts before the new ones are added, so that a burst
+	 * counts in full. The sum is below 2^33 and the window is 2^11, so
+	 * there are at most 22 iterations.
+	 */
 	while ((u64)ca->recent_lost + delivered > ALPHA_LOSSES_WINDOW) {
 		ca->recent_lost /= 2;
 		delivered /= 2;
 	}
-	/* So that the sum fits 32 bits; 2^20 is far above the window anyway. */
+	/* The limit of 2^20, far above the window, lets the sum fit into 32 bits. */
 	ca->recent_lost += min(losses, 1U << 20);
 	ca->recent_delivered = tcp_sk(sk)->delivered - delivered;
 
@@ -422,18 +430,18 @@ static void alpha_cong_control(COMPAT_CONG_CONTROL_ARGS,
 		ca->rtt_us = min_t(long, rs->rtt_us, ALPHA_RTT_MAX_US);
 
 	step_us = (u32)tp->tcp_mstamp - ca->step_us;
-	/* Most ACKs end here. The fraction is below 2^20: no more than 2^44. */
+	/* Most ACKs end here. interval <= 10^6 < 2^20, times 2^24 us fits into 2^44. */
 	if ((u64)step_us * 1000000 <
 	    (u64)alpha_srtt_us(tp) * READ_ONCE(ca->net->interval))
 		return;
 	ca->step_us = tp->tcp_mstamp;
 	arrived = alpha_measure(ca, rs);
-	/* No step stands for more than a round trip: nothing came meanwhile. */
+	/* A longer step counts as one round trip, because no bits came for the rest. */
 	step_us = min3(step_us, alpha_srtt_us(tp), ALPHA_STEP_MAX_US);
 	alpha_step(sk, ca, step_us, arrived, !rs->is_app_limited);
 }
 
-/* Losses are no affair of the rate, ALPHA II.B. */
+/* Losses do not change the rate, ALPHA II.B. */
 static u32 alpha_ssthresh(struct sock *sk)
 {
 	return max(tcp_snd_cwnd(tcp_sk(sk)), 2U);
@@ -445,9 +453,9 @@ static u32 alpha_undo_cwnd(struct sock *sk)
 }
 
 /*
- * After a timeout the window is one segment until an ACK comes, and then that of
- * the same rate. A second one in a row, as tcp_enter_loss() tells them apart: the path
- * is dead, or another one.
+ * After a timeout the window is one segment until an ACK arrives, and then that of the
+ * same rate. A second timeout in a row (tcp_enter_loss() distinguishes them) means that
+ * the path is broken or has changed.
  */
 static void alpha_set_state(struct sock *sk, u8 new_state)
 {
@@ -463,7 +471,7 @@ static void alpha_set_state(struct sock *sk, u8 new_state)
 	tcp_snd_cwnd_set(tp, cwnd);
 }
 
-/* Before something is sent: is it the first after an idle time? */
+/* Called before a packet is sent: begin anew if it is the first after an idle time. */
 static void alpha_before_send(struct sock *sk, struct alpha *ca)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -477,7 +485,7 @@ static void alpha_before_send(struct sock *sk, struct alpha *ca)
 		alpha_restart(sk, ca);
 }
 
-/* One segment at a time where the rate is low; above, see alpha_pace(). */
+/* The least number of segments of a packet is 1; the largest is that of alpha_pace(). */
 static u32 alpha_tso_segs(COMPAT_TSO_SEGS_ARGS)
 {
 	if (alpha_is_ready(sk))
@@ -494,7 +502,7 @@ static void alpha_init(struct sock *sk)
 	ca->net = alpha_net(sock_net(sk));
 	ca->delivered_ce = tp->delivered_ce;
 	ca->recent_delivered = tp->delivered;
-	/* Signed segments cannot return it, and IPv6 has none. */
+	/* Segments with a signature cannot return the field, and IPv6 does not have it. */
 	if (READ_ONCE(ca->net->field) && tollway_carrier_has_field(sk) &&
 	    !compat_tcp_is_signed(tp)) {
 		ca->carrier = 1;
@@ -513,14 +521,14 @@ static void alpha_release(struct sock *sk)
 		return;
 	tollway_release_pacing(sk);
 	tollway_release_packets(sk);
-	/* The window was no limit: what follows begins with what is out. */
+	/* The window was no limit: the next congestion control begins with what is in flight. */
 	tcp_snd_cwnd_set(tp, clamp_t(u32, tcp_packets_in_flight(tp),
 				     min_t(u32, TCP_INIT_CWND, tcp_snd_cwnd(tp)),
 				     tcp_snd_cwnd(tp)));
 }
 
 static struct tcp_congestion_ops alpha_ops __read_mostly = {
-	/* Restricted, see above. */
+	/* Not TCP_CONG_NON_RESTRICTED, see above. */
 	.name		= "alpha",
 	.owner		= THIS_MODULE,
 	.init		= alpha_init,
@@ -550,7 +558,7 @@ static int __init alpha_module_init(void)
 
 static void __exit alpha_module_exit(void)
 {
-	/* Returns only when no socket can find the operations any more. */
+	/* This returns when no socket can find the operations any more. */
 	tcp_unregister_congestion_control(&alpha_ops);
 	alpha_net_unregister();
 }

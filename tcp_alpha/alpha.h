@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the parts of tcp_alpha share: a connection. */
+/* The private data of a connection, and functions that the files of tcp_alpha share. */
 #ifndef _ALPHA_H
 #define _ALPHA_H
 
@@ -20,28 +20,30 @@
  * @rate: R, packets/s in Q16
  * @gain: alpha, packets/s^2 in Q8; 0 until a round-trip time is known
  * @bandwidth: largest delivery rate in this cycle, packets/s in Q16
- * @last_bandwidth: the same of the one before
+ * @last_bandwidth: the same in the cycle before
  * @delivered_ce: tp->delivered_ce at the last ACK
  * @step_us: low word of the time of the last step
  * @rtt_us: longest round-trip time in this cycle, us
  * @cycle_us: low word of the time when the last cycle ended
  * @recent_delivered: tp->delivered when the count of @recent_lost began
- * @recent_lost: segments lost since then; at most 2^20 for each ACK, and halved
+ * @recent_lost: segments lost since then; at most 2^20 for each ACK; halved by
+ *	alpha_losses()
  * @last_bits: receiver: field of the last packet
- * @echo_bits: receiver: the same of all packets that the next ACK stands for
- * @bits: CN and BCN that came since the last step
- * @cycle_bits: BCN that came in the CN phase, with CN where the field said so
+ * @echo_bits: receiver: OR of the fields of all packets that the next ACK
+ *	acknowledges
+ * @bits: OR of CN and BCN that came since the last step
+ * @cycle_bits: BCN that came in the CN phase, with CN if the field carried it
  * @silent: segments acknowledged without an echo of the field; saturates. Or
- *	%ALPHA_ECHOED: the ACK that is taken now had one
- * @strange: receiver: packets with a field that cannot be ours; saturates
- * @cn: LCN, the last step saw congestion
- * @last_bcn: LBCN, the last cycle went beyond the goal
- * @heard: marks have come from this path
- * @lost: a loss stands for CN since the last step
- * @lossy: losses are too many to be errors
- * @carrier: the field is used
- * @absent: the peer does not echo it
- * @rcv_any: receiver: a field has come, and the last one was sane
+ *	%ALPHA_ECHOED: the ACK that is processed now had an echo
+ * @strange: receiver: packets with a field that sch_sbrm cannot have set; saturates
+ * @cn: LCN, the last step had CN
+ * @last_bcn: LBCN, the last cycle was beyond the goal
+ * @heard: marks have arrived on this path
+ * @lost: since the last step, a loss has counted as CN
+ * @lossy: more segments are lost than errors explain
+ * @carrier: the connection uses the field
+ * @absent: the peer does not echo the field
+ * @rcv_any: receiver: a field has arrived, and the last one was valid
  */
 struct alpha {
 	const struct alpha_net *net;
@@ -77,8 +79,8 @@ struct alpha {
  *
  * The stack calls most callbacks before init() as well, see sbrm_is_ready().
  *
- * Return: false before init() and after release(); nothing in the area means
- * anything then, and nothing may be changed there.
+ * Return: false before init() and after release(). The content of the area is
+ * undefined then, and must not be changed.
  */
 static inline bool alpha_is_ready(const struct sock *sk)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CN and BCN in the identification field, see tollway_carrier.h for all but what
- * they say
+ * CN and BCN in the identification field; tollway_carrier.h describes the field
  *
- * sch_sbrm with "mark alpha feedback two-bit" sets them. The receiver keeps those
- * of all packets that an ACK stands for, as ALPHA's does of all data packets since
- * the last control packet (Fig. 3), and the sender those of all ACKs of a step.
+ * sch_sbrm with "mark alpha feedback two-bit" sets the bits. The receiver collects
+ * the bits of all packets that an ACK acknowledges, as that of ALPHA does for all data
+ * packets since the last control packet (Fig. 3). The sender collects the bits of all
+ * ACKs of a step.
  *
- * A field that says anything but nothing, CN, or CN and BCN, is none of ours: some
- * box on the path rewrites the identification, or another feedback is carried. The
- * receiver falls silent, for good where there are more of them than a peer can have
- * sent before its hooks were in place.
+ * Valid fields are 0, CN, and CN with BCN. With any other value, a box on the path
+ * rewrites the identification, or the field carries other feedback. The receiver then
+ * stops to echo. It stops permanently after more such packets than a peer can send
+ * before its hooks are registered.
  */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -27,10 +27,10 @@
 #define ALPHA_BITS	(PKT_SBRM_CN | PKT_SBRM_BCN)
 
 /*
- * So many strange fields are not the first window of a connection, which is 10
- * segments by default. With fewer, a larger one (initcwnd) makes the receiver
- * fall silent for good; with more, a field that is rewritten is believed for
- * longer where it looks like bits of ours by chance.
+ * Number of invalid fields after which the receiver stops permanently. It is larger
+ * than the first window of a connection, 10 segments by default. With a smaller
+ * number, a larger first window (initcwnd) makes the receiver stop. With a larger
+ * number, a rewritten field that is valid by chance is believed for longer.
  */
 #define ALPHA_STRANGE_MAX	64
 
@@ -64,7 +64,7 @@ static unsigned int alpha_hook_out(void *priv, struct sk_buff *skb,
 	return NF_ACCEPT;
 }
 
-/* There is CN, or both, or nothing. */
+/* Valid: no bit, CN, or both bits. */
 static bool alpha_is_sane(u16 field)
 {
 	return !field || field == PKT_SBRM_CN || field == ALPHA_BITS;
@@ -88,7 +88,7 @@ static void alpha_field_keep(const struct sock *sk, struct alpha *ca, u16 field)
 	ca->echo_bits |= field;
 }
 
-/* Sender: keep what an ACK says for the next step. */
+/* Sender: keep the bits of an ACK for the next step. */
 static void alpha_echo_keep(struct alpha *ca, u16 echo)
 {
 	if (!alpha_is_sane(echo - 1))
@@ -96,15 +96,16 @@ static void alpha_echo_keep(struct alpha *ca, u16 echo)
 	ca->silent = ALPHA_ECHOED;
 	ca->absent = 0;
 	ca->bits |= echo - 1;
-	/* Whether it was beyond the goal is not to be guessed then. */
+	/* The echo tells whether the queue was beyond the goal: no estimate is needed. */
 	ca->cycle_bits |= echo - 1;
 }
 
 /**
- * alpha_carrier_is_early() - may an echo be of the identification of the stack?
+ * alpha_carrier_is_early() - may an echo have the identification of the stack?
  * @sk: socket with a field
  *
- * Return: true for a moment after the hooks came, see tollway_carrier_is_early().
+ * Return: true for a short time after the hooks were registered, see
+ * tollway_carrier_is_early().
  */
 bool alpha_carrier_is_early(const struct sock *sk)
 {
@@ -112,7 +113,7 @@ bool alpha_carrier_is_early(const struct sock *sk)
 					tcp_sk(sk));
 }
 
-/* Take what a segment says; its socket is locked. */
+/* Process the field of a segment; its socket is locked. */
 static void alpha_take(const struct sock *sk, struct alpha *ca,
 		       const struct tollway_carried *found)
 {
@@ -131,9 +132,9 @@ static void alpha_take(const struct sock *sk, struct alpha *ca,
 }
 
 /*
- * Early demux has found the socket. A packet that comes while a process owns
- * the socket waits in its backlog: what it says is given up, the next one says it
- * again.
+ * Netfilter hook. Early demux has found the socket. If a process owns the socket,
+ * the packet will wait in the backlog of the socket; its field is ignored, because
+ * the next packet carries the bits again.
  */
 static unsigned int alpha_hook_in(void *priv, struct sk_buff *skb,
 				  const struct nf_hook_state *state)
@@ -142,7 +143,7 @@ static unsigned int alpha_hook_in(void *priv, struct sk_buff *skb,
 	struct sock *sk = skb->sk;
 	struct alpha *ca;
 
-	/* Without the lock a first look; again with it. */
+	/* Check without the lock first, and again with it. */
 	if (!alpha_carrier(sk) || !tollway_carrier_read(skb, &found))
 		return NF_ACCEPT;
 	if (!tollway_carrier_is_genuine(sk, skb)) {
@@ -166,7 +167,7 @@ static const struct nf_hook_ops alpha_hooks[TOLLWAY_CARRIER_HOOKS] = {
 };
 
 /**
- * alpha_carrier_use() - a connection wants the field
+ * alpha_carrier_use() - a connection begins to use the field
  * @sk: its socket, locked
  */
 void alpha_carrier_use(struct sock *sk)

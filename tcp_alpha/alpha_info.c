@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is told of a connection, and whose its private area is
+ * The report of a connection to ss, and the owner of its private area
  */
 
 #include <linux/inet_diag.h>
@@ -17,7 +17,7 @@
  */
 u64 alpha_bandwidth(const struct sock *sk, const struct alpha *ca)
 {
-	/* Not ca->net: get_info() has no lock, and the area may change its owner. */
+	/* Not ca->net: get_info() holds no lock, and the area may change its owner. */
 	const struct alpha_net *net = alpha_net(sock_net(sk));
 	u64 set = (u64)READ_ONCE(net->bandwidth) << ALPHA_RATE_SHIFT;
 	u64 own = max(ca->bandwidth, ca->last_bandwidth) ?: ca->rate;
@@ -28,9 +28,10 @@ u64 alpha_bandwidth(const struct sock *sk, const struct alpha *ca)
 }
 
 /*
- * ss knows no structure of ours; bbr's has the nearest fields. bw: BW_EST; mrtt:
- * the longest round-trip time of the cycle; pacing_gain: alpha, packets/s per ms;
- * cwnd_gain: 1 for CN, 2 for LBCN, 4 if the field is echoed, 8 if marks have come.
+ * ss has no structure for alpha; the structure of bbr has the most similar fields.
+ * bw: BW_EST; mrtt: the longest round-trip time of the cycle; pacing_gain: alpha,
+ * packets/s per ms; cwnd_gain: 1 for CN, 2 for LBCN, 4 if the peer echoes the field,
+ * 8 if marks have arrived.
  * Documented in tcp_alpha(7).
  */
 size_t alpha_get_info(struct sock *sk, u32 ext, int *attr,
@@ -43,7 +44,7 @@ size_t alpha_get_info(struct sock *sk, u32 ext, int *attr,
 	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1))) &&
 	    !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
 		return 0;
-	/* A listener, say. */
+	/* For example a listening socket. */
 	if (!alpha_is_ready(sk))
 		return 0;
 
@@ -55,7 +56,7 @@ size_t alpha_get_info(struct sock *sk, u32 ext, int *attr,
 	info->bbr.bbr_bw_lo = (u32)bw;
 	info->bbr.bbr_bw_hi = (u32)(bw >> 32);
 	info->bbr.bbr_min_rtt = ca->rtt_us;
-	/* Gains are in Q8. */
+	/* The gain is packets/s^2 in Q8; divided by 1000 it is packets/s per ms. */
 	info->bbr.bbr_pacing_gain = div_u64(ca->gain, 1000);
 	info->bbr.bbr_cwnd_gain = state << 8;
 	*attr = INET_DIAG_BBRINFO;
@@ -64,7 +65,7 @@ size_t alpha_get_info(struct sock *sk, u32 ext, int *attr,
 
 /**
  * alpha_owns() - is the private area of a socket ours?
- * @sk: TCP socket, locked, or the answer may be old
+ * @sk: TCP socket; if it is not locked, the answer may be outdated
  *
  * Return: true if it is a struct alpha, and init() has run.
  */
@@ -73,6 +74,6 @@ bool alpha_owns(const struct sock *sk)
 	const struct tcp_congestion_ops *ops =
 		READ_ONCE(inet_csk(sk)->icsk_ca_ops);
 
-	/* Not a callback that a wrapper would replace. */
+	/* get_info is compared, because a wrapper replaces other callbacks. */
 	return ops && ops->get_info == alpha_get_info && alpha_is_ready(sk);
 }

@@ -3,9 +3,9 @@
  * The arithmetic of second-order rate control (ALPHA Fig. 2), see alpha.c
  *
  * The paper adds RIR = alpha Delta to the rate in each interval Delta, or
- * multiplies it by RDP = exp(-RIR / BW_EST). Here alpha is kept, and RIR worked
- * out for the time that a step really took: ACKs come when they come, and the
- * rate stays the same function of time whatever the steps were.
+ * multiplies it by RDP = exp(-RIR / BW_EST). This code stores alpha, and computes
+ * RIR for the time that a step took. ACKs arrive at irregular times, and the rate is
+ * the same function of time with steps of any length.
  */
 
 #include <linux/kernel.h>
@@ -16,7 +16,7 @@
 #include "tollway_fixp.h"
 
 /**
- * alpha_law_increment() - RIR, what the rate rises by in a step
+ * alpha_law_increment() - RIR, the increase of the rate in a step
  * @gain: alpha, at most %ALPHA_GAIN_MAX
  * @step_us: at most %ALPHA_STEP_MAX_US
  *
@@ -34,7 +34,7 @@ u64 alpha_law_increment(u64 gain, u32 step_us)
  * @rate: before it
  * @gain: alpha
  * @step_us: time that the step took
- * @most: to rise to, no limit for a rate that is above
+ * @most: largest rate after the step; a rate above it is not reduced
  *
  * Return: @rate + RIR.
  */
@@ -52,8 +52,9 @@ u64 alpha_law_rise(u64 rate, u64 gain, u32 step_us, u64 most)
  * @step_us: time that the step took
  * @bandwidth: BW_EST
  *
- * RIR / BW_EST is in Q32, where fixp_exp_neg() takes any value: its error is at
- * most 2^-29, and from 23 on it is 0. A @bandwidth of 0 is an infinite quotient.
+ * RIR / BW_EST is in Q32, of which fixp_exp_neg() accepts any value: its error is at
+ * most 2^-29, and from 23 on its result is 0. A @bandwidth of 0 means an infinite
+ * quotient.
  *
  * Return: @rate * exp(-RIR / BW_EST), 0 and up.
  */
@@ -92,11 +93,11 @@ u64 alpha_law_gain(u64 gain, bool bcn, bool last_bcn, u64 gip, u32 gdp)
 
 /**
  * alpha_law_gain_auto() - a gain that grows with 1 / RTT^2
- * @packets: that the window grows by in a round trip, in each round trip, up to
- *	10^4
+ * @packets: packets per round trip by which the rate increases in each round trip, at
+ *	most 10^4
  * @rtt_us: round-trip time, 0 is taken as 1
  *
- * 10^4 * 10^12 < 2^54 fits with the shift.
+ * 10^4 * 10^12 < 2^54, so it can be shifted by 8 (Q8).
  *
  * Return: packets/s^2 in Q8, within its range.
  */
@@ -130,8 +131,8 @@ u64 alpha_law_gain_doubling(u64 rate, u32 rtt_us)
  * @a: packets/s in Q16
  * @b: the same
  *
- * Roots of less than 2^62 are below 2^31, with a relative error of at most 2^-15
- * from 1 packet/s on.
+ * The square roots of numbers below 2^62 are below 2^31. From 1 packet/s (2^16) on, the
+ * relative error of the result is at most 2^-15.
  *
  * Return: packets/s in Q16, rounded down.
  */
@@ -142,8 +143,8 @@ u64 alpha_law_mean(u64 a, u64 b)
 }
 
 /**
- * alpha_law_rate() - packets in a time
- * @packets: their number
+ * alpha_law_rate() - the rate of packets in a time
+ * @packets: number of packets
  * @time_us: the time, 0 is taken as 1
  *
  * More than 2^26 packets count as 2^26: 10^6 times that, shifted, is below 2^62.
@@ -159,11 +160,11 @@ u64 alpha_law_rate(u32 packets, u32 time_us)
 }
 
 /**
- * alpha_law_packets() - what a rate sends in a time
+ * alpha_law_packets() - number of packets that a rate sends in a time
  * @rate: packets/s in Q16
  * @time_us: below 2^24
  *
- * Return: packets, rounded down; U32_MAX where they do not fit.
+ * Return: packets, rounded down; U32_MAX if they are more.
  */
 u32 alpha_law_packets(u64 rate, u32 time_us)
 {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The arithmetic of second-order rate control, which knows no socket
+ * The arithmetic of second-order rate control, without sockets
  *
- * Rates are packets/s in Q16, at least 1 and at most 2^46 (10^9 packets/s). Gains
- * are packets/s^2 in Q8, at most 2^38 (10^9 packets/s^2). A step takes at most
- * 2^20 us.
+ * Rates are packets/s in Q16, at least 1 and at most 10^9 * 2^16 < 2^46. The smallest
+ * rate that is needed, a packet in 16.8 s, is 3906 in this unit, and the largest one
+ * times a segment of 2^16 bytes fits into 64 bits.
+ *
+ * Gains are packets/s^2 in Q8, at most 10^9 * 2^8 < 2^38. A step takes at most 2^20 us,
+ * so that 4 times their product is below 2^60, see alpha_law_increment().
  */
 #ifndef _ALPHA_LAW_H
 #define _ALPHA_LAW_H
@@ -21,7 +24,7 @@
 #define ALPHA_STEP_MAX_US	((1U << 20) - 1)
 /* GDP is in 10^-6. */
 #define ALPHA_GDP_ONE		1000000U
-/* As is the share of losses. */
+/* The share of losses is in 10^-6, too. */
 #define ALPHA_SHARE_ONE		1000000U
 
 u64 alpha_law_increment(u64 gain, u32 step_us);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What tcp_alpha keeps for each network namespace: settings, in
- * net.ipv4.tcp_alpha.*, and counters, in /proc/net/tcp_alpha, see tollway_net.h;
- * and the hooks of the field.
+ * State of tcp_alpha for each network namespace: settings in net.ipv4.tcp_alpha.*,
+ * counters in /proc/net/tcp_alpha (see tollway_net.h), and the hooks of the field.
  */
 
 #include "alpha.h"
@@ -11,7 +10,7 @@
 #include "tollway_sysctl.h"
 
 /**
- * struct alpha_net_priv - what hangs off a network namespace
+ * struct alpha_net_priv - state of a network namespace
  * @values: the settings; first, see alpha_net()
  * @common: table and file
  * @carrier: hooks for the field
@@ -78,15 +77,16 @@ static const struct alpha_net alpha_defaults = {
 	 * round trip of 2 ms.
 	 */
 	.interval	= 200000,
-	/* 1/32: three times what errors of 1 % lose, see ALPHA_LOSSES_MIN. */
+	/* 1/32 is three times the losses of 1 % errors, see ALPHA_LOSSES_MIN. */
 	.losses		= 31250,
-	/* Without it n flows fall n times slower than they rise, tcp_alpha(7). */
+	/* Without it, n flows decrease n times slower than they increase, see tcp_alpha(7). */
 	.share		= 1,
 	/*
-	 * The goal of section VI, 300 packets at 367 per ms, is 0.41 of its round trip:
-	 * 10 ms are as much of 24 ms, which was chosen. With a longer round trip, gains
-	 * are smaller and a new rate is found later than with a goal of that part of it;
-	 * with a shorter one, more packets wait.
+	 * The goal of section VI is 300 packets at 367 packets/ms, 0.41 of its round trip of
+	 * 2 ms. 10 ms are the same part of a round trip of 24 ms, which was chosen as a
+	 * typical one. With a longer round trip, gains are smaller, and a connection needs
+	 * longer to find a new rate than with a goal in proportion to it. With a shorter
+	 * one, the queue is longer.
 	 */
 	.goal_us	= 10000,
 	.field		= 1,
@@ -98,21 +98,22 @@ static const struct ctl_table alpha_table[] = {
 	TOLLWAY_SETTING_NUMBER("gain", ALPHA_OFFSET(gain), 0, ALPHA_GAIN_LIMIT),
 	TOLLWAY_SETTING_NUMBER("gip", ALPHA_OFFSET(gip), 0, ALPHA_GAIN_LIMIT),
 	/*
-	 * 1 leaves the gain as it is. 0.01 takes it in five cycles from the largest to
-	 * the least that there is, 10^9 to 1: nothing needs less.
+	 * With 1 the gain is constant. With 0.01 five cycles reduce it from the largest
+	 * value (10^9) to the smallest (1): no smaller factor is useful.
 	 */
 	TOLLWAY_SETTING_FRACTION("gdp", ALPHA_OFFSET(gdp),
 				 10000, 1000000, ALPHA_GDP_ONE),
 	/*
-	 * The paper has steps of 0.2 and 0.5 round trips. With more than a round trip a
-	 * step would end after its answer has come. 0.02 are ten times as many steps as
-	 * by default.
+	 * The paper has steps of 0.2 and 0.5 round trips. A step of more than one round
+	 * trip would end after its effect has come back. 0.02 means ten times as many steps
+	 * as the default.
 	 */
 	TOLLWAY_SETTING_FRACTION("interval", ALPHA_OFFSET(interval),
 				 20000, 1000000, 1000000),
 	/*
-	 * Below 16 of 2048 segments, 0.8 %, ALPHA_LOSSES_MIN decides when losses begin
-	 * to count, and the setting only when they end. 0.1 % are two of them. 1: never.
+	 * Below 0.8 %, which is 16 of 2048 segments, ALPHA_LOSSES_MIN decides when losses
+	 * begin to count, and the setting only when they cease to count. 0.1 % are two of
+	 * 2048 segments. 1: losses never count.
 	 */
 	TOLLWAY_SETTING_FRACTION("losses", ALPHA_OFFSET(losses),
 				 1000, 1000000, ALPHA_SHARE_ONE),
@@ -121,7 +122,7 @@ static const struct ctl_table alpha_table[] = {
 	TOLLWAY_SETTING_NUMBER("bandwidth", ALPHA_OFFSET(bandwidth),
 			       0, ALPHA_RATE_MAX >> ALPHA_RATE_SHIFT),
 	TOLLWAY_SETTING_NUMBER("share", ALPHA_OFFSET(share), 0, 1),
-	/* Round-trip times are in us, up to 16 s: ten of their units, and most of that. */
+	/* Round-trip times are 1 us to 16.8 s: from 10 us, which can be measured, to 10 s. */
 	TOLLWAY_SETTING_NUMBER("goal_us", ALPHA_OFFSET(goal_us), 10, 10000000),
 	TOLLWAY_SETTING_NUMBER("field", ALPHA_OFFSET(field), 0, 1),
 };
@@ -163,7 +164,7 @@ static struct pernet_operations alpha_net_ops = {
 };
 
 /**
- * alpha_net_register() - give every namespace, present and to come, its settings
+ * alpha_net_register() - create the settings of all present and later namespaces
  *
  * Return: 0 or a negative error.
  */

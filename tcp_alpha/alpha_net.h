@@ -8,15 +8,15 @@
 
 /**
  * struct alpha_net - settings of a network namespace, net.ipv4.tcp_alpha.*
- * @gain: alpha of a new connection, packets/s^2; 0: from its round-trip time
- * @gip: p, what alpha rises by, packets/s^2; 0: likewise
- * @gdp: q, what it falls by, 10^-6, 1 .. 10^6
- * @interval: Delta as a part of the smoothed round-trip time, 10^-6
- * @losses: share of segments lost from which losses are congestion, 10^-6
- * @initial: R_0, packets/s; 0: the initial window in a round trip
+ * @gain: alpha of a new connection, packets/s^2; 0: computed from its round-trip time
+ * @gip: p, which is added to alpha, packets/s^2; 0: computed like @gain
+ * @gdp: q, by which alpha is multiplied, 10^-6, 1 .. 10^6
+ * @interval: Delta, in 10^-6 of the smoothed round-trip time
+ * @losses: share of lost segments above which losses count as congestion, 10^-6
+ * @initial: R_0, packets/s; 0: the initial window per round trip
  * @bandwidth: BW_EST, packets/s; 0: measured
- * @share: BW_EST is a mean of @bandwidth and of what is measured
- * @goal_us: with marks alone, goal of the largest queueing delay, us
+ * @share: BW_EST is the geometric mean of @bandwidth and the measured rate
+ * @goal_us: without the field, goal of the largest queueing delay, us
  * @field: new connections use the identification field
  *
  * Each setting is a single word, written and read without a lock.
@@ -37,11 +37,11 @@ struct alpha_net {
 /**
  * enum alpha_counter - lines of /proc/net/tcp_alpha
  * @ALPHA_COUNT_CYCLES: rate cycles that ended
- * @ALPHA_COUNT_BEYOND: those with BCN
- * @ALPHA_COUNT_LOSSES: ACKs whose losses stood for CN and BCN
- * @ALPHA_COUNT_RESTARTS: connections that began anew, after timeouts or idle
+ * @ALPHA_COUNT_BEYOND: rate cycles with BCN
+ * @ALPHA_COUNT_LOSSES: ACKs whose losses counted as CN and BCN
+ * @ALPHA_COUNT_RESTARTS: restarts at the initial rate, after timeouts or idle times
  * @ALPHA_COUNT_ABSENT: connections whose peer does not echo the field
- * @ALPHA_COUNT_REWRITTEN: connections whose field something rewrites
+ * @ALPHA_COUNT_REWRITTEN: connections on whose path a box rewrites the field
  * @ALPHA_COUNT_OUTSIDE: segments with bits, outside of the window
  * @ALPHA_COUNT_NO_DF: packets sent without DF, which carry no bits
  * @ALPHA_COUNT_INVALID: segments with bits that TCP discards
@@ -65,10 +65,10 @@ struct tollway_carrier_net;
 extern unsigned int alpha_net_id;
 
 /**
- * alpha_net() - settings that hold for a socket
+ * alpha_net() - settings of a namespace
  * @net: its namespace
  *
- * A connection keeps them, see struct alpha.
+ * A connection keeps this pointer, see struct alpha.
  *
  * Return: the settings; they live as long as the namespace.
  */
