@@ -2,10 +2,10 @@
 /*
  * A JSON writer: keys in the order written, integers and decimal times only.
  *
- * A regular file appears whole or not at all: the text goes to a temporary
- * file beside it, which is opened before the run (an unwritable directory is
- * reported at once, not after the experiment) and renamed at the end. Devices
- * and pipes are written in place.
+ * A regular file appears completely or not at all: the text is written to a temporary
+ * file beside it, which is renamed at the end. The temporary file is opened before the
+ * run, so that a directory without write permission is reported before the experiment.
+ * Devices and pipes are written directly.
  */
 #ifndef TOLLWAY_JSON_H
 #define TOLLWAY_JSON_H
@@ -21,13 +21,13 @@
 
 struct json {
 	FILE *stream;
-	char *path;		/* final name, or what to call it in messages */
-	char *temporary;	/* NULL when written in place */
+	char *path;		/* final name, also for messages */
+	char *temporary;	/* NULL if the file is written directly */
 	bool comma;		/* the next value needs a comma before it */
 	bool begun;		/* something is written */
 };
 
-/* Removed by an exit handler unless committed. */
+/* An exit handler removes this file unless it was committed. */
 static char *json_uncommitted;
 
 static inline void json_remove_uncommitted(void)
@@ -69,7 +69,7 @@ static inline void json_open(struct json *json, const char *path)
 	setvbuf(json->stream, NULL, _IOFBF, JSON_BUFFER_BYTES);
 }
 
-/* Finish the file. False, after a message, when any of it was not written. */
+/* Finish the file. Prints a message and returns false if writing failed. */
 static inline bool json_commit(struct json *json)
 {
 	bool failed;
@@ -111,7 +111,7 @@ static inline void json_text(struct json *json, const char *text)
 	fputc('"', json->stream);
 }
 
-/* What goes before any value; @key is NULL inside an array. */
+/* Write the comma and the key before a value; @key is NULL inside an array. */
 static inline void json_key(struct json *json, const char *key)
 {
 	if (json->comma)
@@ -126,7 +126,7 @@ static inline void json_key(struct json *json, const char *key)
 static inline void json_begin(struct json *json, const char *key, char bracket)
 {
 	json_key(json, key);
-	/* One object a line, for people and for diff. */
+	/* One object on each line, for readers and for diff. */
 	if (!key && bracket == '{' && json->begun)
 		fputc('\n', json->stream);
 	json->begun = true;

@@ -16,7 +16,7 @@
 #define KIND	"fq_rr"
 #include "tc_words.h"
 
-/* Bytes, the whole message: ours needs less than 300. */
+/* Largest message, bytes: this plugin needs less than 300. */
 #define MSG_MAX	1024
 
 static const char * const service_names[] = {
@@ -102,7 +102,7 @@ static const struct amount {
 #define WEIGHTS_TAKE	"1 to 16 numbers from 1 to 1024, such as 1,2,4"
 #define WEIGHT_TAKES	"a number from 0 to 1024"
 
-/* What the line asks for: words, NULL if absent. */
+/* The options of a command line, as words; NULL if absent. */
 struct request {
 	const char *choice[ARRAY_SIZE(choices)];
 	const char *amount[ARRAY_SIZE(amounts)];
@@ -184,7 +184,7 @@ static int parse_amount(const struct amount *amount, const char *word,
 	return bad_value(amount->option, amount->takes, word);
 }
 
-/* "1,2,4" to numbers: how many there are, or -1. */
+/* Parse a list such as "1,2,4"; returns the number of weights, or -1. */
 static int parse_weights(const char *word, __u32 weights[])
 {
 	const char *at = word;
@@ -205,7 +205,7 @@ static int parse_weights(const char *word, __u32 weights[])
 	return count;
 }
 
-/* Where the value of an option belongs, or NULL; @takes says what it is. */
+/* The field of the value of an option, or NULL; @takes is set to its description. */
 static const char **request_slot(struct request *req, const char *option,
 				 const char **takes)
 {
@@ -411,7 +411,7 @@ static int fq_rr_print_opt(const struct qdisc_util *qu, FILE *f,
 
 	parse_rtattr_nested(tb, TCA_FQ_RR_MAX, opt);
 	for (i = 0; i < ARRAY_SIZE(amounts); i++)
-		/* Without a reservation there is nothing to say of one. */
+		/* A reservation of 0 is not printed. */
 		if (get_attr(tb[amounts[i].attr], &value, sizeof(value)) &&
 		    (value || amounts[i].attr != TCA_FQ_RR_RESERVE))
 			print_one_amount(&amounts[i], value);

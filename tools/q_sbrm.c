@@ -4,8 +4,8 @@
  *
  * The words of the command line become the attributes of pkt_sbrm.h, and a
  * dump becomes the same words, so that what "tc qdisc show" prints can be given
- * to "tc qdisc add" again. A flag travels only if a word named it: "tc qdisc
- * change" leaves all others as they are.
+ * to "tc qdisc add" again. A flag is sent only if a word named it, so that "tc qdisc
+ * change" does not change other flags.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #define KIND	"sbrm"
 #include "tc_words.h"
 
-/* Bytes, the whole message: ours needs less than 300. */
+/* Largest message, bytes: this plugin needs less than 300. */
 #define MSG_MAX	1024
 
 static const char * const law_names[] = {
@@ -80,7 +80,7 @@ static const struct flag_word flag_words[] = {
 	{ "no-sparse", SBRM_F_SPARSE, false },
 };
 
-/* What the line asks for. */
+/* The options of a command line. */
 struct request {
 	/* words, NULL: absent */
 	const char *law, *feedback, *limit, *target, *gamma, *phi, *alpha;
@@ -186,7 +186,7 @@ static int parse_decimal(const struct decimal *decimal, const char *word,
 	return 0;
 }
 
-/* The same for attributes of 32 bits: the top stands for 1. */
+/* The same for attributes of 32 bits, in which U32_MAX means 1. */
 static int parse_decimal32(const struct decimal *decimal, const char *word,
 			   __u32 *value)
 {
@@ -260,7 +260,7 @@ static int parse_small(const char *word, __u32 *small)
 /* us, from @least to a second */
 static bool time_from_word(const char *word, __u32 least, __u32 *value)
 {
-	/* get_time() does not see what does not fit its 32 bits. */
+	/* get_time() does not notice a time that does not fit into 32 bits. */
 	char *unit;
 	double us = strtod(word, &unit);
 
@@ -281,7 +281,7 @@ static int parse_interval(const char *word, __u32 *interval)
 			 word);
 }
 
-/* "3ms" says its unit, as no size does: the target of mark delay. */
+/* A target such as "3ms" has a unit of time: it is for mark delay. */
 static bool says_time(const char *word)
 {
 	return is_digit(*word) && strpbrk(word, "sS");
@@ -295,7 +295,7 @@ static int parse_delay(const char *word, __u32 *delay)
 	return bad_value("target", "a time from 10us to 1s, such as 3ms", word);
 }
 
-/* An amount of the queue, or with mark delay a time. */
+/* A target: packets or bytes, or with mark delay a time. */
 static int parse_target(const char *word, const char *law, bool bytes,
 			__u32 *target, __u32 *delay)
 {
@@ -339,8 +339,8 @@ static int settle_classic(struct nla_bitfield32 *flags)
 }
 
 /*
- * An option and its value: how many words were taken, or -1. The value stays a
- * word, since the unit of an amount may come later on the line.
+ * Parse an option and its value; returns the number of words, or -1. The value stays a
+ * word, because the unit of an amount may come later on the line.
  */
 static int parse_option(int argc, char **argv, struct request *req)
 {
@@ -419,7 +419,7 @@ static int parse_words(int argc, char **argv, struct request *req)
 	return settle_classic(&req->flags);
 }
 
-/* Values of the words, for those that are there. */
+/* Values of the words that were given. */
 struct values {
 	__u32 law, feedback, limit, target, alpha, avpkt, interval, delta;
 	__u32 scale, coupling, small, delay, high, low, goal;
@@ -547,7 +547,7 @@ static int sbrm_parse_opt(const struct qdisc_util *qu, int argc, char **argv,
 	return 0;
 }
 
-/* A number gets the digits that it takes to come back as it was. */
+/* Print as many digits as are needed to read the same number again. */
 static void print_decimal(const struct decimal *decimal, __u64 units,
 			  bool is_auto)
 {
@@ -555,7 +555,7 @@ static void print_decimal(const struct decimal *decimal, __u64 units,
 	char word[32];
 	int digits;
 
-	/* The top of 32 bits stands for 1. */
+	/* U32_MAX means 1. */
 	if (units == UINT32_MAX && decimal->most == SBRM_PHI_ONE)
 		units = SBRM_PHI_ONE;
 	value = (double)units / decimal->one;
@@ -578,7 +578,7 @@ static void print_gamma(__u64 units, bool is_auto)
 		print_string(PRINT_FP, NULL, "(auto) ", NULL);
 }
 
-/* In the largest unit that is exact; tc itself rounds. JSON: bytes/s. */
+/* Print a rate in the largest unit that is exact; tc would round. JSON: bytes/s. */
 static void print_exact_rate(__u64 rate)
 {
 	static const char * const fmt[] = {
@@ -606,7 +606,7 @@ static void print_us(const char *option, const char *key, __u32 time)
 		print_uint(PRINT_FP, NULL, "%ums ", time / 1000);
 }
 
-/* Only the law in force has its options in the dump. */
+/* A dump has only the options of the present law. */
 static void print_of_law(struct rtattr *tb[], bool bytes)
 {
 	__u64 wide;
@@ -636,7 +636,7 @@ static void print_of_law(struct rtattr *tb[], bool bytes)
 		print_amount("goal", value, bytes);
 }
 
-/* How packets pay that are not marked for the price. */
+/* Options for packets that are not marked for the price. */
 static void print_classic(__u32 flags, struct rtattr *tb[])
 {
 	bool ecn = flags & SBRM_F_ECN;
@@ -726,7 +726,7 @@ static int sbrm_print_opt(const struct qdisc_util *qu, FILE *f,
 	return 0;
 }
 
-/* What became of prices that packets were to carry; marks need no such line. */
+/* Counters of packets that carry a price; not printed with marks. */
 static void print_carried(const struct tc_sbrm_xstats *st)
 {
 	enum output_type type = st->carried || st->uncarried ? PRINT_ANY :
@@ -739,7 +739,7 @@ static void print_carried(const struct tc_sbrm_xstats *st)
 	print_lluint(type, "saturated", " saturated %llu", st->saturated);
 }
 
-/* Packets that are not marked for the price, once there were some. */
+/* Counters of packets that are not marked for the price, if they are not 0. */
 static void print_coupled(const struct tc_sbrm_xstats *st)
 {
 	static const char * const overloads[] = {
@@ -766,7 +766,7 @@ static void print_coupled(const struct tc_sbrm_xstats *st)
 		     " overload %s", overloads[st->overload & 3]);
 }
 
-/* Cycles of second-order rate control, once one has ended. */
+/* Cycles of second-order rate control, if one has ended. */
 static void print_cycles(const struct tc_sbrm_xstats *st)
 {
 	enum output_type type = st->cycles ? PRINT_ANY : PRINT_JSON;
@@ -802,7 +802,7 @@ static void print_xstats_of_law(const struct tc_sbrm_xstats *st)
 	print_cycles(st);
 }
 
-/* Flows that took each other's accounts of marks, once some have. */
+/* Number of times that a flow took the account of another one, if not 0. */
 static void print_collisions(const struct tc_sbrm_xstats *st)
 {
 	enum output_type type = st->collisions ? PRINT_ANY : PRINT_JSON;
@@ -812,7 +812,7 @@ static void print_collisions(const struct tc_sbrm_xstats *st)
 	print_uint(type, "collisions", " collisions %u", st->collisions);
 }
 
-/* Packets of sparse flows that left before others, once some have. */
+/* Packets of sparse flows that left before others, if not 0. */
 static void print_sparse(const struct tc_sbrm_xstats *st)
 {
 	enum output_type type = st->sparse ? PRINT_ANY : PRINT_JSON;
@@ -844,7 +844,7 @@ static int sbrm_print_xstats(const struct qdisc_util *qu, FILE *f,
 	price = st.price / 4294967296.0;
 	prob = st.prob / 4294967296.0;	/* UINT32_MAX shows as 1 */
 
-	/* tc itself has a "packets" in the same object: what was sent. */
+	/* tc has a field "packets" in the same object: the packets that were sent. */
 	print_lluint(PRINT_JSON, "dequeued", NULL, st.packets);
 	print_lluint(PRINT_ANY, "marks", " marks %llu", st.marks);
 	print_lluint(PRINT_ANY, "price_drops", " price_drops %llu",

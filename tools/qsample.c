@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tollway-qsample - what lies in a queue, at exact times
+ * tollway-qsample - sample the content of queues at exact times
  *
- * Three system calls a sample, however many devices there are: read() of a
- * periodic absolute timer, one send() with a request per device, one
- * recvmmsg() for the answers. The clock is not read: sample times are the
- * timer's, and its count tells when ticks went by unused. With --classes it
- * takes two more for each device: a dump of the classes of its qdisc.
+ * A sample takes three system calls for any number of devices: read() of a periodic
+ * absolute timer, one send() with a request for each device, and one recvmmsg() for the
+ * answers. The clock is not read: sample times are those of the timer, and its count
+ * tells how many ticks were missed. With --classes a sample takes two more calls for each
+ * device: a dump of the classes of its qdisc.
  */
 #include <getopt.h>
 #include <linux/gen_stats.h>
@@ -45,7 +45,7 @@ struct sample {
 	struct statistics statistics;
 };
 
-/* One class of a qdisc, since it was first seen; no sample is a zero. */
+/* A class of a qdisc from its first sample on; a missing sample is 0. */
 struct class {
 	uint32_t handle;
 	uint32_t *backlog_pkts;
@@ -58,7 +58,7 @@ struct device {
 	char kind[KIND_MAX];
 	uint32_t handle;
 	uint32_t parent;
-	unsigned int matches;	/* qdiscs that fit what was asked for */
+	unsigned int matches;	/* qdiscs that match the options */
 	bool answered;
 	struct sample *samples;
 	size_t count;
@@ -88,7 +88,7 @@ struct sampler {
 static volatile sig_atomic_t stop_signal;
 static int timer_fd = -1;
 
-/* Makes the timer fire at once: a signal before the read() is not lost. */
+/* The timer fires at once, so that a signal before the read() is not lost. */
 static void on_stop_signal(int number)
 {
 	const struct itimerspec at_once = { .it_value = { .tv_nsec = 1 } };
@@ -110,7 +110,7 @@ static int netlink_open(void)
 	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	if (fd < 0)
 		die(STATUS_FAILED, "cannot open netlink: %s", strerror(errno));
-	/* The kernel answers within send(); this is against surprises. */
+	/* The kernel answers during send(); the timeout is for errors only. */
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
 	return fd;
@@ -126,7 +126,7 @@ static const struct rtattr *find_attribute(const struct rtattr *attribute,
 	return NULL;
 }
 
-/* Attributes may grow or lack their padding: copy what both sides know. */
+/* Attributes of other kernels may be longer or shorter: copy the common part. */
 static bool copy_attribute(const struct rtattr *nest, unsigned short type,
 			   void *value, size_t size)
 {
@@ -163,7 +163,7 @@ static bool parse_statistics(const struct nlmsghdr *header,
 				     sizeof(basic)) ||
 	    !copy_attribute(nest, TCA_STATS_QUEUE, &queue, sizeof(queue)))
 		return false;
-	/* Only there when 32 bits are too few. */
+	/* This attribute exists only if the number needs more than 32 bits. */
 	if (!copy_attribute(nest, TCA_STATS_PKT64, &packets, sizeof(packets)))
 		packets = basic.packets;
 	if (is_sbrm(device) &&
@@ -190,7 +190,7 @@ static bool qdisc_fits(const struct sampler *sampler,
 		return false;
 	if (sampler->handle_given)
 		return message->tcm_handle == sampler->handle;
-	/* Nothing said: the root one. */
+	/* Without an option: the root qdisc. */
 	return sampler->kind || message->tcm_parent == TC_H_ROOT;
 }
 
@@ -301,8 +301,8 @@ static void fill_request(const struct device *device, unsigned int index,
 			.nlmsg_len = sizeof(*request),
 			.nlmsg_type = RTM_GETQDISC,
 			/*
-			 * Without ECHO older kernels tell everybody who
-			 * listens, except us.
+			 * Without ECHO, older kernels send the answer to all
+			 * listeners, but not to the requester.
 			 */
 			.nlmsg_flags = NLM_F_REQUEST | NLM_F_ECHO,
 			.nlmsg_seq = index + 1,
@@ -378,7 +378,7 @@ static struct class *find_class(const struct sampler *sampler,
 	return class;
 }
 
-/* A class that holds nothing and never did is not worth its space. */
+/* A class that has never held a packet is not recorded. */
 static void take_class(const struct sampler *sampler, struct device *device,
 		       const struct nlmsghdr *header)
 {
@@ -527,7 +527,7 @@ static void sampler_run(struct sampler *sampler)
 			return;
 		if (got != sizeof(fired))
 			continue;
-		/* Late by whole ticks: this sample belongs to the last. */
+		/* Late by one tick or more: this sample belongs to the last tick. */
 		elapsed += fired;
 		sampler->missed += fired - 1;
 		if (elapsed <= sampler->ticks)

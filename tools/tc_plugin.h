@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a plugin of tc may use: iproute2 installs no header, so the part of its
- * binary interface that our plugins need is declared here.
+ * The interface of tc for plugins. iproute2 installs no header, so the part of its binary
+ * interface that these plugins need is declared here.
  *
  * tc loads q_<kind>.so and looks for the object <kind>_qdisc_util; the plugin's
  * undefined symbols are found in tc itself. The selftests check that each of
  * them is exported by the tc that is installed.
  *
- * Holds for iproute2 6.1 to 7.1. Two things changed in between, and neither
- * changes a call: the callbacks' first argument became const, and
- * print_color_size() takes 64 bits since 6.18. Older ones take the low half;
- * the argument is the last one, so this works wherever the low half comes
- * first, that is on all but 32-bit big-endian machines.
+ * It is valid for iproute2 6.1 to 7.1. Two changes in between do not affect a call: the
+ * first argument of the callbacks became const, and print_color_size() takes 64 bits
+ * since 6.18. Older versions read the lower half of the argument. It is the last one, so
+ * this works on all machines except 32-bit big-endian ones.
  */
 #ifndef _TC_PLUGIN_H
 #define _TC_PLUGIN_H
@@ -23,8 +22,8 @@
 #include <linux/types.h>
 
 /**
- * struct qdisc_util - what tc knows about a kind of qdisc
- * @next: tc's list, so the object must be writable
+ * struct qdisc_util - the functions of a kind of qdisc
+ * @next: list of tc, so the object must be writable
  * @id: the kind
  * @parse_qopt: words of the command line to %TCA_OPTIONS in @n; 0, or -1 after
  *	a message on stderr
@@ -53,7 +52,7 @@ struct qdisc_util {
 			 __u32 block, bool *has);
 };
 
-/* Words to numbers: 0, or not 0 when the word is no such number. */
+/* Convert words to numbers. Return 0, or another value if the word is not valid. */
 int get_u32(__u32 *val, const char *arg, int base);
 int get_size(unsigned int *size, const char *str);	/* "15k": 15360 */
 int get_rate64(__u64 *rate, const char *str);	/* "8kbit": 1000 bytes/s */
@@ -79,7 +78,7 @@ static inline int parse_rtattr_nested(struct rtattr *tb[], int max,
 				  NLA_F_NESTED);
 }
 
-/* In which of tc's two kinds of output something is printed. */
+/* The kind of output for which something is printed. */
 enum output_type {
 	PRINT_FP = 1,	/* text, by the format */
 	PRINT_JSON = 2,	/* JSON, by the key */

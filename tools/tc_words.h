@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Words to values and values to words, the same in all plugins of tc. A plugin
- * defines KIND, the name of its qdisc, before it includes this.
+ * Conversion of words to values and of values to words, for all plugins of tc. A plugin
+ * defines KIND, the name of its qdisc, before it includes this file.
  */
 #ifndef _TC_WORDS_H
 #define _TC_WORDS_H
@@ -14,7 +14,7 @@
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
-/* One sentence for a value that cannot be; a NULL @word is one missing. */
+/* Print an error for a value that is not valid, or missing (@word is NULL). */
 static inline int bad_value(const char *option, const char *takes,
 			    const char *word)
 {
@@ -47,7 +47,7 @@ static inline char last_char(const char *word)
 	return word && *word ? word[strlen(word) - 1] : '\0';
 }
 
-/* "1000p" says its unit, and so does what tc shows. */
+/* A word such as "1000p" has the unit packets; tc prints it, too. */
 static inline bool says_packets(const char *word)
 {
 	return last_char(word) == 'p';
@@ -83,7 +83,7 @@ struct flag_word {
 	bool on;
 };
 
-/* 1: it is one and was taken, 0: it is none, -1: it contradicts another. */
+/* Returns 1 if the word is a flag, 0 if not, -1 if it contradicts another flag. */
 static inline int parse_flag(const struct flag_word words[], size_t count,
 			     const char *word, struct nla_bitfield32 *flags)
 {
@@ -135,7 +135,7 @@ static inline void print_name(const char *key, const char *fmt,
 	print_string(PRINT_ANY, key, fmt, name);
 }
 
-/* print_size() rounds to six digits and whole Kb or Mb: only if that is exact. */
+/* print_size() rounds to six digits and to Kb or Mb: use it only if that is exact. */
 static inline void print_amount(const char *option, __u32 value, bool bytes)
 {
 	print_uint(PRINT_JSON, option, NULL, value);

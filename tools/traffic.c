@@ -2,9 +2,9 @@
 /*
  * tollway-traffic - many TCP and UDP flows from one process
  *
- * Made for a kernel in virtual time (User Mode Linux), where a system call
- * costs 7-12 us and a packet a few: so the fewest calls per byte, and results
- * that depend on nothing but the arguments. See tollway-traffic(1).
+ * For a kernel in virtual time (User Mode Linux), in which a system call takes 7 to
+ * 12 us of real time, and a packet a few us. So the program makes as few calls per byte
+ * as possible, and its results depend on its arguments only. See tollway-traffic(1).
  *
  *	traffic.c		arguments, addresses
  *	traffic_flows.c		the flow file
@@ -14,7 +14,7 @@
  *	traffic_send.c		the sender
  *	traffic_pairs.c		its flows that the receiver controls
  *	traffic_sink.c		the receiver
- *	traffic_receiver.c	and its control of flows
+ *	traffic_receiver.c	packet pair at the receiver
  */
 #include <getopt.h>
 #include <sys/resource.h>
@@ -56,7 +56,7 @@ bool address_parse(const char *text, union address *address)
 	return inet_pton(AF_INET6, host, &address->v6.sin6_addr) == 1;
 }
 
-/* sin_port and sin6_port lie at the same place. */
+/* sin_port and sin6_port are at the same offset. */
 void address_set_port(union address *address, uint16_t port)
 {
 	address->v4.sin_port = htons(port);
@@ -92,9 +92,9 @@ const char *address_text(const union address *address, char *text)
 }
 
 /*
- * Below how many bytes of buffers TCP feels no memory pressure: tcp_mem[0].
- * The sysctl cannot be read in a network namespace, so this is the kernel's
- * formula for its default, 3/64 of the memory.
+ * Bytes of buffers below which TCP has no memory pressure: tcp_mem[0]. This sysctl
+ * cannot be read in a network namespace, so this is the kernel's formula for its
+ * default, 3/64 of the memory.
  */
 int64_t tcp_memory_low_bytes(void)
 {
@@ -111,7 +111,7 @@ static void raise_file_limit(void)
 
 	if (!setrlimit(RLIMIT_NOFILE, &limit))
 		return;
-	/* Unprivileged: as far as the hard limit lets us. */
+	/* Without privileges, the soft limit can be raised to the hard limit. */
 	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
@@ -147,7 +147,7 @@ static void help(void)
 	exit(0);
 }
 
-/* getopt has said what is wrong, in one line. */
+/* getopt has printed a message already. */
 static void refuse_rest(int argc, char **argv)
 {
 	if (optind < argc)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What tollway-traffic and tollway-qsample share: exit statuses, the clock,
- * and numbers read exactly.
+ * Shared by tollway-traffic and tollway-qsample: exit statuses, the clock, and the
+ * exact reading of numbers.
  *
  * Times are int64_t nanoseconds of CLOCK_MONOTONIC. No floating point is used
- * anywhere: results must be the same bits on every machine.
+ * anywhere: results must be the same on every machine.
  */
 #ifndef TOLLWAY_TRAFFIC_COMMON_H
 #define TOLLWAY_TRAFFIC_COMMON_H
@@ -21,7 +21,7 @@
 #define NSEC_PER_SEC	1000000000LL
 #define NSEC_PER_MSEC	1000000LL
 #define NSEC_PER_USEC	1000LL
-/* Far enough for any run, near enough that sums of two never overflow. */
+/* 73 years: later than any run, and the sum of two does not overflow. */
 #define TIME_NEVER	(INT64_MAX / 4)
 #define TIME_UNSET	INT64_MIN
 
@@ -78,7 +78,7 @@ static inline void *checked_reallocarray(void *memory, size_t count,
 	return checked_alloc(reallocarray(memory, count, size));
 }
 
-/* Let an array of @room zeroed elements have one at @index. */
+/* Enlarge an array of @room elements, with zeros, so that it has one at @index. */
 static inline void *checked_reach(void *memory, size_t *room, size_t index,
 				  size_t size)
 {
@@ -94,9 +94,8 @@ static inline void *checked_reach(void *memory, size_t *room, size_t index,
 
 /*
  * Read a non-negative decimal number, times @scale, as an exact integer.
- * With @suffixes, k, m and g multiply by 10^3, 10^6 and 10^9. False when the
- * text is not such a number, when the result is not an integer, or when it
- * does not fit.
+ * With @suffixes, k, m and g multiply by 10^3, 10^6 and 10^9. Returns false if the
+ * text is not such a number, if the result is not an integer, or if it does not fit.
  */
 static inline bool parse_decimal(const char *text, int64_t scale,
 				 bool suffixes, int64_t *value)
@@ -170,7 +169,7 @@ static inline bool parse_integer(const char *text, int64_t minimum,
 	return true;
 }
 
-/* For options: one sentence and the exit status of a usage error. */
+/* Read the value of an option; exit with a message if it is not valid. */
 static inline int64_t option_seconds(const char *name, const char *text)
 {
 	int64_t ns;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The flow file: one flow a line, key=value words, # begins a comment.
- * Every complaint names the line and ends the program before anything runs.
+ * Every error message names the line and ends the program before anything runs.
  */
 #include <netinet/ip.h>
 
@@ -192,7 +192,7 @@ static bool parse_object_bytes(const char *text, int64_t *bytes)
 	       *bytes <= PAGES_BYTES_MAX;
 }
 
-/* BITS[@SECONDS], several with commas: the first from the start on. */
+/* BITS[@SECONDS], a list with commas; the first rate applies from the start on. */
 static bool parse_told(struct flow_config *flow, const char *text)
 {
 	char *copy = checked_alloc(strdup(text)), *left = copy, *word, *at;
@@ -355,7 +355,7 @@ static bool parse_value(struct flow_config *flow, enum flow_key key,
 	return false;
 }
 
-/* What the words of a line with law= must be to one another, and to others. */
+/* Check that the words of a line with law= can be used together. */
 static void check_paired(const struct flow_file *file,
 			 const struct flow_config *flow, uint64_t given)
 {
@@ -388,7 +388,7 @@ static void check_paired(const struct flow_file *file,
 			 flow->bytes ? "bytes" : "on");
 }
 
-/* What the words of a line must be to one another. */
+/* Check that the words of a line can be used together. */
 static void check_flow(const struct flow_file *file,
 		       const struct flow_config *flow, uint64_t given)
 {
@@ -408,7 +408,7 @@ static void check_flow(const struct flow_file *file,
 				  1ULL << KEY_LAW | mmpp_only;
 	const uint64_t rate_only = 1ULL << KEY_SIZE | 1ULL << KEY_OVERHEAD |
 				   1ULL << KEY_SOURCE | 1ULL << KEY_FLOOR;
-	/* These mean something else with law=. */
+	/* These have another meaning with law=. */
 	const uint64_t paired_too = 1ULL << KEY_BYTES | 1ULL << KEY_FLOOR;
 	uint64_t wrong = given & (!flow->udp ? udp_only : flow->paired ?
 				  tcp_only & ~paired_too : tcp_only);
@@ -472,7 +472,7 @@ static void check_flow(const struct flow_file *file,
 		bad_line(file, flow->line, "stop= is not after start=");
 }
 
-/* What pages= makes of what was not said. */
+/* Defaults of the words that pages= needs. */
 static void complete_http(const struct flow_file *file,
 			  struct flow_config *flow, uint64_t given)
 {
@@ -491,7 +491,7 @@ static void complete_http(const struct flow_file *file,
 			 (long long)flow->pages.max_bytes);
 }
 
-/* What arrival=mmpp makes of what was not said: rates in proportion. */
+/* Defaults of arrival=mmpp: the rates are in proportion to those given. */
 static void complete_mmpp(struct flow_config *flow)
 {
 	struct mmpp *mmpp = &flow->mmpp;
@@ -504,7 +504,7 @@ static void complete_mmpp(struct flow_config *flow)
 		mmpp->low_bps = 1;
 }
 
-/* False when the line holds no flow. */
+/* Returns false if the line has no flow. */
 static bool parse_line(const struct flow_file *file, char *text,
 		       struct flow_config *flow)
 {

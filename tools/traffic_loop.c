@@ -2,10 +2,10 @@
 /*
  * The event loop: epoll, one timer, and signals that end the run.
  *
- * A wait for sockets costs one system call; a new deadline costs one more.
- * The clock is never read here: the timer takes absolute times, and when it
- * fires the deadline is known to have passed. The timer is edge triggered, so
- * its count need not be read either: setting it again clears it.
+ * To wait for sockets takes one system call; a new deadline takes one more. This file
+ * never reads the clock: the timer has absolute times, and when it fires, the deadline
+ * has passed. The timer is edge triggered, so its count is not read either: setting the
+ * timer again clears it.
  */
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -20,7 +20,7 @@
 volatile sig_atomic_t loop_stop_signal;
 static int loop_wake_fd = -1;
 
-/* Also wakes epoll: a signal just before epoll_wait() must not be lost. */
+/* Also wakes epoll, so that a signal just before epoll_wait() is not lost. */
 static void on_stop_signal(int number)
 {
 	uint64_t one = 1;
@@ -49,7 +49,7 @@ void loop_modify(struct loop *loop, int fd, uint32_t events, void *owner)
 		die(STATUS_FAILED, "epoll_ctl: %s", strerror(errno));
 }
 
-/* For a descriptor that was added: closing it is what removes it. */
+/* Close a descriptor that was added; this also removes it from epoll. */
 void loop_close(struct loop *loop, int fd)
 {
 	close(fd);
@@ -82,9 +82,9 @@ void loop_open(struct loop *loop, int64_t rest_ns)
 }
 
 /*
- * With no socket to listen to (open-loop UDP only), one call sleeps where two
- * set a timer and wait for it. A signal between the caller's look at
- * loop_stop_signal and the sleep is noticed after it, so it must be short.
+ * Without a socket to wait for (UDP without replies only), one call sleeps, instead of
+ * two that set a timer and wait for it. If a signal arrives after the caller has checked
+ * loop_stop_signal, the sleep does not end early, so it must be short.
  */
 static bool loop_sleep(struct loop *loop, int64_t deadline_ns)
 {
@@ -97,9 +97,9 @@ static bool loop_sleep(struct loop *loop, int64_t deadline_ns)
 }
 
 /*
- * Leave the sockets alone for a while after a look at them, so that one look
- * finds many that have something: with thousands of connections, waking up for
- * each costs more than what is done there. A deadline is kept.
+ * Do not wait for sockets for some time after the last events, so that the next call
+ * finds events of many of them. With thousands of connections, waking up for each one
+ * costs more than the work for it. The deadline is kept.
  */
 static void loop_rest(const struct loop *loop, int64_t deadline_ns)
 {
@@ -111,9 +111,9 @@ static void loop_rest(const struct loop *loop, int64_t deadline_ns)
 }
 
 /*
- * Wait until something happens. Returns how many of @events are about
- * sockets; *due tells that @deadline_ns (TIME_NEVER: none) has passed. Both
- * may be nothing after a signal.
+ * Wait for an event. Returns the number of @events of sockets; *due is true if
+ * @deadline_ns (TIME_NEVER: none) has passed. After a signal the number may be 0 and
+ * *due false.
  */
 int loop_wait(struct loop *loop, struct epoll_event *events, int room,
 	      int64_t deadline_ns, bool *due)
@@ -146,7 +146,7 @@ int loop_wait(struct loop *loop, struct epoll_event *events, int room,
 	count = epoll_wait(loop->epoll_fd, events, room, -1);
 	if (count < 0 && errno != EINTR)
 		die(STATUS_FAILED, "epoll_wait: %s", strerror(errno));
-	/* If there may be more, they have waited long enough. */
+	/* If there may be more events, do not delay them. */
 	if (loop->rest_ns && count < room)
 		loop->looked_ns = clock_ns();
 	for (i = 0; i < count; i++) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A Markov-modulated Poisson process (AACC 4.1, Figure 8), from integers alone,
- * as traffic_random.h says why.
+ * A Markov-modulated Poisson process (AACC 4.1, Figure 8), computed with integers, for
+ * the reason in traffic_random.h.
  *
- * A chain of states 1 to N. Each lasts an exponential time, and then one of its
- * neighbours follows, either with probability 1/2; an end has one neighbour.
- * In state i packets come as a Poisson process whose rate is linear in i, from
- * the lowest in state 1 to the highest in state N. The figure is lost: of the
- * chain the paper has N, the two rates and the mean time in a state.
+ * A chain of states 1 to N. Each state lasts an exponentially distributed time. Then one
+ * of its two neighbours follows, each with probability 1/2; states 1 and N have only one.
+ * In state i packets are a Poisson process whose rate is linear in i, from the lowest
+ * rate in state 1 to the highest in state N. The figure was not available: the text of
+ * the paper has N, the two rates and the mean time in a state.
  *
- * The first state is any of them with the same probability: the ends, where a
- * long run is half as often, have 2 of N.
+ * Each state is the first one with the same probability. States 1 and N have 2 of N of
+ * it; in a long run each of them is half as frequent as another state.
  */
 #ifndef TOLLWAY_TRAFFIC_MMPP_H
 #define TOLLWAY_TRAFFIC_MMPP_H
@@ -75,9 +75,9 @@ static inline void mmpp_change(const struct mmpp *mmpp,
 }
 
 /*
- * From @at_ns to the next packet, which is true, or to the end of the state. A
- * Poisson process has no memory: in the next state the wait begins anew.
- * @bits_ns: bits of a packet, times the nanoseconds of a second.
+ * Go from @at_ns to the next packet (returns true) or to the end of the state (false). A
+ * Poisson process has no memory, so in the next state the wait begins anew.
+ * @bits_ns: bits of a packet, times 10^9.
  */
 static inline bool mmpp_step(const struct mmpp *mmpp,
 			     const struct mmpp_place *place, uint64_t *random,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the kernel counts in our network namespace: timeouts above all, of
- * which TCP_INFO tells nothing before Linux 6.7.
+ * Counters of the network namespace, mainly timeouts, which TCP_INFO does not have
+ * before Linux 6.7.
  */
 #include "traffic.h"
 

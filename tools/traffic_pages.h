@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The HTTP model: geometrically many objects a page, of sizes with a truncated
- * power tail (CP05 5.6.4). From integers alone, as traffic_random.h says why.
+ * The HTTP model: the number of objects of a page has a geometric distribution, and
+ * their sizes have a truncated power law (CP05 5.6.4). Computed with integers, for the
+ * reason in traffic_random.h.
  *
- * A size is bounded Pareto, P[size > x] = ((L/x)^A - (L/H)^A) / (1 - (L/H)^A)
- * between L and H. Then ln(size / L) is an exponential variate of rate A that
- * is cut off at S = ln(H / L). An exponential has no memory, so that one of
- * rate 1 modulo A S, over A, is just that: no variate is thrown away.
+ * A size has a bounded Pareto distribution between L and H:
+ * P[size > x] = ((L/x)^A - (L/H)^A) / (1 - (L/H)^A). So ln(size / L) is an exponential
+ * variate of rate A that is truncated at S = ln(H / L). An exponential distribution has
+ * no memory, so a variate of rate 1 modulo A S, divided by A, has this distribution, and
+ * no variate is discarded.
  *
  * With g(z) = (1 - exp(-z)) / z, the mean is L g((A - 1) S) / g(A S), and for
  * A < 1, g(-z) = exp(z) g(z).
  *
- * Unless said otherwise, fractions are in units of 2^-40.
+ * Fractions are in units of 2^-40 unless another unit is given.
  */
 #ifndef TOLLWAY_TRAFFIC_PAGES_H
 #define TOLLWAY_TRAFFIC_PAGES_H
@@ -100,7 +102,7 @@ static inline uint64_t pages_g(uint64_t z)
 	return sum >> (60 - RANDOM_FRACTION_BITS);
 }
 
-/* The mean size that a shape gives, in units of 2^-20 bytes. */
+/* The mean size for a shape, in units of 2^-20 bytes. */
 static inline uint64_t pages_mean(const struct pages *pages, uint64_t shape,
 				  uint64_t span)
 {
@@ -117,7 +119,7 @@ static inline uint64_t pages_mean(const struct pages *pages, uint64_t shape,
 	       pages_g(pages_multiply(shape, span));
 }
 
-/* Find the shape by bisection: the mean falls with it. False: there is none. */
+/* Find the shape by bisection: the mean decreases with it. False if there is none. */
 static inline bool pages_solve(struct pages *pages)
 {
 	uint64_t low = PAGES_SHAPE_MIN, high = PAGES_SHAPE_MAX;
@@ -150,7 +152,7 @@ static inline bool pages_solve(struct pages *pages)
 	return true;
 }
 
-/* How many objects a page has: 1 and up, geometrically distributed. */
+/* The number of objects of a page: at least 1, geometrically distributed. */
 static inline uint32_t pages_objects(const struct pages *pages, uint64_t *state)
 {
 	return pages->decay ? 1 + random_exponential(state) / pages->decay : 1;

@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The sender: flows over UDP of which the receiver controls the rate (law=pp).
+ * The sender: flows over UDP whose rate the receiver controls (law=pp), PP94 10.4.
  *
- * PP94 10.4. Packets leave as pairs, each pair as one super-packet, so that
- * nothing comes between its halves on this host. Pairs are paced here. What the
- * receiver does with them is in traffic_receiver.c. Here is only what follows
- * from its reports:
+ * Packets leave in pairs. Each pair is one super-packet, so that no other packet of this
+ * host comes between its halves. This file paces the pairs; traffic_receiver.c computes
+ * the rate. The sender responds to its reports:
  *
- *	before the first one	a pair, and another one after each second
- *	a report		its rate, at most rate=
- *	none for four intervals	half of the rate, and again after each four more
+ *	before the first report		one pair per second
+ *	a report			its rate, at most rate=
+ *	no report for four intervals	half of the rate, and again after each four
  *
- * The socket is not connected: then the kernel would drop what comes from
- * somewhere else, and nobody would count it.
+ * The socket is not connected, because the kernel would then drop packets from other
+ * addresses without counting them.
  */
 #include <endian.h>
 #include <linux/udp.h>
 
 #include "traffic_send.h"
 
-/* Of pairs before the first report, as RFC 6298's first timeout. */
+/* Time between pairs before the first report, like the first timeout of RFC 6298. */
 #define PAIR_LONGEST_NS		NSEC_PER_SEC
 /* No round trip is longer. */
 #define RTT_MAX_US		16777216U
 #define MISSING_INTERVALS	4
 
-/* Payload without what is for the receiver. */
+/* Bytes of data in the payload, without the header for the receiver. */
 static int64_t pairs_data_bytes(const struct flow_config *config)
 {
 	return config->size_bytes - (int64_t)sizeof(struct wire_pair);
@@ -38,12 +37,12 @@ static uint64_t pairs_packets(const struct flow_config *config, int64_t bytes)
 	return (bytes + each - 1) / each;
 }
 
-/* Between two pairs. */
+/* Time between two pairs. */
 static int64_t pairs_gap_ns(const struct flow *flow)
 {
 	const struct flow_config *config = flow->config;
 	const struct pairs *pairs = flow->pairs;
-	/* What rate= permits. */
+	/* The shortest time that rate= permits. */
 	int64_t least_ns = (__int128)2 * chunk_bits_ns(config) /
 			   config->rate_bps;
 	int64_t gap_ns;
@@ -57,7 +56,7 @@ static int64_t pairs_gap_ns(const struct flow *flow)
 	return gap_ns < least_ns ? least_ns : gap_ns;
 }
 
-/* Let the next pair leave when the rate says so. */
+/* Set the timer of the next pair by the rate. */
 static void pairs_schedule(struct sender *sender, struct flow *flow)
 {
 	struct pairs *pairs = flow->pairs;
@@ -76,7 +75,7 @@ static void pairs_schedule(struct sender *sender, struct flow *flow)
 		timer_push(sender, next_ns, TIMER_PACKET, flow);
 }
 
-/* Expected between two reports. */
+/* Expected time between two reports. */
 static int64_t pairs_interval_ns(const struct flow *flow)
 {
 	int64_t rtt_ns = flow->pairs->srtt_us * NSEC_PER_USEC;
@@ -87,8 +86,8 @@ static int64_t pairs_interval_ns(const struct flow *flow)
 }
 
 /*
- * Something was sent, and nothing has come back for four intervals and the round
- * trip before them.
+ * Halve the rate if packets were sent, and no report has arrived for a round trip and
+ * four intervals.
  */
 static void pairs_watch(struct flow *flow, int64_t now_ns)
 {
@@ -126,7 +125,7 @@ static void pairs_fill(const struct flow *flow, char *packet, uint32_t sequence,
 	memcpy(packet, &header, sizeof(header));
 }
 
-/* Hand over @count packets; as one with @segments. */
+/* Send @count packets; with @segments as one super-packet. */
 static bool pairs_write(struct flow *flow, char *packets, int count,
 			bool segments)
 {
@@ -161,7 +160,7 @@ static bool pairs_write(struct flow *flow, char *packets, int count,
 	return sendmsg(flow->fd, &message, 0) >= 0;
 }
 
-/* How many of the packets left. */
+/* Send a pair; returns the number of packets that were sent. */
 static int pairs_send(struct sender *sender, struct flow *flow, char *packets,
 		      int count)
 {
@@ -173,7 +172,7 @@ static int pairs_send(struct sender *sender, struct flow *flow, char *packets,
 			return count;
 		if (errno == EAGAIN || errno == ENOBUFS)
 			return 0;
-		/* A device or a kernel without it: what is between them counts. */
+		/* The device or the kernel has no UDP segmentation: send single packets. */
 		pairs->unsegmented = true;
 	}
 	while (sent < count &&
@@ -207,7 +206,7 @@ void pairs_on_timer(struct sender *sender, struct flow *flow, int64_t at_ns)
 	pairs->pair++;
 	if (pairs->left != PAIRS_NO_END)
 		pairs->left -= sent;
-	/* By its plan, so that rounding and waking late do not add up. */
+	/* From the planned time, so that rounding and late wake-ups do not add up. */
 	pairs->last_ns = now_ns - at_ns < pairs_gap_ns(flow) ? at_ns : now_ns;
 	if (!pairs->left && !flow->config->frame_bytes) {
 		flow_finish(sender, flow);
@@ -216,7 +215,7 @@ void pairs_on_timer(struct sender *sender, struct flow *flow, int64_t at_ns)
 	pairs_schedule(sender, flow);
 }
 
-/* What an adaptive source makes of what it may send until the next frame. */
+/* The size of the next frame of an adaptive source. */
 static int64_t pairs_adapt(const struct flow *flow, int64_t allowed_bps)
 {
 	const struct flow_config *config = flow->config;
@@ -252,7 +251,7 @@ void pairs_on_frame(struct sender *sender, struct flow *flow, int64_t at_ns)
 	int64_t bytes = pairs_adapt(flow, allowed_bps);
 	bool idle = pairs->idle;
 
-	/* A frame of a single packet would tell nothing. */
+	/* An even number: a frame of a single packet would measure nothing. */
 	pairs->left += (pairs_packets(config, bytes) + 1) & ~1ULL;
 	if (flow->frame_count == flow->frame_room) {
 		flow->frame_room = flow->frame_room ? 2 * flow->frame_room : 64;
@@ -295,7 +294,7 @@ static bool pairs_is_count(const struct flow *flow, uint32_t count)
 	return flow->pairs->sequence - count < sent;
 }
 
-/* Nothing that was not sent has come, and nothing comes before it was sent. */
+/* Is the report possible: only packets that were sent, and not before they were sent? */
 static bool pairs_is_possible(const struct flow *flow,
 			      const struct wire_report *report, uint32_t now_us)
 {
@@ -319,12 +318,12 @@ static void pairs_take(struct sender *sender, struct flow *flow,
 	pairs->received = be32toh(report->received);
 	pairs->lost = be32toh(report->lost);
 	pairs->rate_kbps = be32toh(report->rate_kbps);
-	/* pairs_gap_ns() goes by rate= itself, which has overhead= in it. */
+	/* pairs_gap_ns() uses rate=, which includes overhead=. */
 	if (pairs->rate_kbps > most_kbps) {
 		pairs->rate_kbps = most_kbps ? most_kbps : 1;
 		pairs->cut++;
 	}
-	/* As TCP's: an eighth of the new one. */
+	/* Like srtt of TCP: the new sample has a weight of 1/8. */
 	pairs->srtt_us = pairs->srtt_us ?
 			 pairs->srtt_us + ((int32_t)(rtt_us - pairs->srtt_us)) / 8 :
 			 rtt_us;
@@ -383,7 +382,7 @@ void pairs_start(struct sender *sender, struct flow *flow)
 	const struct flow_config *config = flow->config;
 	union address any = { .any.sa_family = config->dst.any.sa_family };
 
-	/* So that its port is known before anything leaves. */
+	/* The port must be known before the first packet. */
 	if (bind(flow->fd, &any.any, address_length(&any))) {
 		flow_note_error(sender, flow, "send to", errno);
 		flow_finish(sender, flow);

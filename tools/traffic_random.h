@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Random variates from integers alone. The logarithm of the C library is
- * not the same function on every machine (it is chosen by the processor's
- * features), and a schedule of packets must be.
+ * Random variates, computed with integers. A schedule of packets must be the same on
+ * every machine, and the logarithm of the C library is not (the library selects it by
+ * the features of the processor).
  */
 #ifndef TOLLWAY_TRAFFIC_RANDOM_H
 #define TOLLWAY_TRAFFIC_RANDOM_H
@@ -31,7 +31,7 @@ static inline uint64_t random_log2(uint64_t number)
 	uint64_t log2 = 63 - zeros;
 	int bit;
 
-	/* Squaring doubles the logarithm: its next bit is the carry. */
+	/* The square has twice the logarithm; the carry is its next bit. */
 	for (bit = 0; bit < RANDOM_FRACTION_BITS; bit++) {
 		unsigned __int128 square =
 			(unsigned __int128)mantissa * mantissa;
@@ -47,7 +47,7 @@ static inline uint64_t random_log2(uint64_t number)
 	return log2;
 }
 
-/* A binary as a natural logarithm, both in units of 2^-40. */
+/* Convert a binary to a natural logarithm, both in units of 2^-40. */
 static inline uint64_t random_natural(uint64_t log2)
 {
 	return ((unsigned __int128)log2 * RANDOM_LN2) >> RANDOM_FRACTION_BITS;

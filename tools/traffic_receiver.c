@@ -2,36 +2,33 @@
 /*
  * Packet pair at the receiver, PP94 10.4
  *
- * For streams that go one way. The sender puts its state into each packet. Here
- * the distance of the halves of a pair is the service time s of the bottleneck,
- * and what the first half waited is the queue that it found:
+ * For streams in one direction. The sender puts its state into each packet. The time
+ * between the two packets of a pair is the service time s of the bottleneck. The time
+ * for which the first packet waited gives the queue that it found:
  *
- *	s_hat		of the distances, pp_estimator.c
- *	d_q		one-way delay over its minimum
+ *	s_hat		estimate of s, pp_estimator.c
+ *	d_q		one-way delay minus its minimum
  *	n_hat		see receiver_queue()
  *	rate		(B - n_hat) / J + 1 / s_hat, pp_law.c
  *
- * This file knows no socket. Its arithmetic is that of tcp_pp, of which it is
- * built with the files themselves.
+ * This file has no sockets. It is built with the arithmetic of tcp_pp (the same files).
  *
  * Notable differences from PP94's sender:
- * - n_hat = S - R / s_hat is what will wait when all has arrived that is on the
- *   way, S. The receiver does not see that. It knows what rates it has told, and
- *   so what has left since the pair that it has just measured;
- * - a report also leaves early when the rate is off by more than an eighth, but
- *   not sooner than a 16th of the interval after the last one. Else what a rate
- *   that is too high adds to the queue until the next report would be twice what a
- *   sender adds that hears of each pair;
- * - a rate that is told is in force until the next report comes, so that J is not
- *   shorter than the interval of reports: else one rate would correct the queue
- *   by more than it is off;
- * - the clocks of the two hosts drift. A minimum of one-way delays over a window
- *   would not do, as the queue that the law wants never drains: see
- *   receiver_drift().
+ * - n_hat = S - R / s_hat is the queue when all outstanding packets, S, have arrived at
+ *   the bottleneck. The receiver does not know S. It knows the rates that it has
+ *   reported, and so what the sender has sent since the pair that was measured last;
+ * - a report also leaves early if the rate is wrong by more than 1/8, but not sooner
+ *   than 1/16 of the interval after the last one. Otherwise a rate that is too high
+ *   would add twice as much to the queue until the next report as with a sender that
+ *   measures each pair itself;
+ * - a reported rate is used until the next report arrives, so J is not shorter than the
+ *   interval of reports. Otherwise one rate would change the queue by more than its
+ *   error;
+ * - the clocks of the two hosts drift. A minimum of one-way delays over a window is not
+ *   enough, because the law never lets the queue become empty: see receiver_drift().
  *
- * Everything in a packet may be forged. What is impossible is counted and not
- * used; what is possible can make the rate wrong, and the sender has a greatest
- * rate of its own.
+ * All fields of a packet may be forged. Impossible values are counted and not used.
+ * Possible ones can make the rate wrong; the sender limits it by its own largest rate.
  */
 #include <linux/kernel.h>
 
@@ -41,22 +38,22 @@
 #include "pp_model.h"
 #include "traffic_receiver.h"
 
-/* RFC 3550 A.1: beyond, two packets in a row show that it is no accident. */
+/* RFC 3550 A.1: a larger jump needs two packets in a row to be accepted. */
 #define FAR_AHEAD		65536
-/* How far back repeated packets are known from late ones. */
+/* Packets for which repeated packets are distinguished from late ones. */
 #define WINDOW_PKTS		64
-/* A clock in us tells no shorter distance. */
+/* 1 us, the resolution of the clock. */
 #define SERVICE_MIN		((u64)NSEC_PER_USEC << PP_SERVICE_SHIFT)
-/* A rate that is off by this part is told early, but so often at most. */
+/* A rate that changed by 1/8 is reported early, at most 16 times in an interval. */
 #define URGENT_PART		8
 #define URGENT_OFTEN		16
-/* Rates that are told are kept for a round trip: it is four intervals at most. */
+/* Reported rates are kept for a round trip, which is at most four intervals. */
 #define TOLD_COUNT		(4 * URGENT_OFTEN + 1)
-/* Of what has come, in a round trip. */
+/* Counts of arrived packets that are kept for a round trip. */
 #define SEEN_COUNT		32
 /* How often the drift of the clocks is looked at. */
 #define DRIFT_NS		(2 * NSEC_PER_SEC)
-/* A clock of quartz is off by up to 100 ppm, and two of them by 1 in 5000. */
+/* A quartz clock is wrong by up to 100 ppm, and two by 200 ppm, 1 in 5000. */
 #define DRIFT_PART		5000
 
 struct told {
@@ -64,13 +61,13 @@ struct told {
 	u64 rate;		/* packets/s in Q16 */
 };
 
-/* How many had come by a time. */
+/* Number of packets that had arrived at a time. */
 struct seen {
 	int64_t at_ns;
 	u32 received;
 };
 
-/* All that is forgotten when the sequence begins anew. */
+/* State that is cleared when the sequence begins anew. */
 struct course {
 	bool begun;
 	u32 highest;
@@ -146,14 +143,14 @@ static void receiver_begin(struct receiver *receiver, u32 sequence)
 	*now = (struct course){
 		.begun = true,
 		.highest = sequence,
-		/* What came before the sequence began anew is not lost. */
+		/* Packets before the new beginning of the sequence do not count as lost. */
 		.first = sequence - receiver->received,
 		.window = 1,
 	};
 	receiver->resuming = false;
 }
 
-/* What is too far off begins anew if the one that follows it comes next. */
+/* A sequence number far away begins a new sequence if its successor comes next. */
 static bool receiver_resume(struct receiver *receiver, u32 sequence,
 			    uint64_t *counter)
 {
@@ -178,7 +175,7 @@ static bool receiver_is_new(struct receiver *receiver, u32 sequence)
 			return receiver_resume(receiver, sequence,
 					       &receiver->counts.far);
 		receiver_begin(receiver, sequence);
-		/* Those before it were lost. */
+		/* Packets before it were lost. */
 		now->first = 0;
 		return true;
 	}
@@ -210,10 +207,11 @@ static bool receiver_is_new(struct receiver *receiver, u32 sequence)
 /* Delays. */
 
 /*
- * The round trip is measured by one clock, and does not drift. In a window the
- * least of one-way delays less the least queue on the round trip is a base
- * without drift. A queue on the way back makes it too small. So the base in use is
- * no farther from a delay that was seen than clocks may have drifted since then.
+ * The round-trip time is measured by one clock, so it does not drift. In a window, the
+ * smallest one-way delay minus the smallest queueing delay of the round trip is a base
+ * without drift. A queue in the opposite direction makes this base too small. Therefore
+ * the base differs from a delay that was seen by at most the drift of the clocks since
+ * then.
  */
 static void receiver_drift(struct course *now, int64_t arrival_ns)
 {
@@ -235,10 +233,10 @@ static void receiver_drift(struct course *now, int64_t arrival_ns)
 	now->low_srtt_us = 0;
 }
 
-/* What the first half of a pair waited; false if the stamp is impossible. */
+/* Waiting time of the first packet of a pair; false if its stamp is impossible. */
 static bool receiver_wait(struct course *now, u32 stamp_us, int64_t arrival_ns)
 {
-	/* Differences of clocks cancel, modulo 2^32 us. */
+	/* The difference of the clocks is part of the base, modulo 2^32 us. */
 	u32 way_us = (u32)(arrival_ns / NSEC_PER_USEC) - stamp_us;
 	s32 over_us;
 
@@ -275,7 +273,7 @@ static void receiver_round_trip(struct course *now, u32 srtt_us)
 		return;
 	srtt_us = min(srtt_us, PP_RTT_MAX_US);
 	if (!now->delay_us) {
-		/* From now on there is a law: tell what it says with the next pair. */
+		/* There is a rate now: report it with the next pair. */
 		now->due_ns = 0;
 		now->delay_us = srtt_us;
 	}
@@ -286,7 +284,7 @@ static void receiver_round_trip(struct course *now, u32 srtt_us)
 
 /* The law. */
 
-/* Packets that were told to be sent in a time that ends now, Q8. */
+/* Packets that the reported rates allowed in a time that ends now, Q8. */
 static u64 receiver_told(const struct course *now, int64_t from_ns,
 			 int64_t to_ns)
 {
@@ -314,7 +312,7 @@ static u32 receiver_rtt_us(const struct course *now)
 	return min(now->delay_us + now->wait_us, PP_RTT_MAX_US);
 }
 
-/* Remember how many have come, some times in a round trip. */
+/* Store the number of arrived packets, several times in a round trip. */
 static void receiver_see(struct course *now, u32 received, int64_t arrival_ns)
 {
 	int64_t apart_ns = receiver_rtt_us(now) * NSEC_PER_USEC /
@@ -331,7 +329,7 @@ static void receiver_see(struct course *now, u32 received, int64_t arrival_ns)
 	now->seen_count = min(now->seen_count + 1, (unsigned int)SEEN_COUNT);
 }
 
-/* Packets that came in about a round trip until now, Q8; for a part of it, more. */
+/* Packets that arrived in the last round trip, Q8; extrapolated from a part of it. */
 static u32 receiver_came(const struct course *now, u32 received, int64_t now_ns)
 {
 	int64_t rtt_ns = receiver_rtt_us(now) * NSEC_PER_USEC;
@@ -351,7 +349,7 @@ static u32 receiver_came(const struct course *now, u32 received, int64_t now_ns)
 		     (__uint128_t)came * rtt_ns / (now_ns - seen->at_ns));
 }
 
-/* Has the sender had nothing to send, of late? */
+/* Did the sender have nothing to send in the last round trip? */
 static bool receiver_is_idle(const struct course *now, int64_t now_ns)
 {
 	return now->idle && now_ns - now->idle_ns <
@@ -359,12 +357,13 @@ static bool receiver_is_idle(const struct course *now, int64_t now_ns)
 }
 
 /*
- * n_hat, for the moment at which a report that leaves now reaches the sender:
- * what waited when the last pair came, and what the sender was told to send since
- * then, less what is served since then. That pair left a round trip before that
- * moment. As in tcp_pp, half a pair more: it is found when it does not wait yet.
+ * n_hat, for the moment at which a report that leaves now reaches the sender: the queue
+ * when the last pair arrived, plus what the reported rates allowed since then, minus what
+ * was served since then. That pair left a round trip before that moment. As in tcp_pp,
+ * half a pair is added, because a pair measures the queue before it is part of it.
  *
- * A sender that has less to send than it is told sends about as much as it did.
+ * A sender that has less to send than its rate allows is assumed to send as much as
+ * before.
  */
 static u32 receiver_queue(const struct course *now, u32 received,
 			  int64_t now_ns)
@@ -383,7 +382,7 @@ static u32 receiver_queue(const struct course *now, u32 received,
 	return pp_law_queue(there, pp_law_pipe(rtt_us + held_us, service));
 }
 
-/* Between two reports, us. */
+/* Time between two reports, us. */
 static u32 receiver_interval_us(const struct course *now)
 {
 	u32 rtt_us = receiver_rtt_us(now);
@@ -391,15 +390,15 @@ static u32 receiver_interval_us(const struct course *now)
 	if (now->quarters)
 		return min_t(u64, (u64)rtt_us * now->quarters / 4,
 			     PP_RTT_MAX_US);
-	/* Also as long as no round trip is known. */
+	/* This also applies while no round trip is known. */
 	return now->delay_us ? min_t(u32, rtt_us, WIRE_REPORT_NS / NSEC_PER_USEC) :
 			       WIRE_REPORT_NS / NSEC_PER_USEC;
 }
 
 /*
- * Far above the setpoint PP94's sources wait until the queue has drained. They are
- * told to send next to nothing for that time, and not again for a round trip, after
- * which it shows. The rest is that of tcp_pp.
+ * If the queue is far above the setpoint, the sources of PP94 wait until it has drained.
+ * Here the report has the smallest rate for this time. It is not repeated for a round
+ * trip, until the effect can be seen. The rest is as in tcp_pp.
  */
 static u64 receiver_drain(struct course *now, u64 rate, int64_t now_ns)
 {
@@ -428,7 +427,7 @@ static void receiver_law(struct course *now, u32 received, int64_t now_ns)
 
 	if (now->delay_us) {
 		now->queue = receiver_queue(now, received, now_ns);
-		/* J goes by R + n_hat s_hat. */
+		/* J depends on R + n_hat s_hat. */
 		interval_us = receiver_interval_us(now);
 		delay_us = max(now->delay_us,
 			       interval_us - min(interval_us, now->wait_us));
@@ -465,14 +464,14 @@ static void receiver_sample(struct receiver *receiver, int64_t distance_ns,
 }
 
 /**
- * receiver_packet() - a packet has come
- * @receiver: of its flow
+ * receiver_packet() - process a packet that arrived
+ * @receiver: receiver of its flow
  * @bytes: its payload
- * @there: how many of these bytes there are
- * @length: of the payload; more than @there if it was cut off
- * @arrival_ns: when it came, by any clock that is always the same
+ * @there: number of bytes at @bytes
+ * @length: length of the payload; more than @there if it was truncated
+ * @arrival_ns: time of its arrival, always by the same clock
  *
- * Return: true if it is a packet of the flow that has not come before.
+ * Return: true if it is a packet of the flow that did not arrive before.
  */
 bool receiver_packet(struct receiver *receiver, const void *bytes,
 		     size_t there, size_t length, int64_t arrival_ns)
@@ -507,7 +506,7 @@ bool receiver_packet(struct receiver *receiver, const void *bytes,
 	receiver->received++;
 	in_order = sequence == now->highest;
 	now->fresh = true;
-	/* What is older tells what was. */
+	/* An older packet has outdated values. */
 	if (!in_order)
 		return true;
 	now->setpoint = setpoint;
@@ -541,11 +540,11 @@ static u32 receiver_rate_kbps(const struct course *now)
 	u64 kbps;
 
 	kbps = (bits >> PP_RATE_SHIFT) / 1000;
-	/* A rate of nothing would end the flow. */
+	/* A rate of 0 would end the flow. */
 	return clamp_t(u64, kbps, 1, U32_MAX);
 }
 
-/* Is the rate that is in force so far off that the next report would come late? */
+/* Does the rate in use differ so much that a report must leave early? */
 static bool receiver_is_urgent(const struct course *now, int64_t now_ns,
 			       int64_t interval_ns)
 {
@@ -560,14 +559,14 @@ static bool receiver_is_urgent(const struct course *now, int64_t now_ns,
 
 /**
  * receiver_report() - is a report due?
- * @receiver: of the flow
- * @now_ns: by the clock of receiver_packet()
- * @report: what to send then
+ * @receiver: receiver of the flow
+ * @now_ns: time by the clock of receiver_packet()
+ * @report: the report, if it is due
  *
- * With the first pair, and then an interval after the last one, or earlier if it is
- * urgent, with the pair that comes next. If no pair comes as a whole for another
- * interval, with any packet.
- * So nobody is sent more reports than packets have come from there.
+ * The first report is due with the first pair. Each next one is due with the first pair
+ * an interval after the last report, or earlier if it is urgent. If no complete pair
+ * arrives for another interval, it is due with any packet. So no address gets more
+ * reports than packets came from it.
  *
  * Return: true if @report is to be sent.
  */
@@ -608,7 +607,7 @@ bool receiver_report(struct receiver *receiver, int64_t now_ns,
 	return true;
 }
 
-/* The sequence number that is expected next. */
+/* The next expected sequence number. */
 uint32_t receiver_next_sequence(const struct receiver *receiver)
 {
 	return receiver->now.begun ? receiver->now.highest + 1 : 0;

@@ -11,29 +11,29 @@
 
 struct receiver;
 
-/* What came, and what of it was not used. */
+/* Counters of packets that arrived, and of those that were not used. */
 struct receiver_counts {
 	uint64_t packets;	/* each once */
 	uint64_t pairs;		/* that told a service time */
 	uint64_t reports;
 	uint64_t truncated;	/* too short, or not of such a flow */
 	uint64_t repeated;
-	uint64_t late;		/* too late to tell from repeated ones */
-	uint64_t far;		/* sequence far from what was to be expected */
+	uint64_t late;		/* so late that they may be repeated ones */
+	uint64_t far;		/* sequence far from the expected one */
 	uint64_t restarts;	/* the sequence began anew */
 	uint64_t absurd;	/* a setpoint of 0, or an impossible stamp */
 	uint64_t unordered;	/* the second half of a pair came first */
 };
 
-/* What it holds for true at the moment; 0: not known. */
+/* The present estimates of the receiver; 0: not known. */
 struct receiver_state {
 	uint64_t service_ns;
 	uint32_t wait_us;	/* of the last pair in queues */
 	uint32_t delay_us;	/* propagation, there and back */
-	uint32_t queue_256;	/* packets to wait when a report arrives, in 256ths */
+	uint32_t queue_256;	/* queue when a report arrives at the sender, packets/256 */
 	uint32_t rate_kbps;
 	uint32_t lost;
-	uint32_t way_us;	/* least one-way delay, plus what the clocks differ */
+	uint32_t way_us;	/* smallest one-way delay plus the difference of the clocks */
 };
 
 struct receiver *receiver_new(void);

@@ -149,7 +149,7 @@ static void report_modulated(struct json *json, const struct sender *sender,
 	int64_t end_ns = flow->stopped_ns;
 	size_t count = 0, i;
 
-	/* A late machine stops it later than it was to send. */
+	/* A slow machine stops a flow later than its stop time. */
 	if (end_ns > flow->stop_ns)
 		end_ns = flow->stop_ns;
 	if (period_ns && end_ns > sender->epoch_ns)
@@ -170,7 +170,7 @@ static void report_modulated(struct json *json, const struct sender *sender,
 	json_end(json, '}');
 }
 
-/* A flow with law= that was not begun knows nothing. */
+/* A flow with law= that did not begin has no report. */
 static void report_paired(struct json *json, const struct sender *sender,
 			  const struct flow *flow)
 {
@@ -235,7 +235,7 @@ static void report_flow(struct json *json, const struct sender *sender,
 	json_end(json, '}');
 }
 
-/* What was counted since the run began. */
+/* Counters of the network namespace since the run began. */
 static void report_network(struct json *json, const struct network *before)
 {
 	struct network now;

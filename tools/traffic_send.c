@@ -8,17 +8,17 @@
  *	   | off=                            v
  *	   +----------------------------- CLOSING --> DONE
  *
- * With pages=, a transfer is a page, or with connections=object an object of it,
- * of which the next begins at once.
+ * With pages=, a transfer is a page. With connections=object, it is an object of a page,
+ * and the next object begins at once.
  *
  * With connect=early a flow begins with CONNECTING, and is SILENT until start=.
  *
- * With rate= it is an application of its own pace: it hands over size= bytes at
- * a time, and what the socket does not take waits here as its backlog.
+ * With rate= the application has a rate of its own: it writes size= bytes at a time, and
+ * bytes for which the socket has no room wait here as its backlog.
  *
- * stop= and errors lead to DONE from anywhere. A connection that is still
- * sending at its stop is aborted with a reset: what lies in its send buffer
- * does not go on loading the link, as when a simulator stops a flow.
+ * stop= and errors lead to DONE from any state. A connection that is still sending at its
+ * stop is aborted with a reset, so that its send buffer does not load the link any more,
+ * as if a simulator had stopped the flow.
  */
 #include <linux/net_tstamp.h>
 #include <unistd.h>
@@ -28,9 +28,9 @@
 #define EVENTS_PER_WAIT		1024
 #define UNSENT_MAX		(512 * 1024)
 #define UNSENT_MIN		(16 * 1024)
-/* What an on/off flow may still send after its last on. */
+/* Largest unsent data of an on/off flow, which it may send after its last on. */
 #define UNSENT_ON_OFF		(16 * 1024)
-/* A transfer this short fits the default buffer: no need to set it. */
+/* A transfer of this size fits into the default buffer, which is not changed. */
 #define SHORT_TRANSFER_BYTES	(64 * 1024)
 #define TCP_BUFFER_BYTES	(32 * 1024 * 1024)
 #define UDP_BUFFER_BYTES	(8 * 1024 * 1024)
@@ -96,7 +96,7 @@ static struct timer timer_pop(struct sender *sender)
 	return first;
 }
 
-/* Flows: what both protocols need. */
+/* Flows, for both protocols. */
 
 void flow_close(struct sender *sender, struct flow *flow)
 {
@@ -155,8 +155,8 @@ static void flow_set_option(const struct sender *sender,
 }
 
 /*
- * Room for a whole window in flight besides the unsent bytes. When that is
- * not permitted, the kernel's own tuning of the buffer is the next best.
+ * Make room for a full window in flight, in addition to the unsent bytes. If this is not
+ * permitted, the kernel's own tuning of the buffer is used.
  */
 static void flow_set_buffer(struct sender *sender, int fd, int bytes)
 {
@@ -176,8 +176,8 @@ static int flow_unsent_bytes(const struct sender *sender,
 }
 
 /*
- * The rate that a flow is told now, bit/s; it has told=. Sockets are made before
- * there is an epoch.
+ * The present rate of a flow with told=, bit/s. Sockets are created before the epoch is
+ * known.
  */
 int64_t flow_told_bps(struct sender *sender, const struct flow *flow)
 {
@@ -192,7 +192,7 @@ int64_t flow_told_bps(struct sender *sender, const struct flow *flow)
 	return config->told[i].bps;
 }
 
-/* The kernel paces data, without headers, by this in bytes/s. */
+/* Set the pacing rate of the kernel, which counts data without headers, bytes/s. */
 static void flow_tell(struct sender *sender, struct flow *flow, int fd)
 {
 	uint64_t rate = flow_told_bps(sender, flow) / 8;
@@ -279,7 +279,7 @@ uint64_t chunk_bits_ns(const struct flow_config *config)
 	       NSEC_PER_SEC;
 }
 
-/* When packet or chunk @number of this on is due: rounding must not add up. */
+/* Time at which packet or chunk @number of this on is due, without added rounding. */
 int64_t chunk_ns(const struct flow *flow, uint64_t number)
 {
 	const struct flow_config *config = flow->config;
@@ -295,7 +295,7 @@ int64_t span_length(struct flow *flow, const struct span *span)
 	return random_exponential_mean(&flow->random, span->ns, 1);
 }
 
-/* What the timers do. */
+/* Functions of the timers. */
 
 static void flow_turn_on(struct sender *sender, struct flow *flow,
 			 int64_t at_ns)
@@ -374,8 +374,8 @@ static void flow_stop(struct sender *sender, struct flow *flow)
 		return;
 	case FLOW_CONNECTING:
 		/*
-		 * The user's impatience is not the network's fault, and some
-		 * user of many is always asking for a page.
+		 * An interrupted run is no error of the network; and of many
+		 * users, one is always loading a page.
 		 */
 		if (sender->interrupted || flow->config->http)
 			tcp_abort(sender, flow);
@@ -542,7 +542,7 @@ static void sender_set_up(struct sender *sender)
 	}
 }
 
-/* After the sockets are made, so that an epoch of "now" does not wait. */
+/* After the sockets are created, so that an epoch of "now" is not delayed. */
 static void sender_schedule(struct sender *sender)
 {
 	const struct send_options *options = sender->options;

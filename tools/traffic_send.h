@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The sender: what its files share. traffic_send.c says what states a flow has. */
+/* Shared by the files of the sender. traffic_send.c describes the states of a flow. */
 #ifndef TOLLWAY_TRAFFIC_SEND_H
 #define TOLLWAY_TRAFFIC_SEND_H
 
@@ -31,7 +31,7 @@ struct sample {
 	uint32_t cc_min_rtt_us, cc_pacing_gain, cc_cwnd_gain;
 };
 
-/* What an adaptive source made of the rate it found it may send. */
+/* A frame of an adaptive source. */
 struct frame {
 	int64_t t_ns;
 	int64_t bytes;
@@ -62,15 +62,15 @@ struct totals {
 
 #define PAIRS_NO_END	UINT64_MAX
 
-/* What a flow with law= knows, and what of its reports was not used. */
+/* State of a flow with law=, and counters of reports that were not used. */
 struct pairs {
 	uint32_t sequence;		/* of the next packet */
 	uint16_t pair;			/* number of the next pair */
-	bool unsegmented;		/* the kernel takes no super-packets */
+	bool unsegmented;		/* the kernel refuses super-packets */
 	bool idle;			/* nothing to send, or not now */
 	uint64_t left;			/* packets to send */
 	int64_t last_ns;		/* when the last pair was due */
-	int64_t waits_ns;		/* since when a report might come */
+	int64_t waits_ns;		/* time from which on a report is expected */
 	uint32_t rate_kbps;		/* 0: not known */
 	uint32_t srtt_us, least_us;
 	uint32_t highest, received, lost;	/* of the last report */

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The receiver: takes everything, keeps counts.
+ * The receiver: reads all data and counts it.
  *
- * TCP: SO_RCVLOWAT lets the kernel wake us once per many packets, and
- * MSG_TRUNC drops the data without copying it, all of it in one call. The end
- * of a stream wakes the reader however little is left, so short transfers end
- * on time. Data that waits to be read takes space in the receive window, so
- * the window is made much larger than the low-water mark.
+ * TCP: with SO_RCVLOWAT the kernel wakes the program once for many packets, and
+ * MSG_TRUNC discards all data in one call, without a copy. The end of a stream wakes it
+ * with any amount of data, so short transfers end in time. Unread data takes space in
+ * the receive window, so the window is much larger than the low-water mark.
  *
- * With thousands of connections the waking costs more than the reading. Then
- * all are read at fixed times (--read-ms), and the mark is set out of reach:
- * beyond it, the kernel sends no ACK until someone reads.
+ * With thousands of connections, waking up costs more than reading. Then all are read at
+ * fixed times (--read-ms), and the mark is larger than any amount of data: beyond the
+ * mark, the kernel sends no ACK until the data is read.
  *
- * UDP has no low-water mark. When the first datagram comes we stop listening
- * to the socket and empty it every few milliseconds instead, until nothing
- * comes any more: only counts are kept, so nobody waits for us. But who sends with
- * law= waits for reports: a socket to which such packets come is emptied when they
- * come, and the kernel says when that was.
+ * UDP has no low-water mark. After the first datagram, the socket is not in epoll any
+ * more, but is read every few milliseconds until no datagram arrives. Only counts are
+ * kept, so a delay does no harm. But senders with law= wait for reports: a socket that
+ * gets such packets is read when they arrive, and the kernel gives the time of their
+ * arrival.
  */
 #include <endian.h>
 #include <linux/sock_diag.h>
@@ -48,10 +47,10 @@
 #define UDP_BUFFER_BYTES	(8 * 1024 * 1024)
 #define UDP_BATCH		64
 #define UDP_POLL_NS		(5 * NSEC_PER_MSEC)
-/* How many times nothing before we listen to the socket again. */
+/* Number of reads without a datagram after which epoll is used again. */
 #define UDP_IDLE_POLLS		8
 #define PEER_BUCKETS		1024
-/* Senders of which one sink controls the rate. */
+/* Largest number of senders whose rate one sink controls. */
 #define RECEIVERS_MAX		4096
 
 enum endpoint_kind {
@@ -60,14 +59,14 @@ enum endpoint_kind {
 	ENDPOINT_DATAGRAM,
 };
 
-/* What epoll's events point to. */
+/* The data of epoll events. */
 struct endpoint {
 	enum endpoint_kind kind;
 	int fd;			/* -1: closed */
 	uint16_t port;
 	unsigned int idle_polls;	/* datagram: since the last packet */
 	bool polled;			/* datagram: by the timer */
-	bool prompt;			/* datagram: someone waits for reports */
+	bool prompt;			/* datagram: a sender waits for reports */
 	bool reset;			/* connection: ended by one */
 	union address peer;		/* connection */
 	int64_t accepted_ns, closed_ns;
@@ -145,8 +144,8 @@ static void set_window_clamp(int fd, int bytes)
 }
 
 /*
- * Unread data counts against the memory TCP may use before it feels pressure.
- * Each time the number of connections doubles, all share anew.
+ * Unread data counts as memory of TCP, which has a limit. The limit is divided among the
+ * connections again each time that their number doubles.
  */
 static void sink_share_lowat(struct sink *sink)
 {
@@ -185,7 +184,7 @@ static void sink_accept(struct sink *sink, const struct endpoint *listener)
 		    errno == ENOBUFS)
 			die(STATUS_FAILED, "cannot accept on port %u: %s",
 			    listener->port, strerror(errno));
-		return;		/* gone before we came */
+		return;		/* the connection has ended already */
 	}
 	connection = sink_add_endpoint(sink, ENDPOINT_CONNECTION, fd,
 				       listener->port,
@@ -220,7 +219,7 @@ static void sink_receive(struct sink *sink, struct endpoint *connection,
 	sink->open_connections--;
 }
 
-/* At times that do not depend on when we come to it. */
+/* At fixed times, which do not depend on delays of the program. */
 static void sink_read_all(struct sink *sink)
 {
 	size_t i;
@@ -283,7 +282,7 @@ static struct peer *sink_find_peer(struct sink *sink,
 	return peer;
 }
 
-/* A gap counts as lost until the packet comes after all, out of order. */
+/* Packets of a gap count as lost until they arrive, out of order. */
 static void peer_count_packet(struct peer *peer,
 			      const struct wire_header *header,
 			      uint32_t length)
@@ -304,7 +303,7 @@ static void peer_count_packet(struct peer *peer,
 	}
 }
 
-/* Bytes that were there when the socket was emptied, at @now_ns. */
+/* Record the bytes that were received when the socket was read, at @now_ns. */
 static void peer_sample(const struct sink *sink, struct peer *peer,
 			int64_t now_ns, uint32_t length)
 {
@@ -319,8 +318,8 @@ static void peer_sample(const struct sink *sink, struct peer *peer,
 }
 
 /*
- * A packet with law=. @length may be more than the bytes that are @there. The
- * report goes to where the packet came from.
+ * Process a packet with law=. @length may be larger than the number of bytes @there. The
+ * report is sent to the source address of the packet.
  */
 static void sink_take_pair(struct sink *sink, const struct endpoint *datagram,
 			   struct peer *peer, const void *bytes, size_t length,
@@ -332,7 +331,7 @@ static void sink_take_pair(struct sink *sink, const struct endpoint *datagram,
 	size_t index;
 
 	if (!peer->receiver) {
-		/* Forged addresses are no reason to run out of memory. */
+		/* The limit protects the memory against forged addresses. */
 		if (sink->receivers == RECEIVERS_MAX) {
 			sink->receivers_refused++;
 			return;
@@ -359,7 +358,7 @@ static void sink_take_pair(struct sink *sink, const struct endpoint *datagram,
 		       &peer->address.any, address_length(&peer->address));
 }
 
-/* When the kernel got it, by CLOCK_MONOTONIC; if it does not say, now. */
+/* Time of arrival in the kernel, by CLOCK_MONOTONIC; without a timestamp, now. */
 static int64_t message_arrival(struct msghdr *message, int64_t realtime_less_ns)
 {
 	int64_t now_ns = clock_ns(), arrival_ns;
@@ -374,7 +373,7 @@ static int64_t message_arrival(struct msghdr *message, int64_t realtime_less_ns)
 		memcpy(&stamp, CMSG_DATA(header), sizeof(stamp));
 		arrival_ns = stamp.tv_sec * NSEC_PER_SEC + stamp.tv_nsec -
 			     realtime_less_ns;
-		/* The wall clock was set in between. */
+		/* Otherwise the wall clock was set in the meantime. */
 		if (arrival_ns <= now_ns &&
 		    now_ns - arrival_ns < NSEC_PER_SEC)
 			return arrival_ns;
@@ -382,7 +381,7 @@ static int64_t message_arrival(struct msghdr *message, int64_t realtime_less_ns)
 	return now_ns;
 }
 
-/* A magic number alone is enough: what is wrong with the rest is counted. */
+/* The magic number is enough: errors in other fields are counted. */
 static bool message_is_pair(const struct wire_pair *header, size_t length)
 {
 	return length >= sizeof(header->magic) &&
@@ -399,7 +398,7 @@ static void datagram_be_prompt(struct endpoint *datagram)
 	setsockopt(datagram->fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one));
 }
 
-/* Does someone who sends with law= wait for the first datagram's answer? */
+/* Is the first datagram from a sender with law=, which waits for a report? */
 static bool sink_is_prompt(struct endpoint *datagram)
 {
 	struct wire_pair header;
@@ -411,7 +410,7 @@ static bool sink_is_prompt(struct endpoint *datagram)
 	return datagram->prompt;
 }
 
-/* Between the clock of the kernel's stamps and ours; only where there are any. */
+/* Difference of the clock of the kernel's timestamps and CLOCK_MONOTONIC. */
 static int64_t realtime_less_monotonic(const struct endpoint *datagram)
 {
 	struct timespec now;
@@ -422,7 +421,7 @@ static int64_t realtime_less_monotonic(const struct endpoint *datagram)
 	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec - clock_ns();
 }
 
-/* Empty the socket. False when there was nothing in it. */
+/* Read all datagrams of the socket. Returns false if there was none. */
 static bool sink_drain(struct sink *sink, struct endpoint *datagram)
 {
 	static union {
@@ -485,7 +484,7 @@ static bool sink_drain(struct sink *sink, struct endpoint *datagram)
 	return any;
 }
 
-/* Its event was its last one (EPOLLONESHOT) until we ask again. */
+/* EPOLLONESHOT: there is no event until it is enabled again. */
 static void sink_start_datagrams(struct sink *sink, struct endpoint *datagram)
 {
 	if (sink_is_prompt(datagram)) {
@@ -541,7 +540,7 @@ static int sink_open_socket(const union address *address, int type)
 	fd = socket(address->any.sa_family,
 		    type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0) {
-		/* A kernel without IPv6 is no reason to give up. */
+		/* A kernel without IPv6 is no error. */
 		if (errno == EAFNOSUPPORT)
 			return -1;
 		die(STATUS_FAILED, "cannot make a socket: %s",
@@ -657,7 +656,7 @@ static void sink_run(struct sink *sink, int64_t stop_ns)
 	sink->interrupted = loop_stop_signal;
 }
 
-/* What lies in the sockets at the end was received. */
+/* Data in the sockets at the end counts as received. */
 static void sink_finish(struct sink *sink)
 {
 	uint32_t meminfo[SK_MEMINFO_VARS];

@@ -2,11 +2,11 @@
 /*
  * The sender: flows over TCP.
  *
- * TCP_NOTSENT_LOWAT bounds the unsent bytes of a connection, and one
- * write asks for more than that, so that each write fills the socket up to
- * the bound and arms the next edge of EPOLLOUT, which comes when half of it
- * is left. Two system calls (epoll_wait, send) thus move about half the bound,
- * and the other half keeps the flow from starving in between.
+ * TCP_NOTSENT_LOWAT limits the unsent bytes of a connection. Each write asks for more
+ * than this limit, so it fills the socket up to the limit and enables the next edge of
+ * EPOLLOUT, which comes when half of the limit is left. So two system calls (epoll_wait
+ * and send) write about half of the limit, and the flow sends the other half in the
+ * meantime.
  */
 #include <linux/inet_diag.h>
 #include <linux/net_tstamp.h>
@@ -16,7 +16,7 @@
 
 #include "traffic_send.h"
 
-/* More than any bound on unsent bytes, so that every write ends at it. */
+/* More than any limit of unsent bytes, so that every write reaches the limit. */
 #define WRITE_BYTES		(1024 * 1024)
 #define WRITES_PER_TURN		4
 
@@ -27,7 +27,7 @@ enum {
 	STATE_CLOSE = 7,
 };
 
-/* Never written to, so every page of it is the same page of zeros. */
+/* It is never written, so all its pages are the zero page of the kernel. */
 static const char payload[WRITE_BYTES];
 
 /*
@@ -61,7 +61,7 @@ int tcp_read_info(struct flow *flow, struct tcp_info *info)
 	return info->tcpi_state;
 }
 
-/* False when the congestion control has no such report. */
+/* Returns false if the congestion control has no such report. */
 static bool tcp_read_cc_info(const struct flow *flow, struct tcp_bbr_info *info)
 {
 	union tcp_cc_info any;
@@ -211,18 +211,18 @@ void tcp_pump(struct sender *sender, struct flow *flow)
 				return;
 			}
 		}
-		/* Cut short: the kernel reports when there is room again. */
+		/* The socket is full: the kernel reports when there is room again. */
 		if ((size_t)sent < want)
 			return;
 	}
-	/* A fast path swallows all of it: let others have a turn. */
+	/* The path is fast and takes all data: other flows must be served, too. */
 	sender->busy = true;
 	sender->now_ns = TIME_UNSET;
 	loop_modify(&sender->loop, flow->fd,
 		    EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, flow);
 }
 
-/* An application of its own pace: rate= of TCP. */
+/* An application with a rate of its own: rate= with TCP. */
 
 /*
  * The last bytes of an on: the kernel tells us on the error queue when they are
@@ -251,7 +251,7 @@ static ssize_t tcp_send_with_report(const struct flow *flow, size_t want)
 	return sendmsg(flow->fd, &message, MSG_NOSIGNAL);
 }
 
-/* Give the socket what it takes of the backlog. */
+/* Write as much of the backlog as the socket has room for. */
 static void produced_push(struct sender *sender, struct flow *flow)
 {
 	bool is_last = flow->size && !flow->remaining;
@@ -279,7 +279,7 @@ static void produced_push(struct sender *sender, struct flow *flow)
 	}
 }
 
-/* The rate that the congestion control would let the application send at. */
+/* The rate at which the congestion control would let the application send. */
 static int64_t tcp_allowed_bps(struct flow *flow, struct tcp_info *info)
 {
 	struct tcp_bbr_info cc_info;
@@ -292,8 +292,8 @@ static int64_t tcp_allowed_bps(struct flow *flow, struct tcp_info *info)
 }
 
 /*
- * How large the next chunk of an adaptive source is: what may be sent until the
- * one after it, but for what waits already.
+ * Size of the next chunk of an adaptive source: the bytes that can be sent until the
+ * chunk after it, minus the backlog.
  */
 static int64_t produced_adapt(struct sender *sender, struct flow *flow)
 {
@@ -326,7 +326,7 @@ static int64_t produced_adapt(struct sender *sender, struct flow *flow)
 	return bytes;
 }
 
-/* After an on: the off that leads to the next. */
+/* After an on: begin the off before the next on. */
 static void produced_rest(struct sender *sender, struct flow *flow,
 			  int64_t from_ns)
 {
@@ -392,7 +392,7 @@ void produced_turn_on(struct sender *sender, struct flow *flow, int64_t at_ns)
 	timer_push(sender, at_ns, TIMER_PACKET, flow);
 }
 
-/* Is all of an on acknowledged, now that the error queue says something? */
+/* The error queue has a message: is all data of an on acknowledged? */
 static void produced_on_report(struct sender *sender, struct flow *flow)
 {
 	char control[256];
@@ -411,7 +411,7 @@ static void produced_on_report(struct sender *sender, struct flow *flow)
 	produced_rest(sender, flow, sender_now(sender));
 }
 
-/* Choose what the next page is, and so what its first connection carries. */
+/* Choose the next page, and the size of its first transfer. */
 void http_choose_page(struct flow *flow)
 {
 	const struct flow_config *config = flow->config;
@@ -495,7 +495,7 @@ static void tcp_on_connected(struct sender *sender, struct flow *flow)
 		tcp_pump(sender, flow);
 }
 
-/* Note that this transfer is done. Returns how many are. */
+/* Record the end of a transfer. Returns the number of ended transfers. */
 static size_t tcp_end_transfer(struct sender *sender, struct flow *flow)
 {
 	struct transfer *transfer;

@@ -10,7 +10,7 @@
 #include "traffic_send.h"
 #include "traffic_wire.h"
 
-/* Note the rate of a stretch of time in the periods that it is in. */
+/* Add the bits of a time with a constant rate to its sampling periods. */
 static void udp_note_rate(struct sender *sender, struct flow *flow,
 			  int64_t from_ns, int64_t to_ns, int64_t rate_bps)
 {
@@ -36,7 +36,7 @@ static void udp_note_rate(struct sender *sender, struct flow *flow,
 	}
 }
 
-/* The next packet of a modulated process, through all states until it. */
+/* Time of the next packet of a modulated process, after any number of states. */
 static int64_t udp_next_modulated(struct sender *sender, struct flow *flow,
 				  int64_t at_ns)
 {
@@ -88,7 +88,7 @@ static void udp_send_packet(struct sender *sender, struct flow *flow)
 	memcpy(packet, &header, sizeof(header));
 	sent = send(flow->fd, packet, flow->config->size_bytes, 0);
 	if (sent < 0 && errno != EAGAIN && errno != ENOBUFS) {
-		/* An ICMP error about an earlier packet; this one is unsent. */
+		/* An ICMP error about an earlier packet; this packet was not sent. */
 		flow_note_error(sender, flow, "send to", errno);
 		sent = send(flow->fd, packet, flow->config->size_bytes, 0);
 	}

@@ -2,8 +2,8 @@
 /*
  * The first bytes of a UDP payload. Big endian.
  *
- * A packet of a flow with law= has what PP94 10.4 asks for: the state of the
- * sender. Its receiver answers with reports.
+ * A packet of a flow with law= has the state of the sender (PP94 10.4). Its receiver
+ * answers with reports.
  */
 #ifndef TOLLWAY_TRAFFIC_WIRE_H
 #define TOLLWAY_TRAFFIC_WIRE_H
@@ -25,7 +25,7 @@ struct wire_pair {
 	uint32_t flow;
 	uint32_t sequence;	/* from 0 */
 	uint32_t stamp_us;	/* when it left, by the sender's clock */
-	uint16_t pair;		/* its number, and what is below */
+	uint16_t pair;		/* number of the pair, and the flags below */
 	uint16_t wish;		/* setpoint, and interval of reports */
 	uint32_t srtt_us;	/* 0: not known */
 };
@@ -34,7 +34,7 @@ struct wire_pair {
 #define WIRE_IDLE		2	/* then nothing is left to send */
 #define WIRE_PAIR_SHIFT		2
 
-/* Packets that shall wait, and quarters of a round trip between reports. */
+/* Setpoint in packets, and quarters of a round trip between reports. */
 #define WIRE_SETPOINT_BITS	9
 #define WIRE_SETPOINT_MAX	((1 << WIRE_SETPOINT_BITS) - 1)
 /* 0: a round trip, but at most WIRE_REPORT_NS */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What tcp_pp's arithmetic (pp_model.h, pp_law.c, pp_estimator.c) takes from the
- * kernel's headers, for programs: tollway-traffic computes with the same files.
+ * Definitions of kernel headers that the arithmetic of tcp_pp needs (pp_model.h,
+ * pp_law.c, pp_estimator.c): tollway-traffic is built with the same files.
  */
 #ifndef TOLLWAY_KERNEL_H
 #define TOLLWAY_KERNEL_H
