@@ -10,6 +10,7 @@ from cases_bench import job
 from tollwaylib import files, papers
 from tollwaylib.errors import TollwayError
 from tollwaylib.experiments import network_parts
+from tollwaylib.experiments.parameters import CHOICES
 from tollwaylib.experiments import published
 from tollwaylib.experiments import workload
 from tollwaylib.guest import topologies
@@ -21,6 +22,8 @@ from tollwaylib.theory import fluid
 HERE = pathlib.Path(__file__).parent
 NAMES = [name for name, experiment in papers.EXPERIMENTS.items()
          if experiment.cases]
+# Parameters by which experiments select their bounds.
+SELECTING = ("scale", "setup", "model")
 
 
 def optima_ms(made, role):
@@ -203,6 +206,38 @@ def test_published_values_name_what_is_measured(paper):
                 for number in row["numbers"]:
                     assert number["metric"] in keys
                     assert number["case"] in there
+
+
+@pytest.mark.parametrize("name", papers.EXPERIMENTS)
+def test_titles_of_metrics_have_no_unit(name):
+    """Tables and figures append the unit: "mean queue [pkts]"."""
+    assert not [metric["title"] for metric in papers.EXPERIMENTS[name].metrics
+                if "[" in metric["title"]]
+
+
+def names_of_verdicts(experiment):
+    """The names of all bounds and published values of an experiment, as results have
+    them, with any value of a parameter that selects bounds."""
+    usual = {name: entry[0] for name, entry in experiment.parameters().items()}
+    values = [usual] + [{**usual, name: word} for name, words in CHOICES.items()
+                        if name in SELECTING and name in usual for word in words]
+    bounds = [bound for _, group in experiment.bounds for setting in values
+              for bound in (group(setting) if callable(group) else group)]
+    bounds += [bound for variant in experiment.variants for bound in variant.bounds]
+    for bound in bounds:
+        yield bound["name"]
+        yield f"{bound.get('case')}: {bound['name']}"
+    for part in published.parts(experiment.name):
+        for row in part["rows"]:
+            yield from (f"{row['name']}: {number['name']}" for number in row["numbers"])
+
+
+@pytest.mark.parametrize("reason", published.reasons(), ids=lambda reason:
+                         f"{reason['experiment']}, {reason['about']}")
+def test_reasons_are_about_verdicts_that_exist(reason):
+    """Otherwise the report would never show them."""
+    assert any(reason["about"] in name for name in
+               names_of_verdicts(papers.EXPERIMENTS[reason["experiment"]]))
 
 
 def test_bounds_of_issue_4_are_in_the_data():

@@ -333,14 +333,14 @@ _DEFAULTS = {
     # As AACC's queue, which has room for all.
     "fifo_limit": 1000000, "limit": 1000, "buffer": 1000,
     "time_limit": 10.0, "change": "excess", "gate": "gap"}
-_JAIN = metric("jain_admitted", "admitted_jain", "Jain of what is admitted", 3)
+_JAIN = metric("jain_admitted", "admitted_jain", "Jain's index of what is admitted", 3)
 _COLUMNS = (
     metric("goodput", "in_time_share", "goodput", 3),
     metric("loss", "late_part", "late or lost", 1),
     metric("delay", "delay_units", "mean delay", 1),
     metric("utilization", "utilization", "utilisation", 1, link=LINK),
     metric("beta", "beta_mean", "mean beta", 2),
-    metric("queue_max", "queue_max", "greatest queue", 0, link=LINK))
+    metric("queue_max", "queue_max", "largest queue", 0, link=LINK))
 
 
 def _experiment(name, title, reproduces, cases, judged, x_title, **more):
@@ -435,7 +435,7 @@ EXPERIMENTS = (
             metric("network_ms", "delay_mean_ms", "delay in the network",
                    1, link=LINK),
             metric("srtt_ms", "srtt_ms", "round trip, gate in it", 1),
-            metric("jain", "jain", "Jain of rates", 3),
+            metric("jain", "jain", "Jain's index of rates", 3),
             metric("retransmits", "retransmits", "retransmissions", 0),
             metric("gate_drops", "gate_drops", "dropped at gates", 0),
             metric("beta", "beta_mean", "mean beta", 2)),

@@ -128,7 +128,7 @@ def _per_role(role):
 
 POLES = (1.0, 0.9, 0.5)
 LAW_SETPOINT = 20
-# What would swing has to be set swinging: for two round trips the link has half of
+# A disturbance shows whether the queue oscillates: for two round trips the link has half of
 # its rate. What a pair and the samples of the queue may differ by, packets.
 UPSET_RTTS, UPSET_PART, LAW_SWING_PKTS = (20, 22), 0.5, 6
 
@@ -147,18 +147,19 @@ def _law_cases(values):
 
 
 def _law_bounds(_values):
-    """Where each law comes to rest, and that it does: see theory/pairs.py for why a
-    pole of 1 does not make the queue swing, as PP94 4.2.1 has it."""
+    """The queue at which each law comes to rest. theory/pairs.py explains why the queue
+    does not oscillate with a pole of 1, as PP94 4.2.1 says."""
     queue = {pole: equilibrium(pole, LAW_SETPOINT, PIPE_PKTS) for pole in POLES}
     near = [("pole 1", "queue_mean", queue[1.0][0], 2),
             ("pole 0.9", "queue_mean", queue[0.9][0], 2),
             ("pole 0.5", "utilization", queue[0.5][1], 0.05),
             ("continuous", "queue_mean", LAW_SETPOINT, 2)]
+    called = {"queue_mean": "mean queue, packets", "utilization": "utilisation"}
     return [
-        *(case_bound("swing from 60 RTT on, packets", case, "swing", "<=",
-                     LAW_SWING_PKTS)
+        *(case_bound("range of the queue from 60 RTT on, packets", case, "swing",
+                     "<=", LAW_SWING_PKTS)
           for case in (*(f"pole {pole:g}" for pole in POLES), "continuous")),
-        *(case_bound(f"{key}, {word}", case, key, operator,
+        *(case_bound(f"{called[key]}, {word}", case, key, operator,
                      round(value + sign * slack, 3))
           for case, key, value, slack in near
           for word, operator, sign in (("at least", ">=", -1),
@@ -298,14 +299,14 @@ EXPERIMENTS = (
                    link="R1", units=25, level=0.99),
             metric("utilization", "utilization", "utilisation from 10 RTT",
                    2, link="R1", from_rtt=10),
-            metric("queue_min", "queue_min", "least queue from 10 RTT",
+            metric("queue_min", "queue_min", "smallest queue from 10 RTT",
                    0, link="R1", from_rtt=10),
             metric("queue_mean", "queue_mean", "mean queue", 1,
                    link="R1", from_rtt=10),
-            metric("queue_max", "queue_max", "greatest queue", 0,
+            metric("queue_max", "queue_max", "largest queue", 0,
                    link="R1", from_rtt=10),
             metric("queue_peak", "queue_max",
-                   "greatest queue of the run", 0,
+                   "largest queue of the run", 0,
                    link="R1"),
             metric("estimate_error", "estimate_error",
                    "error of the estimated queue", 2, from_rtt=10),
@@ -315,9 +316,9 @@ EXPERIMENTS = (
                        "full_rtt", "<=", 4.5),
             case_bound("utilisation from 10 RTT on", "setpoint 20",
                        "utilization", ">=", 0.999),
-            case_bound("least queue from 10 RTT on", "setpoint 20",
+            case_bound("smallest queue from 10 RTT on", "setpoint 20",
                        "queue_min", ">=", 18),
-            case_bound("greatest queue from 10 RTT on", "setpoint 20",
+            case_bound("largest queue from 10 RTT on", "setpoint 20",
                        "queue_max", "<=", 22)]),),
         pictures=(("queue", "setpoint 20"), ("utilization", "setpoint 20"),
                   ("sequence", "setpoint 20")),
@@ -332,10 +333,10 @@ EXPERIMENTS = (
         metrics=(
             metric("utilization", "utilization", "utilisation from 10 RTT",
                    2, link="R1", from_rtt=10),
-            metric("jain", "jain", "Jain of rates", 4, from_rtt=10),
+            metric("jain", "jain", "Jain's index of rates", 4, from_rtt=10),
             metric("queue_each", "class_mean", "mean queue of a source",
                    1, from_rtt=30),
-            metric("queue_jain", "class_jain", "Jain of queues", 3,
+            metric("queue_jain", "class_jain", "Jain's index of queues", 3,
                    from_rtt=30),
             metric("losses_each", "losses_each", "losses of a source", 1),
             metric("retransmits", "retransmits", "retransmissions", 0),
@@ -365,13 +366,13 @@ EXPERIMENTS = (
         presets=row_presets(), cc="pp", aqm="fq_rr", cases=_law_cases,
         shape=table_3(1),
         metrics=(
-            metric("upset", "queue_swing", "swing, 20-30 RTT [pkts]", 0,
+            metric("upset", "queue_swing", "range of the queue, 20-30 RTT", 0,
                    link="R1", from_rtt=20, to_rtt=30),
-            metric("swing", "queue_swing", "swing from 60 RTT [pkts]", 0,
+            metric("swing", "queue_swing", "range of the queue from 60 RTT", 0,
                    link="R1", from_rtt=60),
-            metric("queue_mean", "queue_mean", "mean queue from 60 RTT [pkts]",
+            metric("queue_mean", "queue_mean", "mean queue from 60 RTT",
                    1, link="R1", from_rtt=60),
-            metric("utilization", "utilization", "utilisation from 60 RTT [%]",
+            metric("utilization", "utilization", "utilisation from 60 RTT",
                    2, link="R1", from_rtt=60),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, _law_bounds),),
@@ -391,14 +392,14 @@ EXPERIMENTS = (
         shape=table_3(4),
         metrics=(
             metric("losses_each", "losses_each", "losses of a source", 2),
-            metric("utilization", "utilization", "utilisation from 10 RTT [%]",
+            metric("utilization", "utilization", "utilisation from 10 RTT",
                    2, link="R1", from_rtt=10),
-            metric("queue_each", "class_mean", "mean queue of a source [pkts]",
+            metric("queue_each", "class_mean", "mean queue of a source",
                    1, from_rtt=30),
-            metric("queue_jain", "class_jain", "Jain of queues", 3,
+            metric("queue_jain", "class_jain", "Jain's index of queues", 3,
                    from_rtt=30),
-            metric("jain", "jain", "Jain of rates", 4, from_rtt=10),
-            metric("retransmits", "retransmits", "retransmissions [pkts]", 0)),
+            metric("jain", "jain", "Jain's index of rates", 4, from_rtt=10),
+            metric("retransmits", "retransmits", "retransmissions", 0)),
         bounds=((OURS, _probing_bounds),),
         pictures=(("class_queues", "2 every 2 RTT"),
                   ("class_queues", "1 every 2 RTT"),
@@ -413,7 +414,7 @@ EXPERIMENTS = (
         cc="pp", aqm="fq_rr", cases=_arrival_cases,
         x_title="round trips between arrivals", shape=table_3(SOURCES),
         metrics=(
-            metric("jain", "jain", "Jain of rates from 2200 to 4200 TU", 4,
+            metric("jain", "jain", "Jain's index of rates from 2200 to 4200 TU", 4,
                    from_rtt=22, to_rtt=42),
             metric("utilization", "utilization", "utilisation, 5-45 RTT",
                    2, link="R1", from_rtt=5, to_rtt=45),
@@ -437,13 +438,13 @@ EXPERIMENTS = (
         shape=table_3(SOURCES),
         metrics=(
             *_per_role("first"),
-            metric("peak", "class_peak", "largest queue of source 1 [pkts]", 0,
+            metric("peak", "class_peak", "largest queue of source 1", 0,
                    role="first"),
-            metric("jain", "jain", "Jain of rates from 2200 to 4200 TU", 4,
+            metric("jain", "jain", "Jain's index of rates from 2200 to 4200 TU", 4,
                    from_rtt=22, to_rtt=42),
-            metric("utilization", "utilization", "utilisation, 5-45 RTT [%]",
+            metric("utilization", "utilization", "utilisation, 5-45 RTT",
                    2, link="R1", from_rtt=5, to_rtt=45),
-            metric("retransmits", "retransmits", "retransmissions [pkts]", 0)),
+            metric("retransmits", "retransmits", "retransmissions", 0)),
         bounds=((OURS, lambda values: [
             case_bound("Jain's index after the last source has started",
                        f"fuzzy, every {apart} RTT", "jain", ">=", 0.99)
@@ -518,11 +519,11 @@ EXPERIMENTS = (
         x_title="sources", shape=table_3(SOURCES),
         metrics=(
             metric("drops", "drops", "drops", 0),
-            metric("retransmits", "retransmits", "retransmissions [pkts]", 0),
+            metric("retransmits", "retransmits", "retransmissions", 0),
             *_per_role("first"),
-            metric("peak", "class_peak", "largest queue of source 1 [pkts]", 0,
+            metric("peak", "class_peak", "largest queue of source 1", 0,
                    role="first"),
-            metric("utilization", "utilization", "utilisation from 10 RTT [%]",
+            metric("utilization", "utilization", "utilisation from 10 RTT",
                    2, link="R1", from_rtt=10)),
         bounds=((OURS, _lossless(_window_cases)), (OURS, _cut_off)),
         pictures=(("curve", "peak"), ("curve", "completion_tu"),
@@ -541,10 +542,10 @@ EXPERIMENTS = (
         x_title="nominal load", shape=table_3(SOURCES),
         metrics=(
             metric("drops", "drops", "drops", 0),
-            metric("retransmits", "retransmits", "retransmissions [pkts]", 0),
+            metric("retransmits", "retransmits", "retransmissions", 0),
             metric("finished", "finished", "sources that have finished", 0),
-            metric("last_s", "last_s", "end of the last source [s]", 1),
-            metric("queue_mean", "queue_mean", "mean queue [pkts]", 1,
+            metric("last_s", "last_s", "end of the last source", 1),
+            metric("queue_mean", "queue_mean", "mean queue", 1,
                    link="R1")),
         bounds=((OURS, _lossless(_public_cases)),),
         pictures=(("curve", "queue_mean"),),

@@ -180,7 +180,7 @@ def _completions(*roles):
 _BENCH_METRICS = (
     metric("retransmits", "retransmits", "retransmissions", 0),
     metric("drops", "drops", "drops", 0),
-    metric("queue_max", "queue_max", "longest queue", 0))
+    metric("queue_max", "queue_max", "largest queue", 0))
 
 
 def _bench(number, title, table, cases, shape, roles=("primary",),
@@ -277,7 +277,7 @@ VIDEO_METRICS = (
            role="video", part=0.99),
     metric("losses", "loss_part", "retransmissions, or losses", 2,
            role="video"),
-    metric("jain", "jain", "Jain of rates", 3, role="video", from_rtt=20),
+    metric("jain", "jain", "Jain's index of rates", 3, role="video", from_rtt=20),
     metric("utilization", "utilization", "utilisation", 1, link="R1",
            from_rtt=20),
     metric("drops", "drops", "drops", 0))
@@ -303,7 +303,7 @@ EXPERIMENTS = (
     _bench(6, "Two-way traffic", 12, _bench_6_cases,
            bench_shape(CROSSES + 1, mirror=MIRRORED), roles=("forth", "back"),
            about="File transfers in both directions."),
-    _bench(7, "Cross traffic that nobody controls", 13, _bench_7_cases,
+    _bench(7, "Uncontrolled cross traffic", 13, _bench_7_cases,
            bench_shape(CROSSES + 1), defaults={"repeats": 5},
            x_title="cross traffic, of the link's rate",
            metrics=(metric("variance", "completion_variance",
