@@ -287,7 +287,7 @@ def test_the_command(tmp_path):
                tmp_path)
     assert done.returncode == 0, done.stderr
     assert "a fluid model without a kernel" in done.stderr
-    assert "class means against WPF, mean over seeds  holds" in done.stdout
+    assert "class means against fair shares, mean over seeds  holds" in done.stdout
     assert "verdicts hold." in done.stdout
     assert (tmp_path / "index.html").is_file()
     results = [json.loads((tmp_path / f"seed-{seed}/result.json").read_text())

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """How a command ends: with a status, and with one sentence if it failed.
 
-guarded() runs the body of a command. An exception that nobody caught would end
-Python with a traceback and status 1, and 1 means that a verdict was missed:
-here every failure becomes one sentence on standard error and status 2.
+guarded() runs the body of a command. Python ends with a traceback and status 1 after an
+exception that is not caught, but status 1 of tollway means that a verdict does not hold.
+So every failure becomes one sentence on standard error and status 2.
 
-Nothing here needs more than Python itself.
+This file needs only Python itself.
 """
 
 import codecs
@@ -80,7 +80,7 @@ def _interrupted(name):
 
 
 def _unexpected(error):
-    """A sentence on an exception that should not have come this far."""
+    """A sentence about an unexpected exception."""
     what = " ".join(str(error).split())
     said = f"unexpected error: {type(error).__name__}" + \
         (f": {what}" if what else "")
@@ -98,7 +98,7 @@ def _unexpected(error):
 
 
 def _show_traceback():
-    """Print the traceback if -v asks for it; was it asked for?"""
+    """Print the traceback if -v was given; returns whether it was given."""
     words = sys.argv[1:]
     if "-v" not in words and "--verbose" not in words:
         return False
@@ -110,7 +110,7 @@ def _show_traceback():
 
 
 def _say(name, text):
-    """One line on standard error, if there is anyone to read it."""
+    """Print one line on standard error, if it is open."""
     lines = [line.strip() for line in str(text).splitlines()]
     try:
         print(f"{name}: {'; '.join(filter(None, lines))}", file=sys.stderr,
@@ -120,9 +120,9 @@ def _say(name, text):
 
 
 def _flushed(name, status):
-    """Write out what is buffered; what cannot be written is a failure.
+    """Write buffered output; it is a failure if that is not possible.
 
-    Python does it once more at its end, where a failure is status 120.
+    Python does this again at its end, where a failure is status 120.
     """
     for stream, number in ((sys.stdout, 1), (sys.stderr, 2)):
         try:
@@ -138,10 +138,10 @@ def _flushed(name, status):
 
 
 def _open_streams():
-    """Make the three standard streams usable, whatever they were.
+    """Make the three standard streams usable.
 
-    A stream that was closed would give its number to the next file that is
-    opened, into which messages would go then.
+    If one of them is closed, the next opened file would get its number, and messages would be
+    written into this file.
     """
     for number in range(3):
         try:
@@ -160,7 +160,7 @@ def _open_streams():
 
 
 def _as_bytes(error):
-    """What a locale cannot write: bytes of a file name as they were, else '?'."""
+    """Bytes that a locale cannot write: those of a file name, or '?'."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return b"".join(bytes([ord(one) - 0xDC00])
@@ -169,8 +169,8 @@ def _as_bytes(error):
 
 
 def _take_signals():
-    """A killed run cleans up like an interrupted one; and a run in the
-    background, where shells ignore SIGINT, is interrupted like any other."""
+    """A killed run cleans up like an interrupted one. A run in the background, for which shells
+    ignore SIGINT, can be interrupted like any other."""
     for number in _SIGNALS:
         # nohup ignores SIGHUP, and means it.
         if number != signal.SIGHUP or \
@@ -197,6 +197,6 @@ def _unraisable(lost):
 
 
 def _ignore_signals():
-    """What is left is to report the end: nothing may interrupt that."""
+    """The end is reported from here on: ignore signals."""
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The exceptions the harness raises on purpose, and what others say."""
+"""The exceptions that the harness raises, and texts of other exceptions."""
 
 import os
 import traceback
 
 
 class TollwayError(Exception):
-    """What went wrong and what to do about it, in one sentence."""
+    """An error with one sentence that says what is wrong and how to correct it."""
 
 
 class RefusedError(TollwayError):
-    """Nothing was run, as the kernel does not know what was asked for."""
+    """Nothing was run, because the kernel does not have what the run needs."""
 
 
 # Exit statuses of tollwaylib.guest.job, to the place that started it.
@@ -30,7 +30,7 @@ def of_run(folder, status):
 
 
 def sentence(error):
-    """What an OSError says, with the file or the program that it is about."""
+    """The text of an OSError, with the name of its file or program."""
     reason = error.strerror or str(error) or type(error).__name__
     if error.filename is None:
         if isinstance(error, FileNotFoundError) and not _is_somewhere():
@@ -44,7 +44,7 @@ def sentence(error):
 
 
 def _is_somewhere():
-    """Does the working directory exist?"""
+    """True if the working directory exists."""
     try:
         os.getcwd()
     except OSError:
@@ -53,8 +53,8 @@ def _is_somewhere():
 
 
 def _from_popen(error):
-    """Was it a program that could not be started? A file of this name may be
-    anything else; a program that is looked for in PATH has no slash."""
+    """True if a program could not be started. The file of the error may also be another file; a
+    program that is searched for in PATH has no slash."""
     frames = traceback.extract_tb(error.__traceback__)
     return bool(frames) and frames[-1].filename.endswith("subprocess.py") and \
         "/" not in _text(error.filename)

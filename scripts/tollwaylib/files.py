@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Files of JSON: read whole and sound, and written whole or not at all."""
+"""JSON files: read and checked completely, written completely or not at all."""
 
 import json
 import os

@@ -15,9 +15,9 @@ def cores():
 def run(jobs, on_cores, run_one, stop):
     """Call run_one(job, core) for all jobs, in their order, each in a thread.
 
-    on_cores: the core of each of the jobs that run at a time. The first error,
-    or an interrupt of the caller, ends all: jobs that have not begun are left
-    out, stop() has to end those that run, and the error is raised.
+    on_cores: the core of each of the jobs that run at the same time. The first error, or an
+    interrupt of the caller, ends all: later jobs are not started, stop() must end the running
+    ones, and the error is raised.
     """
     idle = queue.SimpleQueue()
     for core in on_cores:

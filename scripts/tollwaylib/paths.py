@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Where things are: the checkout, and the cache of what is built from it."""
+"""Directories: the checkout, and the cache of built files."""
 
 import contextlib
 import fcntl
@@ -95,8 +95,8 @@ def files_below(*folders):
 
 
 def checkout():
-    """What was run: the commit, and whether the tree differs from it. Both are
-    None where this is not known: without git, or if TOP is no checkout."""
+    """The commit of the checkout, and whether the tree differs from it. Both are None if this
+    is not known: without git, or if TOP is no checkout."""
     def git(*words):
         with contextlib.suppress(OSError):
             done = subprocess.run(["git", "-C", str(TOP), *words], check=False,

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The programs that are called by name: what needs which of them, and which
-package of the distribution has each."""
+"""The programs that the harness calls: their purposes and the packages that have them."""
 
 import importlib.util
 import shutil
@@ -63,13 +62,13 @@ PROGRAMS = (
 
 
 def missing(*purposes):
-    """[(program, package)] that is not there, of what purposes need."""
+    """[(program, package)] of programs that these purposes need and that are missing."""
     return [(name, package) for name, needed, package in PROGRAMS
             if set(needed) & set(purposes) and not shutil.which(name)]
 
 
 def need(*purposes):
-    """Raise TollwayError if a program is not there that a purpose needs."""
+    """Raise TollwayError if a program is missing that a purpose needs."""
     lacks = missing(*purposes)
     if lacks:
         raise TollwayError(
@@ -79,8 +78,8 @@ def need(*purposes):
 
 
 def require_modules(purpose=EXPERIMENTS):
-    """Raise ModuleNotFoundError if a module of Python is missing: it is said
-    before a long run, and not where the module is imported after it."""
+    """Raise ModuleNotFoundError if a Python module is missing, so that the error comes before a
+    long run, and not where the module is imported after it."""
     for name, purposes, _ in MODULES:
         if purpose in purposes and importlib.util.find_spec(name) is None:
             raise ModuleNotFoundError(name=name)

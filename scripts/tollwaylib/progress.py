@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Lines that say what long work is doing."""
+"""Lines and bars that show the progress of long work."""
 
 import atexit
 import contextlib
@@ -26,7 +26,7 @@ def duration(seconds):
 
 
 def part_of(text):
-    """How much is done by what a job says of itself, 0 to 1, or None."""
+    """The completed fraction of a job, 0 to 1, from its line of progress, or None."""
     found = _SO_FAR.search(text)
     if not found or not float(found[2]):
         return None
@@ -34,7 +34,7 @@ def part_of(text):
 
 
 def left_s(passed_s, part):
-    """Seconds that are left at the pace up to now; None at both ends."""
+    """Remaining seconds at the present pace; None at both ends."""
     return passed_s * (1 - part) / part if 0 < part < 1 else None
 
 
@@ -106,7 +106,7 @@ class Job:
         self.part, self.started = 0.0, time.monotonic()
 
     def step(self, text):
-        """Say what the job is doing now."""
+        """Print what the job does now."""
         part = part_of(text)
         if part is not None:
             self.part = part

@@ -94,8 +94,8 @@ def check_file(file):
 
 
 def _replaced(path, folder):
-    """Why a file cannot take the place of `path`, None if it can: no test of
-    permissions knows all reasons, so one is made beside it."""
+    """The reason why a file cannot replace `path`, None if it can. No test of permissions knows
+    all reasons, so a file is created beside it."""
     try:
         with tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp"):
             pass

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """`tollway doctor --peer`: does congestion notification work from end to end?
 
-What a live host can know is looked at twice, some seconds of its traffic
-apart: the connections to the peer (ss), the kernel's counters of ECN, those of
-our modules, the queues (tc). Then probes, UDP packets with CE and with ECT(0)
-whose time to live ends at each hop in turn: the routers and the peer quote
-them in ICMP as they came there.
+The state of the host is read twice, with some seconds of traffic in between: connections
+to the peer (ss), ECN counters of the kernel, counters of our modules, and queues (tc).
+Then probes are sent: UDP packets with CE and with ECT(0), whose time to live ends at each
+hop in turn. Routers and the peer quote them in ICMP as they arrived there.
 
-observe() gathers, judge() is a pure function of what was gathered.
+observe() collects the data, and judge() is a pure function of it.
 """
 
 from ..components.modules import COUNTING, ECHOING, MODULES
@@ -33,7 +32,7 @@ COUNTERS = {name: meaning for module in MODULES
 
 
 def judge_host(seen):
-    """Modules and settings of this end."""
+    """Modules and settings of this host."""
     if seen["modules"]:
         yield Finding("modules", "ok",
                       f"{' and '.join(seen['modules'])} loaded here, Linux "
@@ -50,7 +49,7 @@ def judge_host(seen):
 
 
 def judge_path(seen):
-    """What the probes met."""
+    """Codepoints that the probes had at each hop."""
     hops = seen["hops"]
     if hops is None:
         yield Finding("path", "unknown", "the path was not probed",
@@ -124,7 +123,7 @@ def judge_queues(seen):
 
 
 def senders(seen):
-    """The connections that send from here and see a price."""
+    """The connections that send from this host and get prices."""
     return [one for one in seen["connections"] if one["cc"] == "sbrm"
             and not one["fallback"] and one["grown"].get("bytes_acked")]
 
@@ -349,7 +348,7 @@ def judge_connection(seen, one):
 
 
 def judge_absence(seen):
-    """There is no connection to look at."""
+    """There is no connection to judge."""
     trial = seen["handshake"]
     if trial and trial["ecn"]:
         yield Finding("ecn", "ok", f"a new connection of sbrm to "
@@ -392,7 +391,7 @@ def judge(seen):
 
 
 def without_doubts(found):
-    """Doubts about marks go where the path is known to remove them."""
+    """Leave out doubts about marks if it is known that the path removes them."""
     removed = [one for one in found if one.about == "path"
                and one.verdict == "wrong"]
     for one in found:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""First process of the lab's kernel, once scripts/lab/init has mounted it.
+"""First process of the lab's kernel, after scripts/lab/init has mounted the file systems.
 
-Reads run.json in .lab of the directory of the run: `modules` to load, `argv` to
-run, `cwd`, `environment`. Leaves the exit status beside it in `status` and stops
-the kernel.
+Reads run.json in the directory .lab of the run: `modules` to load, `argv` to run, `cwd`,
+`environment`. Writes the exit status to `status` beside it, and stops the kernel.
 """
 
 import ctypes

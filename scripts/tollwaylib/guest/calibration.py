@@ -18,12 +18,11 @@ class Calibration(Programs):
     """The calibration of the network of a run."""
 
     def calibrate(self):
-        """Check rate, round trip and place of loss of what was built.
+        """Check the rate, the round trip and the place of losses of the network.
 
-        Each priced link is overloaded by UDP through a short FIFO in the place
-        of the AQM; then the AQM is put back. Raises TollwayError if the link
-        does not do what the topology says: nothing measured over it would mean
-        anything.
+        Each priced link is overloaded by UDP through a short FIFO instead of the AQM. Then the
+        AQM is put back. Raises TollwayError if a link does not do what the topology says:
+        measurements over it would have no meaning.
         """
         self.progress("calibrating the links")
         result, paths = {}, self.topo.paths
@@ -47,11 +46,10 @@ class Calibration(Programs):
         return result
 
     def load_of(self, link):
-        """Where the overload of a link comes from and goes to: two hosts.
+        """The two hosts between which the overload of a link is sent.
 
-        It comes from the source of a path that crosses this link alone. Where
-        there is none, other links of a path could hold it back: then the router
-        before the link sends it.
+        The source is that of a path that crosses only this link. If there is none, other links
+        of a path could limit the overload, and the router before the link sends it.
         """
         crossing = [path for _, path in sorted(self.topo.paths.items())
                     if link in path["links"]]
@@ -63,7 +61,7 @@ class Calibration(Programs):
         return self.topo.priced[link][0], crossing[0]["sink"]
 
     def calibrate_link(self, link, described):
-        """Overload one link for a moment; returns what was found."""
+        """Overload one link for a short time; returns the measurements."""
         node, device = self.topo.priced[link]
         source, sink_name = self.load_of(link)
         intf = self.net[node].nameToIntf[device]
@@ -109,9 +107,9 @@ class Calibration(Programs):
         return found
 
     def drops_elsewhere(self):
-        """Packets lost at any queue of the network that is not an AQM.
+        """Packets lost at queues of the network that are not an AQM.
 
-        What an AQM drops, the shaper and a netem above it count as well.
+        The shaper and a netem above an AQM also count the drops of this AQM.
         """
         total = 0
         for node in self.net.values():

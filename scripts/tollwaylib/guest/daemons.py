@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Programs that an experiment declares, beside its flows: they run in nodes of the
+"""Programs that an experiment declares in addition to its flows. They run in nodes of the
 network during a case, and are ended after it."""
 
 import json
@@ -31,7 +31,7 @@ def _refuse(word):
 
 
 def _place(bin_dir, program):
-    """Where a program is: one of tools/, or of the system. None without it."""
+    """The path of a program: one of tools/, or of the system; None if there is none."""
     for folder in (bin_dir, TOOLS):
         if (folder / program).is_file():
             return str(folder / program)
@@ -79,7 +79,7 @@ class Daemon:
                           found[1], found[1])), word)
 
     def log(self):
-        """The last lines that it said."""
+        """The last lines of its output."""
         text = (self.folder / "log").read_text(encoding="utf-8",
                                                errors="replace")
         return text.splitlines()[-LOG_LINES:]
@@ -95,12 +95,12 @@ class Daemon:
         return TollwayError(f"{self.name} in node {self.node} {what}: {said}")
 
     def stop(self):
-        """End it in good order."""
+        """Send SIGTERM and wait for its end."""
         self.check()
         self.process.send_signal(signal.SIGTERM)
 
     def stopped(self, epoch_ns):
-        """What is left of it once it has ended, for the raw result."""
+        """Its output after its end, for the raw result."""
         try:
             status = self.process.wait(GRACE_S)
         except subprocess.TimeoutExpired:
@@ -157,7 +157,7 @@ class Daemons:
             daemon.check()
 
     def stop(self, epoch_ns):
-        """End all; {name: what is left of it}."""
+        """End all programs; {name: output for the raw result}."""
         for daemon in self.all:
             daemon.stop()
         return {daemon.name: daemon.stopped(epoch_ns) for daemon in self.all}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""iperf3 as what sends the traffic of a run."""
+"""iperf3 as the sender of the traffic of a run."""
 
 import json
 import subprocess
@@ -16,12 +16,11 @@ IPERF_INTERVAL_S = 0.5
 class IperfTraffic:
     """iperf3: a client and a server for each flow.
 
-    Starts are as exact as the start of a process and the six round trips or so
-    of iperf3's own protocol; stops are whole seconds after them. There is no
-    count of marks. Two system calls a packet. The client tells the server its
-    congestion control, so that it echoes marks as the sender expects.
-    Flows that say what they send are not for it. Raises TollwayError for them,
-    and for the cases of a list.
+    A start is as exact as the start of a process and about six round trips of the protocol of
+    iperf3. A stop is a whole number of seconds later. There is no count of marks. Each packet
+    takes two system calls. The client sends its congestion control to the server, so that the
+    server echoes marks as the sender expects. iperf3 cannot send flows with words of their own,
+    nor the cases of a list: TollwayError.
     """
 
     def __init__(self, run, case, flows, epoch_ns):
@@ -116,10 +115,10 @@ class IperfTraffic:
 
     @staticmethod
     def flow(flow, sender, receiver):
-        """One flow of tollway-traffic's format from iperf3's two reports.
+        """One flow in the format of tollway-traffic, from the two reports of iperf3.
 
-        The bytes are those that the receiver read: the sender's are those it
-        has written, of which a send buffer may still be on its way.
+        The bytes are those that the receiver read. The bytes that the sender wrote may still be
+        in its send buffer.
         """
         samples = {"t_s": [flow["start_s"]], "bytes_acked": [0], "cwnd": [0],
                    "srtt_us": [0], "retransmits": [0]}

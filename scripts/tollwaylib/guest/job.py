@@ -44,7 +44,7 @@ USUAL = {"net.ipv4.tcp_recovery": 1, "net.ipv4.tcp_early_retrans": 3}
 
 
 def interrupt(_number, _frame):
-    """A signal that ends the run, once: nothing may interrupt the cleaning."""
+    """A signal ends the run; later signals do not interrupt the cleaning."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
@@ -53,11 +53,10 @@ def interrupt(_number, _frame):
 class Run(Calibration):
     """Build the network, calibrate it, run the cases, collect the raw data.
 
-    job: dict with `experiment`, `topology` (keywords of topologies.Built),
-    `parameters`, `cases` (list of dicts, see experiments/jobs.py),
-    `seed`, `sysctls` ({name: value}, set in every host), `out_dir`, `bin_dir`.
-    `real_time`: to start a program takes time. `disposable`: nothing outlives
-    the run anyway.
+    job: dict with `experiment`, `topology` (keywords of topologies.Built), `parameters`,
+    `cases` (list of dicts, see experiments/jobs.py), `seed`, `sysctls` ({name: value}, set on
+    every host), `out_dir`, `bin_dir`. `real_time`: the start of a program takes time.
+    `disposable`: the kernel ends with the run, so nothing has to be removed.
     """
 
     def __init__(self, *arguments):
@@ -112,7 +111,7 @@ class Run(Calibration):
         return self.topo.mtu - (52 if timestamps else 40)
 
     def check_kernel(self):
-        """Does this kernel know the congestion control and the queue?"""
+        """Raise RefusedError if the kernel lacks the congestion control or the queue."""
         known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
         names = known.read_text().split()
         for name in sorted({flow["cc"] for case in self.job["cases"]
@@ -152,8 +151,8 @@ class Run(Calibration):
         self.net = None
 
     def calibrate(self):
-        """Calibrate the network as it is built, of which the result is
-        returned, and as each case that changes it wants it."""
+        """Calibrate the network as it is built, and as each case changes it; returns the result
+        of the former."""
         found = super().calibrate()
         changed = {str(case["network"]): case["network"]
                    for case in self.job["cases"] if case["network"]}
@@ -164,8 +163,8 @@ class Run(Calibration):
         return found
 
     def adapt(self, keywords):
-        """Make the network what its topology is with these keywords (None:
-        those that it was built with). Rates and delays of links may differ."""
+        """Change the network to its topology with these keywords (None: those with which it was
+        built). Only rates and delays of links may differ."""
         wanted = Built(aqm=self.job["aqm"], **(keywords or self.job["topology"]))
         ends = self.topo.ends()
         for device, (node, parameters) in wanted.ends().items():
@@ -183,8 +182,7 @@ class Run(Calibration):
     # Measurement
 
     def measure(self, calibration):
-        """Run the cases one after another and put together what everyone
-        saw."""
+        """Run the cases one after another; returns the raw result."""
         tracers = [self.tracer(link) for link in self.topo.priced] \
             if self.job["trace"] else []
         if self.job["metrics"]:
@@ -230,7 +228,7 @@ class Run(Calibration):
         return raw
 
     def measure_case(self, case, phases):
-        """Run one case; returns what is raw of it."""
+        """Run one case; returns its raw result."""
         self.prepare_case(case)
         passages = Passages(self, case["name"]) if case["passages"] else None
         daemons = Daemons(self, case)
@@ -297,8 +295,8 @@ class Run(Calibration):
                 for link, samples in sampled.items()}}
 
     def end_programs(self, case, passages, daemons, epoch_ns):
-        """End what runs beside the flows of a case, and leave the network as it
-        was built; what is left of it, for the raw case."""
+        """End the programs that run beside the flows of a case, and restore the network;
+        returns their output for the raw result."""
         found = {}
         if passages:
             found["passages"] = passages.stop(
@@ -320,14 +318,13 @@ class Run(Calibration):
                 if getattr(interface, "gates", None)]
 
     def rates_of(self, case):
-        """[(s, bit/s, link)] of a case; without a link it is that of the only one
-        that is priced."""
+        """[(s, bit/s, link)] of a case; without a link in the case, it is the only priced link."""
         return [(when_s, rate_bps, *(link or self.topo.priced))
                 for when_s, rate_bps, *link in case["rates"]]
 
     def change_rates(self, epoch_ns, rates):
-        """Wait for each change of a link's rate, and make it; [(s, bit/s, link)] as
-        they were made."""
+        """Wait for the time of each change of a link's rate, and make it; returns [(s, bit/s,
+        link)] with the times at which they were made."""
         made = []
         for when_s, rate_bps, link in rates:
             node, device = self.topo.priced[link]
@@ -344,9 +341,8 @@ class Run(Calibration):
 
     @staticmethod
     def seen(flow, final, keep):
-        """A flow with what its sender saw of it: its samples, the pages of an
-        HTTP user, and what it counted at its end. keep: see
-        experiments/jobs.py; None keeps all."""
+        """A flow with the measurements of its sender: its samples, the pages of a web user, and
+        its counters at the end. keep: see experiments/jobs.py; None keeps all."""
         found = dict(flow)
         for key, kept in (("samples", True), ("pages", keep is None)):
             if final.get(key) and kept:
@@ -386,8 +382,8 @@ class Run(Calibration):
             time.sleep(left_ns / 1e9)
 
     def class_peaks(self, link):
-        """{class: the most packets that it held} by the queue's own count;
-        nothing of a queue without classes or without such a count."""
+        """{class: largest number of packets that it held}, as the queue counted; empty for a
+        queue without classes or without such a counter."""
         node, device = self.topo.priced[link]
         # Not every tc has JSON of classes: that of Debian 12 prints text.
         text = shell(self.net[node], f"tc -s class show dev {device}")
@@ -434,8 +430,8 @@ def main(job_path):
         print(f"tollway: {text}", flush=True)
 
     def failed(reason, status=RUN_FAILED):
-        """Leave the reason for the place that started this; the console, which
-        is also read, gets it without the name of the command in front."""
+        """Write the reason for the place that started this process. The console, which is read,
+        too, gets it without the name of the command."""
         (out_dir / "error.txt").write_text(f"{reason}\n", encoding="utf-8",
                                            errors="backslashreplace")
         print(f"error: {reason}", file=sys.stderr, flush=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Links of the experiments: what shapes, queues and delays."""
+"""Links of the experiments: their shapers, queues and delays."""
 
 from mininet.link import Intf, Link
 
@@ -22,33 +22,32 @@ CLASSFUL = ("fq_rr", "fq_codel")
 
 
 def burst_bytes(rate_bps, packet_bytes):
-    """What a shaper lets go at once: a packet, or what its rate sends in 20 us.
+    """The burst of a shaper in bytes: a packet, or what its rate sends in 20 us.
 
-    Each burst costs the lab a timer; several Gb/s have hundreds of thousands
-    of packets in a second.
+    Each burst costs the lab a timer, and several Gb/s have hundreds of thousands of packets
+    per second.
     """
     return max(packet_bytes, int(rate_bps * BURST_S / 8))
 
 
 class TollwayIntf(Intf):
-    """An interface that shapes, queues and delays as its link says."""
+    """An interface with the rate, the queue and the delay of its link."""
 
     def config(self, mtu=1500, rate_bps=None, delay_ms=None, aqm=None,
                gso_max_segs=None, packet_bytes=None, ip_only=False,
                segments=False, gates=(), delays=False, **params):
         """Collect the commands that configure the interface.
 
-        mtu: bytes of IP. rate_bps: bit/s on the wire, Ethernet header
-        included. delay_ms: propagation. delays: will a case delay, where this has
-        no delay? aqm: tc words of the leaf qdisc, such
-        as "sbrm target 10"; needs rate_bps. gso_max_segs: segments the host
-        may hand over in one packet; 1 switches segmentation off.
-        packet_bytes: bytes of a full packet on the wire, the shaper's burst
-        at rates where burst_bytes() says so. ip_only: the Ethernet header takes
-        no time. segments: it takes the super-packets of the host apart, so
-        that what TCP hands over at once leaves back to back, as packets. gates:
-        tc words of the queues of the classes 1:10, 1:11 ..., which do not shape;
-        what goes to a sink of ours is in the first of them, and all else in 1:1.
+        mtu: bytes of IP. rate_bps: bit/s on the wire, with the Ethernet header. delay_ms:
+        propagation delay. delays: a case will delay packets here, even if delay_ms is 0. aqm:
+        tc words of the leaf qdisc, such as "sbrm target 10"; needs rate_bps. gso_max_segs:
+        largest number of segments of a super-packet of the host; 1 switches segmentation off.
+        packet_bytes: bytes of a full packet on the wire, which is the burst of the shaper at
+        rates for which burst_bytes() says so. ip_only: the Ethernet header takes no time.
+        segments: the interface segments the super-packets of the host, so that the packets of
+        one write of TCP leave back to back. gates: tc words of the queues of the classes 1:10,
+        1:11 and so on, which do not shape. Traffic to a sink of ours is in the first of them,
+        all other traffic in 1:1.
         """
         commands = [f"ip link set dev {self.name} mtu {mtu} up"]
         self.stab = f" stab overhead -{ETHERNET_HEADER_BYTES}" if ip_only \
@@ -99,8 +98,7 @@ class TollwayIntf(Intf):
             f"match ip dport {SINK_PORT} 0xffff flowid 1:10"]
 
     def change_gates(self, queue):
-        """Give all gates another queue (words of tc), or None: those that they
-        were built with."""
+        """Give all gates another queue (words of tc); None restores their first queues."""
         wanted = {number: queue or built
                   for number, built in self.built_gates.items()}
         if wanted != self.gates:
@@ -108,15 +106,15 @@ class TollwayIntf(Intf):
             self.empty_gates()
 
     def empty_gates(self):
-        """Drop what waits at the gates: no packet of a case is in the next."""
+        """Drop all packets at the gates before the next case."""
         shell(self.node, *(
             f"tc qdisc {what}" for number, queue in self.gates.items()
             for what in (f"del dev {self.name} parent 1:{number:x}",
                          f"add dev {self.name} parent 1:{number:x} {queue}")))
 
     def netem_command(self):
-        """The tc command of what delays, and has the rate where nothing is
-        shaped."""
+        """The tc command of the netem that delays packets; it also has the rate if there is no
+        shaper."""
         rate = f" rate {self.rate_bps}bit" \
             if self.rate_bps and not self.is_shaped else ""
         # What follows the delay in an impairment may begin with a time.
@@ -138,7 +136,8 @@ class TollwayIntf(Intf):
     def change(self, rate_bps, delay_ms):
         """Give the link another rate (bit/s) and delay (ms, or None).
 
-        Raises TollwayError where there is nothing that could have them."""
+        Raises TollwayError if it has no shaper or no netem for them.
+        """
         before = self.rate_bps, self.delay_ms
         self.rate_bps, self.delay_ms = rate_bps, delay_ms or 0
         if bool(before[0]) != bool(rate_bps) or \
@@ -152,10 +151,10 @@ class TollwayIntf(Intf):
             shell(self.node, self.netem_command())
 
     def impair(self, impairment):
-        """Give what delays another impairment, in words of tc such as
-        "loss 1%", or none ("").
+        """Set another impairment of the netem, in words of tc such as "loss 1%", or none ("").
 
-        Raises TollwayError where nothing delays."""
+        Raises TollwayError if there is no netem.
+        """
         if impairment == self.impairment:
             return
         if not self.has_netem:
@@ -165,11 +164,11 @@ class TollwayIntf(Intf):
         shell(self.node, self.netem_command())
 
     def aqm_command(self, aqm):
-        """The tc command that makes `aqm` the leaf of the new shaper."""
+        """The tc command that adds `aqm` as the leaf of the shaper."""
         return f"tc qdisc add dev {self.name} parent 2:1 handle 10: {aqm}"
 
     def change_aqm(self, aqm):
-        """Put another kind of qdisc in the place of the leaf."""
+        """Replace the leaf by another qdisc."""
         filters = self.filters if aqm.split()[0] in CLASSFUL else []
         shell(self.node, f"tc qdisc del dev {self.name} parent 2:1",
               self.aqm_command(aqm), *filters)

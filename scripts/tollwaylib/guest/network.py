@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The network of a run: what topologies are made of, and its configuration.
+"""The network of a run: the parts of topologies, and their configuration.
 
-Nothing here knows where the network runs. Each interface is configured
-with plain `ip` and `tc` commands, which go through `shell()` so that
-`tollway run -v` can print them; configure_network() runs them, a node at a
-time.
+This file does not depend on the place where the network runs. Each interface is configured
+with plain `ip` and `tc` commands. They go through `shell()`, so that `tollway run -v` can
+print them. configure_network() runs them, one node at a time.
 
-A bottleneck is a priced link: its shaper (HTB with a burst and a quantum of
-one packet) and the AQM under test sit at the egress of a router. The backlog of
-the AQM holds queued packets and nothing else, because the propagation delay of
-both ways is in a netem on the way back, where only acknowledgements pass. To
-all flows that is the same link: between two routers only the sum can be seen,
-how it is shared between the ways says what time it is behind the link, and a
-packet that has not to be kept is cheap. Where both ways are priced, each has its
-own delay in a netem above the shaper. A fat link has its rate and delay in one
-netem at each end: nothing is expected to queue there.
+A bottleneck is a priced link: its shaper (HTB with a burst and a quantum of one packet)
+and the AQM under test are at the egress of a router. The backlog of the AQM has only
+packets that wait for the link, because the propagation delay of both directions is in a
+netem in the opposite direction, where only acknowledgements pass. For all flows this is
+the same link: between two routers only the sum of the two delays can be observed. It is
+also faster, because acknowledgements are fewer and smaller than data packets. If both
+directions are priced, each has its own delay in a netem above the shaper. A fat link has
+its rate and its delay in one netem at each end, and no queue is expected there.
 """
 
 from mininet.topo import Topo
@@ -26,12 +24,12 @@ from .nodes import PlainNode, Router, address_of, shell
 class PathTopo(Topo):
     """Hosts and routers in a tree, with priced links between routers.
 
-    Subclasses describe themselves in build() by router(), endpoint() and
-    priced_link(). pairs: do hosts send pairs? Then what they hand over at once
-    leaves at once, receivers acknowledge each segment, links count what IP counts,
-    and each source has a class of its own in queues that have classes. After build: `priced` maps the name of each priced link to
-    the (node, interface) that carries its AQM, `paths` maps each path's name
-    to (source, sink, [names of priced links], rtt_ms).
+    Subclasses describe themselves in build() by router(), endpoint() and priced_link(). pairs:
+    hosts send pairs of packets. Then a pair leaves at once, receivers acknowledge each segment,
+    links count the bytes of IP packets, and each source has a class of its own in queues that
+    have classes. After build, `priced` maps the name of each priced link to the (node,
+    interface) of its AQM, and `paths` maps the name of each path to (source, sink, [names of
+    priced links], rtt_ms).
     """
 
     def __init__(self, packet_bytes, aqm, edge_bps=10**9, gso_max_segs=1,
@@ -71,11 +69,11 @@ class PathTopo(Topo):
     def endpoint(self, name, router, delay_ms, sends=True, delays=False):
         """Add a host behind `router`, over a fat link.
 
-        delays: will cases give the link another delay?
+        delays: cases will give the link another delay.
 
-        Where the link has no rate (edge_bps 0), both ways' delay is in one of
-        them, and nothing in the other: for a host that sends on its way in,
-        else on its way out, where there are acknowledgements, which are fewer.
+        If the link has no rate (edge_bps 0), the delay of both directions is in one of them:
+        for a host that sends in the direction to the host, otherwise from the host.
+        Acknowledgements, which are fewer, use this direction.
         """
         host = self.addHost(name, cls=PlainNode)
         ways = [{"delay_ms": delay_ms}, {"delay_ms": delay_ms}]
@@ -93,9 +91,9 @@ class PathTopo(Topo):
 
     def priced_link(self, name, first, second, rate_bps, delay_ms, back=None,
                     back_bps=None, back_ms=None, delays=False):
-        """Add a bottleneck from `first` to `second` and a free way back, or
-        another one, named `back`: like it, but for another rate or delay. delays:
-        will cases give it another delay?"""
+        """Add a bottleneck from `first` to `second`. The opposite direction is free, or another
+        bottleneck with the name `back`: with the same rate and delay, or with others.
+        delays: cases will give it another delay."""
         out, home = f"{first}-{second}", f"{second}-{first}"
         links = {name: (first, out, rate_bps, delay_ms)}
         if back:
@@ -132,8 +130,8 @@ class PathTopo(Topo):
         return found
 
     def ways_in(self, router):
-        """Interfaces of a router by which what it sends over a priced link may
-        have come: all that carry no priced link."""
+        """Interfaces of a router by which packets for a priced link can arrive: all those that
+        carry no priced link."""
         priced = {device for _, device in self.priced.values()}
         return [device for first, second, link in self.links(withInfo=True)
                 for node, device, peer in (
@@ -142,7 +140,7 @@ class PathTopo(Topo):
                 if node == router and not priced & {device, peer}]
 
     def path(self, name, source, sink, links, rtt_ms):
-        """Name the way from one host to another."""
+        """Give the path from one host to another a name."""
         self.paths[name] = {"source": source, "sink": sink,
                             "links": list(links), "rtt_ms": rtt_ms}
 

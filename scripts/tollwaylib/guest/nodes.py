@@ -64,7 +64,7 @@ def _one_process(group):
 
 
 class PlainNode(Node):
-    """A namespace of which nothing is set but by configure_network()."""
+    """A namespace in which only configure_network() changes settings."""
 
     preparation = ("ip link set lo up",)
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How long each packet of UDP is in the network: from its entry into the router
-before a bottleneck until it leaves that router.
+"""The time of each UDP packet in the network: from its entry into the router before a
+bottleneck until it leaves that router.
 
-The time is that of the kernel's own stamps, of packets that tcpdump captured at
-both places. A packet is known by the flow and the number that tollway-traffic(1)
-wrote into it.
+The times are timestamps of the kernel, of packets that tcpdump captured at both places. A
+packet is identified by its flow and by the number that tollway-traffic(1) wrote into it.
 """
 
 import signal
@@ -61,8 +60,8 @@ class Passages:
         return process, path
 
     def stop(self, epoch_ns, from_s, to_s):
-        """End the captures; what they say of the packets that entered in a
-        window (s from the epoch, of the monotonic clock)."""
+        """End the captures; returns the results for the packets that entered in a window (s
+        from the epoch, monotonic clock)."""
         import numpy
 
         for process, _ in self.started:

@@ -520,7 +520,7 @@ def check_removal(note):
 
 
 def check_kernel_log(note):
-    """The kernel has complained of nothing."""
+    """The kernel has logged no error."""
     lines = run("dmesg").splitlines()
     trouble = [line for line in lines
                if TROUBLE.search(line) and not HARMLESS.search(line)]
@@ -540,7 +540,7 @@ CHECKS = {name[len("check_"):]: function
 
 
 def know(given):
-    """Take what is declared of the modules."""
+    """Store the declarations of the modules."""
     for name, known in (("controls", CONTROLS), ("queues", TRIALS),
                         ("carriers", CARRIERS)):
         known.update(given.get(name, {}))
@@ -550,9 +550,9 @@ def know(given):
 
 
 def main(given="{}"):
-    """Run all checks; 0 if they hold, else 1.
+    """Run all checks; returns 0 if they hold, else 1.
 
-    given: a JSON object, see the top.
+    given: a JSON object, see the top of this file.
     """
     know(json.loads(given))
     results = {}

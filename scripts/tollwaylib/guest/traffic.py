@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Who sends the traffic of a run: our own generator, or iperf3.
+"""The sender of the traffic of a run: tollway-traffic or iperf3.
 
-Both are given the same flows and return the same data: {id: flow object with
-`samples`}, as tollway-traffic(1) writes it.
+Both get the same flows and return the same data: {id: flow object with `samples`}, as
+tollway-traffic(1) writes it.
 """
 
 from .iperf3 import IperfTraffic
@@ -22,11 +22,11 @@ def flow_line(flow, address, port):
 
 
 def arrivals(counted, peer, epoch_ns, duration_s):
-    """What came of a flow over UDP, over time, or None if nothing did.
+    """Bytes of a UDP flow that arrived over time, or None if none did.
 
-    counted: the report of the sink, with samples. peer: "ADDRESS:PORT" of the
-    sender. epoch_ns: when its traffic began. Returns {"t_s": ends of sampling
-    periods, "bytes": what had come by then, without headers}.
+    counted: the report of the sink, with samples. peer: "ADDRESS:PORT" of the sender. epoch_ns:
+    start of its traffic. Returns {"t_s": ends of sampling periods, "bytes": received bytes
+    until then, without headers}.
     """
     begin_s = (counted["epoch_ns"] - epoch_ns) / 1e9
     # The port may have been another flow's before.
@@ -54,10 +54,10 @@ def arrivals(counted, peer, epoch_ns, duration_s):
 
 
 def acknowledged(flow, counted, peer):
-    """Samples of a stream with law=pp, which has no acknowledgements, as if it
-    had: what had come when an acknowledgement would have been back.
+    """Samples of a stream with law=pp, which has no acknowledgements, as if it had them: the
+    bytes that had arrived when an acknowledgement would be back at the sender.
 
-    flow: raw, with arrivals; counted, peer: as for arrivals(), whose clock has to be
+    flow: raw, with arrivals; counted, peer: as for arrivals(). The clock of the sink must be
     that of the sender.
     """
     seen = flow["arrivals"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Build the modules against the header packages of many kernels.
 
-Each kernel with gcc and clang of its own suite, with W=1, and with that suite's
-sparse. A finding is what a compiler, sparse or modpost says of our files; what
-they say of the kernel's own headers is in the logs.
+Each kernel is built with gcc and clang of its own suite, with W=1, and checked with the
+sparse of this suite. A finding is a message of a compiler, sparse or modpost about our
+files. Messages about the kernel's own headers are only in the logs.
 """
 
 import contextlib
@@ -66,8 +66,8 @@ def suite_of(kernel):
                        + ", ".join(row[0] for row in KERNELS))
 
 
-def mend_headers(root, release):
-    """Put in place what a header package lacks for a checker to run."""
+def repair_headers(root, release):
+    """Add files that a header package lacks and that a checker needs."""
     common = root / "usr/src" / ("linux-headers-" + re.sub(
         "-[a-z0-9]+$", "-common", release))
     script = common / "scripts/checker-valid.sh"
@@ -78,12 +78,11 @@ def mend_headers(root, release):
 
 
 def as_clang(root, kdir):
-    """A copy of a directory of headers, as if clang had been configured.
+    """A copy of a directory of headers, as if the kernel had been configured with clang.
 
-    Nothing can be configured there, as header packages have no Kconfig files:
-    what says gcc is made to say clang, and flags of features that only gcc has
-    are kept away from it. Returns the paths of the copy and of the compiler in
-    the tree.
+    Header packages have no Kconfig files, so they cannot be configured. In the copy, the
+    settings for gcc are those for clang, and flags that only gcc has are removed. Returns
+    the paths of the copy and of the compiler in the tree.
     """
     copy, compiler = f"{kdir}-clang", f"{kdir}-clang/clang"
     if (root / compiler[1:]).exists():
@@ -118,7 +117,7 @@ def as_clang(root, kdir):
 
 
 def unknown_flags(root, kdir):
-    """Flags that a kernel's build gives to clang and that it does not take."""
+    """Flags that the build of a kernel gives to clang and that clang refuses."""
     folder = root / "tmp/flags"
     folder.mkdir(exist_ok=True)
     (folder / "Kbuild").write_text("obj-m += empty.o\n")
@@ -140,10 +139,10 @@ def unknown_flags(root, kdir):
 
 
 def findings(log, compiler):
-    """What a build's log says of our own files and modules.
+    """Messages in the log of a build about our own files and modules.
 
-    objtool wants the code of features that the kernel was configured with,
-    which clang lacks where as_clang() had to take their flags away.
+    Messages of objtool about features that clang lacks are left out, because as_clang()
+    removes their flags.
     """
     pattern = r"(?!/|\./|arch/|include/(?!compat/|tollway_|uapi/pkt_))" \
         r"[^: ]+(:\d+)*: (fatal )?(warning|error):|(WARNING|ERROR): modpost"
@@ -153,7 +152,7 @@ def findings(log, compiler):
 
 
 def version_in(root, program):
-    """What a program of a tree calls its version."""
+    """The version that a program of a tree prints."""
     done = run_in(root, {}, [program, "--version"], text=True,
                   capture_output=True)
     found = re.search(r"\d+\.\d+(\.\d+)?", done.stdout)
@@ -161,7 +160,7 @@ def version_in(root, program):
 
 
 def sources_digest():
-    """Digest over all that goes into the modules, and this file."""
+    """Digest over all files from which the modules are built, and this file."""
     paths = files_below(*SOURCES) + [TOP / "scripts/build-modules.sh",
                                      Path(__file__)]
     return digest_of(*(part for path in paths for part in
@@ -191,7 +190,7 @@ def build(suite, root, versions, release, compiler):
         out.mkdir(parents=True)
         started = time.monotonic()
         log = out / "build.log"
-        mend_headers(root, release)
+        repair_headers(root, release)
         with open(log, "w", encoding="utf-8") as output:
             done = run_in(root, {TOP: SRC, out: OUT},
                           [f"{SRC}/scripts/build-modules.sh", kdir, OUT, "W=1",
@@ -246,8 +245,8 @@ def headers(kernel, progress):
     """(Suite, tree, versions, releases) for a word of KERNELS.
 
     Until the context ends no other process changes the tree, or adds to it:
-    each build does, see mend_headers(), as_clang() and unknown_flags(). Raises
-    TollwayError if the packages cannot be had.
+    each build does, see repair_headers(), as_clang() and unknown_flags(). Raises
+    TollwayError if the packages cannot be fetched.
     """
     suite, series, count = suite_of(kernel)
     names = suite.newest("headers", series, count)

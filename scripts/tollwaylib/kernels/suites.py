@@ -170,7 +170,7 @@ class Suite:
         """A tree with packages and all that they depend on; (Path, versions).
 
         versions: names of the package files in it. It is kept until one of them
-        has a new version; if those cannot be had, what is there is used.
+        has a new version. If the new packages cannot be fetched, the old tree is used.
         """
         self.update()
         stamp = self.folder / "packages"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The lab's kernel: User Mode Linux out of the distribution's source package.
+"""The lab's kernel: User Mode Linux, from the source package of the distribution.
 
-Built once for each source, configuration, set of patches and flavour, and kept
-in the cache.
+It is built once for each source, configuration, set of patches and flavour, and kept in
+the cache.
 """
 
 import os
@@ -46,7 +46,7 @@ class LabKernel:
 
     @property
     def make_words(self):
-        """What make is told when modules are built for it."""
+        """The arguments of make for modules of this kernel."""
         return KINDS[self.flavour][1]
 
     @property
@@ -91,10 +91,10 @@ def patches():
 
 
 def is_needed(patch, tree):
-    """Does a patch concern this source?
+    """True if this source needs a patch.
 
-    One whose header has a line "Needed-with: FILE: TEXT" does only where FILE
-    contains TEXT: newer kernels have solved the same in their own way.
+    A patch with a line "Needed-with: FILE: TEXT" in its header is needed only if FILE
+    contains TEXT: newer kernels have solved the problem in another way.
     """
     found = re.search(r"^Needed-with: (\S+): (.+)$", patch.read_text(),
                       re.MULTILINE)
@@ -241,10 +241,10 @@ def compiled(command, environment, log, on_file):
 
 
 def planned(command, environment):
-    """How many files make would compile now, as make itself says.
+    """The number of files that make would compile now, as make -n prints them.
 
-    It plans what can be planned: some files come out of others, and -k goes on
-    behind those that are not there yet.
+    Files that are generated from missing files are not counted; with -k make continues after
+    them.
     """
     text = subprocess.run([*command, "-n", "-k"], text=True, errors="replace",
                           env=environment, stdout=subprocess.PIPE,

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """The experiments of AACC section 4 (Figures 6 to 16), with tollway-admit(8).
 
-A unit of time is a packet time of the network's queue: 1000 bytes at 8 Mb/s, 1 ms.
-All figures are lost. What is measured stands beside what the text says of them, and
-beside the same queue without admission, and with other queues in its place.
+A unit of time is a packet time of the network's queue: 1000 bytes at 8 Mb/s, 1 ms. The
+figures were not available: measured values are compared with the text about them, and with
+the same queue without admission and other queues in its place.
 
-"A packet's delay" is that in the network, from the border to the exit of the queue,
-as packets that wait at the border were not admitted (AACC 4.2).
+"A packet's delay" is that in the network, from the border to the exit of the queue. Packets
+that wait at the border are not admitted yet (AACC 4.2).
 """
 
 from ..experiments.description import (SAME_QUEUE, Case, Experiment, Variant,

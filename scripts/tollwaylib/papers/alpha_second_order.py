@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The experiments of ALPHA sections IV to VI, and one beyond.
+"""The experiments of ALPHA sections IV to VI, and one beyond the paper.
 
-Queues, losses and ratios depend on mu tau, mu Delta and alpha tau^2 alone. So a link
-of fewer packets has the paper's times multiplied by s = mu/mu', its gains divided
-by s^2, and as many packets in its queues and files. Here mu' is 12 packets/ms,
-which is 96 Mbit/s and packets of 1000 bytes.
+Queues, losses and ratios depend only on mu tau, mu Delta and alpha tau^2. So a link with
+fewer packets per ms has the times of the paper multiplied by s = mu/mu', the gains divided
+by s^2, and the same number of packets in its queues and files. Here mu' is 12 packets/ms, a
+link of 96 Mbit/s and packets of 1000 bytes.
 """
 
 from ..experiments.description import (Case, Experiment, Variant, case_bound,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """One set of constants at any rate: the source relative over the law delay.
 
-They are the modules' defaults, and no paper has them. The bounds are what such a
-control should reach anywhere, and stand also where a case is known to miss one.
+These are the modules' defaults; no paper has them. The bounds say what such a control should
+achieve at any rate. They are kept for cases that are known to miss them.
 """
 
 from ..experiments.description import (Case, Experiment, Variant,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The experiments: topology, flows, schedule, bounds. One description each,
-whatever place they run at. What the papers published is in data/."""
+"""The experiments of CP05: topology, flows, schedule and bounds, for all places. cp05.json has
+the published values."""
 
 from ..experiments.description import (Experiment, Variant,
                                        against as _against, bound as _bound)
@@ -95,14 +95,14 @@ _PARKING_LOT_BOUNDS = (
                        (0.995,) * 5, link="R3"),
         *_in_intervals("backlog of R3, packets", "queue_mean_pkts",
                        "<=", (21, 51, 33, 43, 27), link="R3"),
-        *_in_intervals("class means against WPF", "max_abs_error", "<=",
+        *_in_intervals("class means against fair shares", "max_abs_error", "<=",
                        (None, 0.02, 0.02, 0.02, None)))),
     ((*_CP, "few"), (
         *_in_intervals("utilisation of R3", "utilization", ">=",
                        _R3_EPF[0], link="R3"),
         *_in_intervals("backlog of R3, packets", "queue_mean_pkts",
                        "<=", _R3_EPF[1], link="R3"),
-        *_in_intervals("class means against WPF", "max_abs_error", "<=",
+        *_in_intervals("class means against fair shares", "max_abs_error", "<=",
                        (None, 0.02, 0.02, 0.02, None)))),
     # CP05 4.4.2: "well above 90 %", and a backlog "even below the target".
     (("cp+price", "many"), (
@@ -207,7 +207,7 @@ def _simulation_bounds(number):
     # the last one, the rate is not what is paid for: no share follows.
     direct = number in (7, 14, 21)
     if number in _FULL_PRICE and number not in _MIN_RTT:
-        found += (_bound("class means against WPF", "max_abs_error",
+        found += (_bound("class means against fair shares", "max_abs_error",
                          "<=", 0.02 if direct else _HALF_OF_LEAST),)
     if number in _FULL_PRICE:
         found += (_bound("spread within a class", "max_spread", "<=",
@@ -219,7 +219,7 @@ def _simulation_bounds(number):
         # sqrt((1 - m) / w T), 4 %, and S1's mean of eight 1.3 %: 3.5 of these
         # are added to its 6.2 %. Of eight classes of eight flows, one in
         # a thousand runs has two flows that are 6.7 deviations apart.
-        found += (_bound("class means against WPF", "max_abs_error", "<=",
+        found += (_bound("class means against fair shares", "max_abs_error", "<=",
                          0.11),
                   _bound("spread within a class", "max_spread", "<=", 0.27))
         # "The best ... using only a single bit", and 5.4.5: "by far outperforms
@@ -228,7 +228,7 @@ def _simulation_bounds(number):
             _against(f"{what}, {whose}'s", metric, operator, f"{other}", **of)
             for other, whose in ((22, "VQM"), (27, "Reno"))
             for what, metric, operator, of in (
-                ("class means against WPF", "max_abs_error", "<=", {}),
+                ("class means against fair shares", "max_abs_error", "<=", {}),
                 ("utilisation of R3", "utilization", ">=", {"link": "R3"})))
     # "At comparably low average backlogs": REM's, with one bit and as many flows,
     # is 43 packets (Table 5.2.2). PC1 keeps what the start has left (5.2.1).
@@ -331,7 +331,7 @@ def _steady_bounds(values):
     price = {"log": "b0 + p/gamma, p = sum(w)/c",
              "raw": "b0 - ln(1 - m)/gamma, m = sum(w)/c",
              "aimd": "b0 - ln(1 - m)/gamma, m/(1 - m) = sum(w)/c"}[form]
-    return (_bound("class means against WPF", "steady_max_rate_error", "<=",
+    return (_bound("class means against fair shares", "steady_max_rate_error", "<=",
                    0.02),
             _bound(f"mean queue against {price}",
                    "steady_max_queue_error", "<=", 0.05))
@@ -350,9 +350,9 @@ EXPERIMENTS = (
             ("sbrm", "vqm"), ("rem", "rem"), ("sbrm", "sbrm")),
         bounds=(
             (_SBRM, (
-                _bound("class means against WPF", "max_abs_error",
+                _bound("class means against fair shares", "max_abs_error",
                        "<=", 0.015),
-                _bound("class means against WPF, mean over seeds",
+                _bound("class means against fair shares, mean over seeds",
                        "max_abs_error_over_seeds", "<=", 0.007),
                 _bound("utilisation of both links", "min_utilization",
                        ">=", 0.995),
@@ -364,7 +364,7 @@ EXPERIMENTS = (
                 _bound("spread within a class", "max_spread", "<=",
                        0.08))),
             (_CP, (
-                _bound("class means against WPF", "max_abs_error",
+                _bound("class means against fair shares", "max_abs_error",
                        "<=", 0.015),
                 _bound("utilisation of both links", "min_utilization",
                        ">=", 0.995),
@@ -423,7 +423,7 @@ EXPERIMENTS = (
             # As where the number of flows does not change; with the price
             # itself there is no noise of marks.
             (_CP, (
-                _bound("class means against WPF", "max_interval_error",
+                _bound("class means against fair shares", "max_interval_error",
                        "<=", 0.015),)),
             (_VQM, (
                 _bound("utilisation of either link, by its virtual queue",

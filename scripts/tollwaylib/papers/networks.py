@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """The networks of the papers: functions that return a Network.
 
-rate_bps is that of each link with a queue; where a network has several, `delays_ms`
-are theirs. In those of PP94 section 9 and of MK94, confluence() and migration(),
-hosts send pairs. Of a round trip, what the papers do not give to the bottleneck is in
-the links of the hosts.
+rate_bps is the rate of each link with a queue. If a network has several, `delays_ms` are
+their delays. In the networks of PP94 section 9 and of MK94, and in confluence() and
+migration(), hosts send pairs. The part of a round trip that the papers do not assign to the
+bottleneck is in the links of the hosts.
 """
 
 from ..errors import TollwayError

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The experiments of PP94 sections 9 and 10, but for the transfers of 9.4.
+"""The experiments of PP94 sections 9 and 10, except for the transfers of 9.4.
 
-PP94's figures are lost: what was worked back is said where it is used
-(ALGORITHMS.md 5).
+The figures of PP94 were not available. Where a value was derived from the text, the comment
+at its use says so.
 """
 
 from ..experiments.description import (Case, Experiment, Variant, case_bound,

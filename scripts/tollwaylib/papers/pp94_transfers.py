@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The file transfers of PP94 9.4.
 
-The figures are lost: what was worked back is said where it is used
-(ALGORITHMS.md 5).
+The figures were not available. Where a value was derived from the text, the comment at its
+use says so.
 """
 
 from ..experiments.description import Case, Experiment, case_bound, metric

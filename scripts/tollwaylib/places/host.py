@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""This machine's own kernel as a place to run at: real time, needs root."""
+"""This machine's own kernel as a place to run at, in real time, as root."""
 
 import contextlib
 import hashlib
@@ -40,7 +40,7 @@ PARTS = (
 
 
 def remedy(module):
-    """How to get a module, in brackets."""
+    """How to install a module, in brackets."""
     return f"(make install, or insmod {module}.ko)" if module in OURS else \
         f"(modprobe {module})"
 
@@ -63,7 +63,7 @@ class HostPlace:
         self.stopped = False
 
     def prepare(self, progress):
-        """Check what the kernel has; TollwayError names all that is missing."""
+        """Check the kernel; TollwayError names all that is missing."""
         if os.geteuid() != 0:
             raise TollwayError("--on host needs root, for namespaces and "
                                "qdiscs: use sudo, or --on lab")
@@ -76,7 +76,7 @@ class HostPlace:
                                + "; ".join(missing))
 
     def missing(self):
-        """What this kernel lacks for the run, each with what to do."""
+        """What this kernel lacks for the run, each with its remedy."""
         lacks = []
         if self._try("true")[0]:
             return ["network namespaces cannot be made (CONFIG_NET_NS)"]
@@ -100,7 +100,7 @@ class HostPlace:
         return list(dict.fromkeys(lacks))
 
     def _try(self, command):
-        """Exit status and words of a command in a namespace of its own."""
+        """Exit status and output of a command in a namespace of its own."""
         done = subprocess.run(
             ["unshare", "-n", "sh", "-c", command], check=False, text=True,
             env=dict(os.environ, TC_LIB_DIR=str(self.tools), LC_ALL="C"),

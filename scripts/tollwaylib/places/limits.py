@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a job may take, at every place: far more than it should, to end one that
-hangs."""
+"""The limits of a job, at every place. They are far above what a job needs, and end a job
+that hangs."""
 
 import re
 import resource
@@ -27,18 +27,18 @@ END_S = 60
 
 
 def virtual_s(job):
-    """Seconds of virtual time that a job may take, all its cases together."""
+    """Largest virtual time of a job with all its cases, s."""
     return job["virtual_s"] + VIRTUAL_GRACE_S
 
 
 def real_s(job):
-    """Seconds that a job may take where traffic takes real time."""
+    """Largest real time of a job at a place where traffic takes real time, s."""
     return job["virtual_s"] + REAL_GRACE_S
 
 
 def process_bytes():
-    """Address space that a process of a run on the host may have: no more than
-    this process, which may not be allowed to raise its own limit."""
+    """Largest address space of a process of a run on the host, bytes: not more than that of this
+    process, which may not be permitted to raise its own limit."""
     return min([PROCESS_MB << 20, *(
         most for most in resource.getrlimit(resource.RLIMIT_AS)
         if most != resource.RLIM_INFINITY)])

@@ -60,15 +60,14 @@ class Lab:
         self.sessions = set()
 
     def stop(self):
-        """End every kernel that this Lab runs or is about to run, from another
-        thread."""
+        """End every kernel that this Lab runs or starts, from another thread."""
         self.stopped = True
         for leader in list(self.sessions):
             end_session(leader)
 
     def try_boot(self):
-        """Boot, use what experiments need most, power off; the real time it
-        took, s. TollwayError says what failed, and where the log is."""
+        """Boot, use what experiments need most, power off; returns the real time, s. TollwayError
+        says what failed, and where the log is."""
         out_dir = scratch_dir()
         lines = []
         started = time.monotonic()
@@ -87,16 +86,15 @@ class Lab:
             memory_mb=MEMORY_MB):
         """Boot, run `argv` as root of the guest, power off.
 
-        argv: command; inside, OUT is `out_dir`, SRC this checkout, BUILD the
-        folder of built things, the working directory is OUT. seed: all of the
-        guest's randomness. wall_s, virtual_s: limits in seconds. core: host
-        core to stay on, by default the first one allowed. memory_mb: MiB of the
-        guest, of which the host gives what is used. modules: what to
-        insmod first. on_line: called with each line of the console. Returns
-        the exit status; the console's text is in out_dir/console.log.
+        argv: command; in the guest, OUT is `out_dir`, SRC this checkout, BUILD the folder of
+        built files, and the working directory is OUT. seed: seed of all random numbers of the
+        guest. wall_s, virtual_s: limits in seconds. core: core of the host, by default the
+        first allowed one. memory_mb: MiB of the guest; the host provides only what is used.
+        modules: modules to load first. on_line: called with each line of the console. Returns
+        the exit status; out_dir/console.log has the text of the console.
 
-        Raises TollwayError if the kernel panics, hangs or ends early; then
-        out_dir/kernel.log keeps what it said.
+        Raises TollwayError if the kernel panics, hangs or ends early; then out_dir/kernel.log
+        has its messages.
         """
         out_dir = Path(out_dir).absolute()
         own = out_dir / OWN
@@ -130,10 +128,9 @@ class Lab:
                 memory_mb=MEMORY_MB):
         """The command line that boots the lab.
 
-        The kernel mixes its command line into its random numbers: nothing that
-        differs from one run or checkout to the next may stand there. The
-        directories are open file descriptors, whose host names hostfs finds
-        in /proc/self/fd.
+        The kernel mixes its command line into its random numbers, so it must be the same for
+        each run and checkout. The directories are open file descriptors; hostfs finds their
+        names in /proc/self/fd.
         """
         if core is None:
             core = min(os.sched_getaffinity(0))
@@ -224,7 +221,7 @@ class Lab:
 
     @staticmethod
     def _read_lines(log, lines, on_line, at_end):
-        """Take what the console has said since, in whole lines."""
+        """Process the complete lines that were added to the console log."""
         while True:
             start = log.tell()
             line = log.readline()
@@ -242,12 +239,12 @@ class Lab:
 
     @staticmethod
     def is_of_kernel(line):
-        """Is a line of the console of the kernel, and not of a program? Programs
-        write to a terminal, which ends their lines with a carriage return."""
+        """True for a line of the kernel, false for one of a program. Programs write to a terminal,
+        which ends their lines with a carriage return."""
         return not line.endswith("\r")
 
     def _status(self, out_dir, lines):
-        """The exit status of the command, by the lines of the console."""
+        """The exit status of the command, from the lines of the console."""
         path = out_dir / OWN / "status"
         status = path.read_text().strip() if path.exists() else ""
         space = os.statvfs(out_dir)
@@ -271,19 +268,19 @@ class Lab:
 
 
 def of_kernel(line):
-    """Is a line of the console what the kernel says of itself at any boot?"""
+    """True for a line that the kernel prints at every boot."""
     return re.match(r"Warning: tempdir|reboot: |Checking |Core dump limits",
                     line)
 
 
 def print_line(line):
-    """Show a line of the console, but for what the kernel says of itself."""
+    """Print a line of the console, unless the kernel prints it at every boot."""
     if not of_kernel(line):
         print(line, flush=True)
 
 
 def last_words(lines, count=1):
-    """The last lines of the console that a program has said, or ""."""
+    """The last lines of the console that a program has printed, or ""."""
     said = [line.strip() for line in lines if line.strip() and
             not of_kernel(line)]
     return "; ".join(said[-count:])
@@ -292,7 +289,7 @@ def last_words(lines, count=1):
 def temporary_dir():
     """Directory for the file that is the memory of the lab's kernel.
 
-    It maps this file as code too, so the file system must allow that.
+    The kernel also maps this file as code, which the file system must permit.
     """
     named = os.environ.get("TMPDIR")
     for folder in [named] if named else TEMPORARY:
@@ -307,7 +304,7 @@ def temporary_dir():
 
 
 def scratch_dir(prefix="tollway-lab-"):
-    """A directory for a run whose output nobody named."""
+    """A directory for a run without a named output directory."""
     return Path(tempfile.mkdtemp(prefix=prefix))
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A model as a place to run at: sources and queues as fluids, and no kernel.
+"""A model as a place to run at: sources and queues as fluids, without a kernel.
 
-The course of the fluids (see model_prices.py here, and model_pairs.py for packet pair) is
-written as the raw measurements of a run, so that all that is made of them is the
-same. What a fluid cannot tell is absent: retransmissions, and whatever follows from
-packets and from chance.
+The results of the fluid models (model_prices.py, and model_pairs.py for packet pair)
+are written as raw measurements of a run, so that the same code analyses them. Values
+that a fluid model cannot give are absent: retransmissions, and everything that depends
+on single packets and on random numbers.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ class ModelPlace:
         self.stopped = threading.Event()
 
     def prepare(self, progress):
-        """Say what the numbers are of."""
+        """Print that the numbers are those of a model."""
         progress.say(NOTE)
 
     def run(self, job, folder, core, on_line):

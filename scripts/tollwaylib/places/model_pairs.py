@@ -19,7 +19,7 @@ def modelled(job):
 
 
 def cases_of(job):
-    """Its cases; RefusedError where one has what the fluid does not."""
+    """Its cases; RefusedError if one has something that the fluid model does not."""
     for case in job["cases"]:
         if case["rtt_s"] is None or case["network"] or not case["flows"]:
             raise _refused("paths with several round trips or links, or cases "
@@ -43,7 +43,7 @@ def _refused(what):
 
 
 def setting_of(values):
-    """What the sources of a case are set to."""
+    """The settings of the sources of a case."""
     return pairs.PairSetting(
         law=values["law"], setpoint=values["setpoint"], room=values["buffer"],
         **{key: values[name] for key, name in

@@ -27,9 +27,10 @@ NO_MATTER = ("net.ipv4.tcp_wmem", "net.ipv4.tcp_rmem")
 
 
 def cases_of(job, networks):
-    """The cases of a job; RefusedError where one has what the fluids do not.
+    """The cases of a job; RefusedError if one has something that the fluid models do not.
 
-    networks: the topology of each."""
+    networks: the topology of each case.
+    """
     parameters = job["parameters"]
     if parameters.get("model") == "http":
         raise _refused("users of the HTTP model")
@@ -74,7 +75,7 @@ def _check_setting(values):
 
 
 def _names_of(law, values):
-    """The names of a queue: its own, and words of tc that say the same."""
+    """The names of a queue: its own, and the words of tc with the same meaning."""
     same = law and aqm_words(values["aqm"], values) == aqm_words(law, values)
     return (law, values["aqm"]) if same else (law,)
 
@@ -108,7 +109,7 @@ def _values(job, case):
 
 
 def setting_of(values):
-    """What sources and queues are set to."""
+    """The settings of sources and queues."""
     alike = {"limit": values["limit"], "first_window": values["initcwnd"],
              "slow_start": bool(values["slow_start"])}
     if values["source"] == "relative":
@@ -125,8 +126,8 @@ def setting_of(values):
 
 
 def raw_cases(job, networks, mss_bytes, on_second):
-    """The cases as they are in raw.json. on_second: called now and then with
-    how many seconds of all cases are done."""
+    """The cases as in raw.json. on_second: called at times with the number of seconds, over
+    all cases, that are complete."""
     phases, done_s, found = random.Random(job["seed"]), 0.0, []
     for case, network in zip(cases_of(job, networks), networks):
         found.append(_raw_case(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What took part in a run: versions of programs and modules."""
+"""Versions of the programs and modules of a run."""
 
 import contextlib
 import subprocess
@@ -10,7 +10,7 @@ from ..kernels import build
 
 
 def tool_versions():
-    """{program: version} of what took part."""
+    """{program: version} of the programs of a run."""
     def first_line(*argv):
         with contextlib.suppress(OSError):
             done = subprocess.run(argv, text=True, stdout=subprocess.PIPE,

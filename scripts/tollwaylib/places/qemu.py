@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """A stock kernel of the distribution under qemu as a place to run at.
 
-The kernel is the distribution's own package, signed and unmodified, unpacked
-and not installed; its processors are emulated, in real time, without KVM and
-without root. The host's root, read-only, is its file system. What runs there
-is what runs in the lab, but that programs take time, on several processors:
-nothing about rates is measured here, only that it works.
+The kernel is the distribution's package, signed and unmodified. It is unpacked, and not
+installed. Its processors are emulated, in real time, without KVM and without root. Its
+file system is the root of the host, read-only. The runs are those of the lab, but
+programs take time, and there are several processors. They show that the modules work;
+measured rates have no meaning.
 """
 
 import gzip
@@ -79,7 +79,7 @@ def stock_kernel(word, progress=None):
 def debug_kernel(progress=None):
     """The kernel of qemu/config.smp as a StockKernel, and the modules for it.
 
-    It has all it needs built in, but looks for modules as any other does.
+    All that it needs is built in, but it looks for modules like any other kernel.
     """
     built = own_kernel("smp", progress)
     folder = built.build / "image"
@@ -101,9 +101,9 @@ def debug_kernel(progress=None):
 
 
 def in_order(folder, wanted):
-    """Files of modules with all that they need, in the order of loading.
+    """Files of modules with all modules that they need, in the order of loading.
 
-    folder: lib/modules/VERSION. What is built into the kernel is left out.
+    folder: lib/modules/VERSION. Modules that are built into the kernel are left out.
     """
     needs = {}
     for line in (folder / "modules.dep").read_text().splitlines():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def end_session(leader):
-    """Kill every process of a session; those of a dead kernel do not stop."""
+    """Kill every process of a session, also those of a dead kernel."""
     for _ in range(20):
         members = []
         for entry in Path("/proc").iterdir():

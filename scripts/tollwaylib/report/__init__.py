@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is shown of results: tables, figures, a page."""
+"""The presentation of results: tables, figures, a page."""

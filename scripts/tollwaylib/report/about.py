@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a report says in sentences: what was run and why, which parameters
-matter, and when a measure favours one of the runs."""
+"""Sentences of a report: what was run and why, which parameters matter, and when a measure
+favours one of the runs."""
 
 from .. import papers
 from ..errors import TollwayError
@@ -24,7 +24,7 @@ _TOLERANCES = ("rate_tolerance", "rtt_tolerance_ms")
 
 
 def experiment_of(name):
-    """The Experiment of a name; None if it is not one of ours."""
+    """The Experiment with this name; None if it is a user's own."""
     try:
         return papers.get(name)
     except TollwayError:
@@ -57,7 +57,7 @@ def title(raw):
 
 
 def sentences(groups):
-    """What was run, why, and where: for the groups of one experiment."""
+    """What was run, why and where, for the groups of one experiment."""
     raw = groups[0].raw
     return [_what(groups), *_changes(groups), *_reasons(raw["experiment"], groups), _places(groups)]
 
@@ -143,7 +143,7 @@ def _places(groups):
 
 
 def _place(provenance):
-    """Where a run was made, in words."""
+    """The place of a run, in words."""
     if provenance.get("place") == "model":
         return "with a fluid model, which has no kernel and no packets"
     kernel = f"Linux {provenance['kernel']}"
@@ -158,12 +158,11 @@ def _place(provenance):
 # --- parameters --------------------------------------------------------------
 
 def parameters(outcome):
-    """(those that matter to the run, all others), rows of name, value and
-    meaning.
+    """(parameters that matter to the run, all others), as rows of name, value and meaning.
 
-    A parameter matters if the congestion control or the queue of the run
-    depends on it, or if its value is not the usual one: of a parameter that only
-    some experiments have, the default of this experiment.
+    A parameter matters if the congestion control or the queue of the run depends on it, or if
+    its value differs from the default. For a parameter that only some experiments have, this is
+    the default of the experiment.
     """
     values = outcome["parameters"]
     experiment = experiment_of(outcome["experiment"])
@@ -202,7 +201,7 @@ def _plain(value):
 # --- measures ----------------------------------------------------------------
 
 def yardsticks(groups):
-    """Why a comparison by fair shares does not treat all runs alike."""
+    """The reasons why a comparison by fair shares does not treat all runs alike."""
     if any("classes" not in case or "pages" in case
            for group in groups for case in group.outcome["cases"]):
         return []

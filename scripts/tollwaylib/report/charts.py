@@ -14,8 +14,8 @@ _PLAIN = "{x:g}"
 
 
 def _series(outcome, key):
-    """(the column of a metric, {series: [(x, value or None)]} of its cases that
-    have an x; parts in per cent where the column is)."""
+    """(the column of a metric, {series: [(x, value or None)]} of its cases that have an x;
+    fractions are in per cent if the unit is per cent)."""
     column = next((column for column in outcome["columns"]
                    if column["key"] == key), None)
     if column is None:
@@ -36,8 +36,8 @@ def _known(points):
 
 
 def _lines(axes, drawn, look, kind):
-    """Draw [(label, [(x, value or None)])] of a kind of things: a line is
-    interrupted where there is no value."""
+    """Draw [(label, [(x, value or None)])] of one kind of things. A line is interrupted where
+    there is no value."""
     for label, points in drawn:
         at, values = zip(*points)
         axes.plot(at, [np.nan if value is None else value for value in values],
@@ -69,8 +69,8 @@ def _limit(axes, drawn, log=False):
 
 
 def curve(outcomes, key, out, look):
-    """A metric against the x of its cases: a panel for each series if several
-    results are compared, else a line. None if no case has it."""
+    """A metric against the x of its cases. If several results are compared, there is a panel
+    for each series, otherwise a line. None if no case has the metric."""
     first = outcomes[0]
     column = _series(first, key)[0]
     lines = [(run, {
@@ -105,11 +105,11 @@ def curve(outcomes, key, out, look):
 
 
 def curves(outcomes, panels, out, look):
-    """Several metrics against the x of the cases, one below another: a column
-    and in it a line for each of the results if several are compared, else one
-    column with a line for each series. None if no case has any of them.
+    """Several metrics against the x of the cases, one below another. If several results are
+    compared, there is a column for each series with a line for each result; otherwise one
+    column with a line for each series. None if no case has any of the metrics.
 
-    panels: see experiment.panel(). What never happened is missing.
+    panels: see description.panel(). Events that never happened have no point.
     """
     def drawn(key):
         """{head of a column: its lines}."""
@@ -224,8 +224,8 @@ def _plot_flows(axes, case, seeds, look):
 
 
 def window_histograms(raw, name, out, look):
-    """How often a path's flows had which window (as CP05 Figures 5.6.4 and
-    5.6.6), after the warm-up. Arguments and value as for queues()."""
+    """Distribution of the congestion windows of each path's flows after the warm-up (as CP05
+    Figures 5.6.4 and 5.6.6). Arguments and value as for queues()."""
     case, warmup_s = case_of(raw, name), raw["parameters"]["warmup_s"]
     windows_of = {}
     for flow in case["flows"]:
@@ -239,8 +239,8 @@ def window_histograms(raw, name, out, look):
 
 
 def queue_histograms(raw, name, out, look):
-    """How often a queue had which backlog (as CP05 Figures 5.6.5, 5.6.7 and
-    5.6.9), after the warm-up. Arguments and value as for queues()."""
+    """Distribution of the backlog of each queue after the warm-up (as CP05 Figures 5.6.5, 5.6.7
+    and 5.6.9). Arguments and value as for queues()."""
     case, warmup_s = case_of(raw, name), raw["parameters"]["warmup_s"]
     return histograms(
         {("link", link): [backlog for t, backlog in zip(queue["t_s"],

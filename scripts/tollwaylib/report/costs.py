@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is measured by make bench, and the bounds that must hold.
+"""The costs that make bench measures, and their bounds.
 
-The measuring is that of selftests/lab/guest_cost.py, in the lab: cycles of a
-dequeue and an enqueue, and cycles of a congestion control's callbacks for an
-ACK. Here are what is measured of the kernel's own beside what the modules declare, and
-tables and figures of what was found.
+selftests/lab/guest_cost.py measures them in the lab: cycles of a dequeue and an enqueue, and
+cycles of the callbacks of a congestion control for an ACK. This file lists the queues and
+congestion controls of the kernel with which the modules are compared, and makes tables and
+figures of the results.
 """
 
 import statistics
@@ -19,7 +19,7 @@ PACKET = 1514
 
 
 def _compared_with(module):
-    """The kernel's own that a module is compared with."""
+    """The queue or congestion control of the kernel that a module is compared with."""
     return module.beside or ("codel" if module.queue else "bbr")
 
 
@@ -77,8 +77,8 @@ def qdisc_words(name, flows):
 
 
 def given():
-    """What guest_cost.py has to know: for each queue and column the words of tc
-    and how its packets come, and a path for each congestion control."""
+    """The input of guest_cost.py: for each queue and column the words of tc and the kind of its
+    packets, and a path for each congestion control."""
     return {"queues": {name: [
         {"words": qdisc_words(name, flows), "flows": flows, "hashed": hashed,
          "each": packets_each(name, flows), "fresh": name in FIFOS}

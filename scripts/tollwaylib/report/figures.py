@@ -131,13 +131,13 @@ def acknowledgements(raw, name, out, look, paths=("S3", "S5", "S6", "S1"),
 
 
 def price_tracking(raw, name, out, look, path="S1", step_s=0.5):
-    """A path's price, and what its first flow takes it for (as CP05 Figure
-    5.2.4), in base e.
+    """The price of a path, and the estimate of its first flow (as CP05 Figure 5.2.4), in base
+    e.
 
-    The price is the sum of those of the path's queues, as sampled. The flow's
-    is -ln(1 - m) of the segments that it had acknowledged where marks carry
-    the price; where the price is told as it is, w over its rate, for which it
-    is the right price. All are means over step_s.
+    The price is the sum of the sampled prices of the path's queues. If marks carry the price,
+    the estimate is -ln(1 - m) of the acknowledged segments. If the price itself is sent, the
+    estimate is w over the rate of the flow, the price for which this rate is right. All are
+    means over step_s.
     """
     case = case_of(raw, name)
     flow = next((flow for flow in case["flows"] if flow["path"] == path), None)
@@ -230,8 +230,8 @@ def _one(raw, name, out, label, draw):
 
 
 def queue(raw, name, out, look):
-    """Backlog, setpoint, packets outstanding and what the source takes its
-    queue for (as PP94 Figure 11)."""
+    """Backlog, setpoint, outstanding packets, and the queue that the source estimates (as PP94
+    Figure 11)."""
     def draw(axes, case, unit_s):
         top = 0
         for link, sampled in case["queues"].items():
@@ -262,7 +262,7 @@ def queue(raw, name, out, look):
 
 
 def has_classes(raw, name):
-    """Do the queues of a case tell sources apart?"""
+    """True if the queues of a case have a class for each source."""
     data = CaseData(raw, case_of(raw, name))
     flows = data.of_role()
     return bool(flows) and all(data.own_queues(flow) is not None
@@ -304,20 +304,20 @@ def sequence(raw, name, out, look):
 
 
 def rates(raw, name, out, look):
-    """Rates of sources, of the link's (as PP94 Figures 17 and 18)."""
+    """Rates of sources as fractions of the link's rate (as PP94 Figures 17 and 18)."""
     data = CaseData(raw, case_of(raw, name))
     return _rates(data, raw, name, out, look, "rate, parts of the link's",
                   1 / data.capacity_pps(next(iter(data.links))))
 
 
 def throughput(raw, name, out, look):
-    """Rates of sources, Mbit/s of what is acknowledged."""
+    """Acknowledged data of sources, Mbit/s."""
     data = CaseData(raw, case_of(raw, name))
     return _rates(data, raw, name, out, look, "goodput [Mbit/s]", 8e-6 * data.mss)
 
 
 def _rates(data, raw, name, out, look, title, factor, window_units=50):
-    """factor: what a packet in a second is in the figure."""
+    """factor: the value in the figure of one packet per second."""
     def draw(axes, case, unit_s):
         width_s = window_units / 100 * unit_s
         at = np.arange(width_s, _end_s(case), width_s / 5)
@@ -351,7 +351,7 @@ def utilization(raw, name, out, look, window_units=25):
 
 
 def frames(raw, name, out, look):
-    """What coders made of a second."""
+    """Coded data of each coder over the last second."""
     def draw(axes, case, unit_s):
         top = 0
         coders = [flow for flow in case["flows"] if flow["role"] == "video"]
@@ -372,8 +372,8 @@ def frames(raw, name, out, look):
 
 
 def admission(raw, name, out, look):
-    """Of a case whose packets were timed: what was offered, beta of each gate,
-    the backlog, and delay and goodput in each second (as AACC Figures 6 to 11)."""
+    """For a case whose packets' delays were measured: offered rates, beta of each gate, the
+    backlog, and delay and goodput in each second (as AACC Figures 6 to 11)."""
     case = case_of(raw, name)
     data, passages = CaseData(raw, case), case["passages"]
     seconds = np.asarray(passages["t_s"])

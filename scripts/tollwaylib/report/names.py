@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What runs are called in headings and legends."""
+"""Names of runs in headings and legends."""
 
 _NONE = "-"
 
@@ -19,9 +19,8 @@ def heading(result, case):
 
 
 def run_names(outcomes):
-    """What runs are called where they stand beside one another: congestion
-    control and queue, with the parameters that differ where that is the same
-    for several."""
+    """Names of runs that are compared: congestion control and queue. If these are the same for
+    several runs, the name has the parameters that differ."""
     names = list(map(combination, outcomes))
     if len(set(names)) == len(names):
         return names

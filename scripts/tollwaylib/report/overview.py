@@ -24,13 +24,13 @@ _MOST_ROWS, _MOST_CASES = 40, 12
 
 
 def over_time(raw, name, out, look, shares=None):
-    """Throughput of each source of a case, or of each of its paths, and the
-    queueing delay of each link, over time.
+    """Throughput of each source of a case, or of each of its paths, and the queueing delay of
+    each link, over time.
 
-    Throughput is what is acknowledged, without headers and retransmissions; of
-    UDP, what is received, without headers. Queueing delay is the backlog over
-    the rate of the link. shares: the result of the case. Its paths are drawn
-    then, with their weighted proportionally fair shares.
+    Throughput is acknowledged data, without headers and retransmissions; for UDP, received data
+    without headers. Queueing delay is the backlog divided by the rate of the link. shares: the
+    result of the case; then its paths are drawn, with their weighted proportionally fair
+    shares.
     """
     case = case_of(raw, name)
     links, duration_s = {**raw["links"], **case.get("links", {})}, \
@@ -135,7 +135,7 @@ def _fair_shares(axes, raw, case, shares, look):
 
 
 def _delays(axes, case, links, packet_bytes, look):
-    """packet_bytes: of packets, where only these were counted."""
+    """packet_bytes: size of a packet, for queues whose bytes were not sampled."""
     top = 0
     for name, queue in case["queues"].items():
         times = np.asarray(queue["t_s"], dtype=float)
@@ -238,7 +238,7 @@ def _times(factor, value):
 
 
 def _rows_of_links(cases, head):
-    """The same of links and paths of a case of each result. head: of the titles."""
+    """The same for links and paths of a case of each result. head: beginning of the titles."""
     def of_links(key, factor=1):
         return [{f"link {name}": factor * mean_of(link[key])
                  for name, link in case["links"].items()} for case in cases]

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Static pages for a directory of results: verdicts, figures, tables.
 
-A page needs nothing but itself (figures are inside it), and the same results
-give the same page. Each experiment has a page; where a directory has several,
-its index.html leads to them.
+A page needs no other file (figures are inside it), and the same results give the same page.
+Each experiment has a page. If a directory has several, its index.html has links to them.
 """
 
 import copy
@@ -34,10 +33,10 @@ LIMITATIONS = (
     "different seeds, which also change the start times, show how much the "
     "numbers vary.",
     "Published values come from the simulators ns-2 (CP05) and REAL (PP94, "
-    "MK94), which have another TCP. If a value agrees, the algorithms agree.",
-    "In experiments with packet pairs, connections are made before their data "
-    "is there. Times of transfers are therefore without the handshake. Links "
-    "count the bytes of IP packets.",
+    "MK94), which have another TCP. Agreement shows that the algorithms agree.",
+    "In experiments with packet pairs, connections are established before they "
+    "have data to send, so times of transfers do not include the handshake. "
+    "Links count the bytes of IP packets.",
 )
 
 
@@ -65,11 +64,10 @@ class Group:
 def write_report(directory):
     """Write index.html and figures/ for the results below a directory.
 
-    directory: holds result directories at any depth, each with raw.json and
-    result.json. Results are made again from raw.json; result.json must be of
-    the same run. One without result.json is left out, see complete_results().
-    Returns the path of index.html. Raises TollwayError when there are no
-    results or one of them has no raw.json.
+    directory: has result directories at any depth, each with raw.json and result.json. Results
+    are computed again from raw.json; result.json must be of the same run. Directories without
+    result.json are left out, see complete_results(). Returns the path of index.html. Raises
+    TollwayError if there are no results, or if one of them has no raw.json.
     """
     return write(directory)[0]
 

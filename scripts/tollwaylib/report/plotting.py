@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How figures look, and how they are saved: each as SVG and PNG.
+"""The style of figures, and their files: each as SVG and PNG.
 
-The same input gives the same SVG, byte for byte, on one version of
-matplotlib: identifiers are salted with a constant and no date is written.
-In an SVG the values under the pointer are shown as a tooltip, see reading().
+The same input gives the same SVG, byte for byte, with one version of matplotlib: identifiers
+have a constant salt, and no date is written. In an SVG, the values under the pointer are
+shown as a tooltip, see reading().
 """
 
 import atexit
@@ -17,9 +17,8 @@ import tempfile
 
 
 def _place_for_matplotlib():
-    """Give matplotlib a directory of its own for its caches where it would not
-    find one: without a home it does not start, and where it cannot write to
-    the home it says so on standard error."""
+    """Give matplotlib a directory for its caches if it would find none. Without a home it does
+    not start, and if it cannot write to the home it prints a warning."""
     def can_be_made(path):
         # As matplotlib does: whether it can only trying shows, as in /proc.
         try:
@@ -102,11 +101,11 @@ STYLE = {
 
 
 class Look:
-    """Which colour and line a thing has, the same in all figures of a page.
+    """The colour and line of each thing, which are the same in all figures of a page.
 
-    A thing is a kind ("link", "path", "source", "run" ...) and a name. They
-    take the colours in the order in which they are first drawn. When there are
-    more things than colours, the line, marker or hatch differs as well.
+    A thing is a kind ("link", "path", "source", "run" ...) and a name. Colours are assigned in
+    the order in which things are first drawn. If there are more things than colours, the line,
+    marker or hatch differs as well.
     """
 
     def __init__(self):
@@ -233,9 +232,8 @@ def reading_of_row(axes, low, high, text):
 
 
 def _readings_of_lines(axes):
-    """Readings of all lines that the legend names, unless the figure has set
-    its own: at the places of their points where these are few, else means over
-    strips of the x axis."""
+    """Add readings of all lines that the legend names, unless the figure has its own: one for
+    each point if there are few, otherwise means over strips of the x axis."""
     if any((patch.get_gid() or "").startswith("reading:")
            for patch in axes.patches):
         return
@@ -291,8 +289,8 @@ _READING = re.compile(r'<g id="reading:([^"]*)">(\s*<path [^>]*?)'
 def save(figure, out, description=None, readings=True, bottom=0.0):
     """Write figure as out.svg and out.png and close it.
 
-    description: a text in the SVG that is not shown. readings: are values shown
-    under the pointer? bottom: part of the figure that stays free below the axes.
+    description: a text in the SVG that is not shown. readings: show values under the pointer.
+    bottom: fraction of the figure that stays free below the axes.
     """
     out = pathlib.Path(out)
     try:

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A sketch of the network of a run, from the links and paths in its raw
-result: routers, links with their rate and delay, queues, and paths.
+"""A sketch of the network of a run, from the links and paths in its raw result: routers, links
+with their rate and delay, queues, and paths.
 
-A raw result of an older program does not name the routers. Where a path has one
-link after another, the end of the first is the beginning of the second; and a
-host is where its paths begin and end. So the ends of links that are one router
-are found.
+Raw results of older programs do not name the routers. They follow from the paths: if one
+link of a path follows another, the end of the first is the beginning of the second, and all
+paths of a host begin or end at the same router.
 """
 
 from .about import counted, listed, numbers
@@ -31,10 +30,10 @@ class _Sets:
 
 
 def sketch(raw, look, queue):
-    """What the template draws: {width, height, links, nodes, lanes, text}.
+    """The data of the template: {width, height, links, nodes, lanes, text}.
 
-    queue: what the queues of the links are called. links and lanes have x1, x2
-    and y; text says the same in a sentence. None if the result has no paths.
+    queue: text about the queues of the links. links and lanes have x1, x2 and y; text describes
+    the network in a sentence. None if the result has no paths.
     """
     if not raw.get("paths"):
         return None
@@ -87,8 +86,7 @@ def _routers(raw):
 
 
 def _levels(ends):
-    """{router: how many links it is from the left}; links that close a circle
-    go back."""
+    """{router: number of links from the left}. Links that close a circle go back."""
     levels = {router: 0 for pair in ends.values() for router in pair}
     after = {}
     for first, last in ends.values():
@@ -108,7 +106,7 @@ def _leads(after, start, goal):
 
 
 def _parts(ends):
-    """Lists of links that hang together."""
+    """Lists of links that are connected."""
     sets = _Sets()
     for name, (first, last) in ends.items():
         sets.join(first, last)
@@ -145,7 +143,7 @@ def _facts(link):
 
 
 def _flows(raw, paths):
-    """How many flows there are on paths; of cases, the most at once."""
+    """The largest number of flows on these paths in a case."""
     return max(sum(flow["path"] in paths for flow in case["flows"])
                for case in raw["cases"])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How many verdicts of some results hold, and which do not."""
+"""The number of verdicts that hold, and those that do not."""
 
 from ..results.verdicts import MISS, verdicts
 from .names import run_names
@@ -62,7 +62,7 @@ def missed(outcomes):
 
 
 def _numbers(entry):
-    """What was measured, and what it is held against."""
+    """The measured value, and the value with which it is compared."""
     if "op" in entry:
         _, _, measured, limit = bound_cells(entry)
         return f"measured {measured}, wanted {limit}"

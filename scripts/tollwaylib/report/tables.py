@@ -148,7 +148,7 @@ def published_cells(entry):
 
 
 def other_setups(result):
-    """What is not judged, and why: a sentence for each row of a paper."""
+    """Sentences about published values that are not judged, one for each row of a paper."""
     rows = {(entry["name"].partition(": ")[0], entry["paper"]):
             entry["differences"] for entry in result["published"]
             if entry["differences"]}
@@ -171,7 +171,7 @@ def bounds_table(result):
 
 
 def bound_cells(bound):
-    """Name, verdict, what was measured and what was wanted, of a bound."""
+    """Name, verdict, measured value and limit of a bound."""
     if bound["bound"] is not None:
         limit = f"{bound['bound']:.4g}"
     else:
@@ -325,7 +325,7 @@ def variants_table(results):
 
 
 def _raw_note(results):
-    """Which prices the estimator raw and virtual queues cannot express."""
+    """A note about prices that the estimator raw and virtual queues cannot express."""
     prices = [group["wtp"] / group["expected_pps"] for result in results
               if result["parameters"]["estimator"] == "raw"
               for case in result["cases"] for group in case["classes"]
@@ -338,7 +338,7 @@ def _raw_note(results):
 
 
 def variants_tables(results):
-    """What a comparison shows: its variants, and what is judged between them.
+    """The tables of a comparison: its variants, and the verdicts between them.
 
     results: results or aggregates of one experiment, from results.compare().
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a run shows on the terminal, and writes for --json."""
+"""The output of a run on the terminal, and the file of --json."""
 
 import json
 import sys

@@ -28,10 +28,9 @@ _NOT_COMPARED = {"title", "verbose", "out_dir", "bin_dir", "disposable",
 
 @dataclass(frozen=True)
 class Combination:
-    """An experiment with a source, a queue and parameters, and the directory
-    whose seed-N have its results. variant: the Variant that it is, of an
-    experiment that compares. options: more entries of its jobs (trace, traffic,
-    verbose)."""
+    """An experiment with a congestion control, a queue and parameters, and the directory that
+    has the results of its seeds in seed-N. variant: the Variant, if the experiment compares.
+    options: more entries of its jobs (trace, traffic, verbose)."""
     experiment: Any
     cc: str
     aqm: str
@@ -67,12 +66,12 @@ class Task:
 
     @property
     def folder(self):
-        """Where its raw.json and result.json are."""
+        """The directory of its raw.json and result.json."""
         return self.combination.out_dir / f"seed-{self.seed}"
 
     @property
     def name(self):
-        """What it is called in lines of progress."""
+        """Its name in lines of progress."""
         variant = self.combination.variant
         return f"{variant.name}, seed {self.seed}" if variant else \
             f"seed {self.seed}"
@@ -86,10 +85,9 @@ class Task:
 
 @contextlib.contextmanager
 def claimed(out_dir):
-    """Keep a second run away from a directory as long as this one lasts.
+    """Lock a directory against a second run while this one lasts.
 
-    Directories that are made for it and have nothing in them at the end, as
-    nothing was run, are removed.
+    Directories that were created for it and are empty at the end are removed.
     """
     made = [folder for folder in (out_dir, *out_dir.parents)
             if not folder.exists()]
@@ -120,19 +118,17 @@ def claimed(out_dir):
 
 def run(place, combinations, seeds, out_dir, results, jobs=1, command="",
         progress=None, resume=False):
-    """Run every seed of every combination; returns the list of results, in
-    this order.
+    """Run every seed of every combination; returns the list of results, in this order.
 
-    place: object with prepare(progress), run(job, folder, core, on_line),
-    stop(), provenance(), `parallel` (may several jobs run at a time?) and `has_kernel`
-    (are there networks to build?), see places/usermode_lab.py. out_dir: of all
-    combinations. results: what reads and makes results, see results/reading.py. jobs:
-    how many jobs run at a time, each on a core of its own. resume: keep what is there;
-    TollwayError where another job or another kernel made a result.
+    place: object with prepare(progress), run(job, folder, core, on_line), stop(),
+    provenance(), `parallel` (several jobs may run at the same time) and `has_kernel` (there
+    are networks to build), see places/usermode_lab.py. out_dir: directory of all
+    combinations. results: functions that read and make results, see results/reading.py.
+    jobs: number of jobs that run at the same time, each on a core of its own. resume: keep
+    existing results; TollwayError if another job or another kernel made one of them.
 
-    What a job measured is written when it ends. What a failed or interrupted job
-    left is removed, but for its logs; the jobs that have not ended are lost,
-    the others are kept.
+    The measurements of a job are written when it ends. Files of a failed or interrupted job
+    are removed, except for its logs. An interrupt loses only the jobs that are running.
     """
     progress = progress or Progress()
     if place.has_kernel:
@@ -199,7 +195,7 @@ def run(place, combinations, seeds, out_dir, results, jobs=1, command="",
 
 
 def _missing_parts(task, parts, provenance, resume, joined):
-    """The parts of a task that have to be run."""
+    """The parts of a task that still have to be run."""
     left = [part for part in parts
             if not resume or not _is_kept(part, provenance)]
     joined.expect(task, len(left), resume)
@@ -207,7 +203,7 @@ def _missing_parts(task, parts, provenance, resume, joined):
 
 
 def _is_kept(part, provenance):
-    """Has an earlier run left what this part would be?"""
+    """True if an earlier run has left the measurements of this part."""
     folder = part.folder
     if not all((folder / name).is_file() for name in
                ("job.json", separate.PART)):
@@ -220,7 +216,7 @@ def _is_kept(part, provenance):
 
 
 def join(task):
-    """The result of a task all of whose parts are there, which is written."""
+    """Write the result of a task whose parts are all complete; returns it."""
     separate.write_job(task)
     raw = separate.merged(separate.parts_of(task))
     files.write_json_atomic(task.folder / "raw.json", raw, indent=None)
@@ -228,15 +224,15 @@ def join(task):
 
 
 def _write_result(task, raw):
-    """The result of raw measurements. It is the sign that all is there: nothing is
-    written after it."""
+    """Write the result of raw measurements. The result is the sign that all files are
+    complete, so nothing is written after it."""
     result = task.results.analyse(raw)
     files.write_json_atomic(task.folder / "result.json", result)
     return result
 
 
 def _follow(job, line):
-    """What to do with each line that a place prints."""
+    """Process a line that a place prints."""
     def on_line(text):
         if text.startswith("tollway: "):
             line.step(text[9:])
@@ -259,8 +255,8 @@ def run_part(place, part, core, provenance, line):
 
 @contextlib.contextmanager
 def _measured(place, task, core, provenance, line):
-    """Run a task or a part into its folder; gives its raw.json, which is removed if
-    what is done with it fails."""
+    """Run a task or a part into its folder; yields its raw.json, which is removed if the code
+    that uses it fails."""
     folder, job = task.folder, task.job()
     try:
         shutil.rmtree(folder, ignore_errors=True)
@@ -280,8 +276,8 @@ def _measured(place, task, core, provenance, line):
 
 
 def earlier_result(task, provenance):
-    """The result of a task that an earlier run has left, or None where it has
-    left none. TollwayError if that run was not what this one would be.
+    """The result of a task that an earlier run has left, or None. TollwayError if the job of
+    that run differs from this one.
 
     provenance: of the place.
     """
@@ -309,8 +305,7 @@ def _compared(job):
 
 
 def difference(made, asked, where=""):
-    """The first difference of two values of JSON as words, "" if there is
-    none."""
+    """The first difference of two JSON values in words, "" if there is none."""
     if isinstance(made, dict) and isinstance(asked, dict):
         pairs = [(key, made.get(key), asked.get(key)) for key in
                  dict.fromkeys([*made, *asked])]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Cases of a run as jobs of their own: they can run at the same time, and each is
-kept when it ends.
+"""Cases of a run as jobs of their own: they can run at the same time, and the result of
+each is stored when it ends.
 
-Each case has a network of its own, and in the lab and in qemu a kernel of its own. Its numbers
-are those of `--set only=CASE`, whatever other cases there are. After others in one
-kernel it would have other numbers: it would begin at another time and in another state
-of the kernel's random numbers, as with another seed.
+Each case has a network of its own, and in the lab and in qemu a kernel of its own. Its
+numbers are those of `--set only=CASE`, and do not depend on the other cases. In one
+kernel after other cases, a case would begin at another time and with another state of
+the random numbers, and would have other numbers, as with another seed.
 """
 
 import contextlib
@@ -65,8 +65,8 @@ def parts_of(task):
 
 
 def keep(part):
-    """Keep the measurements of a part under another name, as raw.json is of all cases,
-    and what its programs wrote where that of all cases is."""
+    """Store the measurements of a part under another name, because raw.json is that of all
+    cases, and the files of its programs in the directory of those of all cases."""
     for made in part.folder.glob("programs/*"):
         kept = part.task.folder / "programs" / made.name
         shutil.rmtree(kept, ignore_errors=True)
@@ -79,8 +79,7 @@ def keep(part):
 
 
 def discard(jobs):
-    """Remove what parts have left that did not end, and directories that are empty
-    then."""
+    """Remove the files of parts that did not end, and directories that are then empty."""
     for part in jobs:
         if isinstance(part, Part) and not (part.folder / PART).is_file():
             shutil.rmtree(part.folder, ignore_errors=True)
@@ -109,39 +108,39 @@ def merged(parts):
 
 
 class Joined:
-    """Counts the parts of tasks that are done; safe for several threads."""
+    """Counts the completed parts of tasks; safe for several threads."""
 
     def __init__(self):
         self.lock, self.left, self.old = threading.Lock(), {}, set()
 
     def expect(self, task, count, resume):
-        """So many parts of it will come. resume: what is there stays."""
+        """Set the number of parts of a task. resume: existing files are kept."""
         self.left[task.folder] = count
         if not resume:
             self.old.add(task.folder)
 
     def begin(self, part):
-        """A part begins: what an earlier run has left of its task goes with the
-        first one, and not before anything runs."""
+        """A part begins. The first part removes the files of an earlier run of its task; nothing is
+        removed before a part runs."""
         with self.lock:
             if part.task.folder in self.old:
                 self.old.remove(part.task.folder)
                 shutil.rmtree(part.task.folder, ignore_errors=True)
 
     def is_complete(self, task):
-        """Is there nothing left to run of a task?"""
+        """True if all parts of a task are complete."""
         return not self.left[task.folder]
 
     def is_last(self, part):
-        """A part is done: was it the last one of its task?"""
+        """Count a completed part; true if it was the last one of its task."""
         with self.lock:
             self.left[part.task.folder] -= 1
             return not self.left[part.task.folder]
 
 
 def write_job(task):
-    """Write the job of all cases of a task, as a place does that runs them all. Remove
-    other files, but not those of the parts: a run that was killed may have left some."""
+    """Write the job of all cases of a task, like a place that runs them all. Other files are
+    removed, except for those of the parts, which a killed run may have left."""
     for path in task.folder.iterdir():
         if path.is_file():
             path.unlink()

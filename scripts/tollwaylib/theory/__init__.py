@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What theory says, of the papers."""
+"""Formulas and fluid models of the papers and of the modules' defaults."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Measures of what was seen: fairness, quantiles."""
+"""Statistics: fairness index, quantiles."""
 
 import numpy as np
 

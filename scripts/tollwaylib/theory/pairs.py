@@ -1,27 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Packet-pair sources whose estimates are true, as fluids over one fair queue (PP94
-4.2, 4.3 and 7).
+"""Packet-pair sources with exact estimates, as fluids over one fair queue (PP94 4.2, 4.3 and
+7).
 
-Each source has a queue of its own, and of n the share mu = capacity/n. Packets come to
-the queue at once, and acknowledgements R after they have left it; S is what was sent and
-not acknowledged. A source knows mu and n = S - R mu, at no less than 0, and sends
+Each source has a queue of its own. With n sources its share is mu = capacity/n. Packets
+arrive at the queue at once, and acknowledgements arrive R after packets have left it. S is
+the number of packets that were sent and are not acknowledged. A source knows mu and its
+queue n = max(0, S - R mu), and sends at the rate
 
     continuous  (B - n)/J + mu, where J is 1.5 round trips below the setpoint B, and 0.8
-                above it; all the time
-    discrete    pole/RTT (B - n(before) - S + 2 mu RTT), once in an epoch: from then until
-                what was sent at its beginning is acknowledged, which takes RTT
+                above it; computed all the time
+    discrete    pole/RTT (B - n(before) - S + 2 mu RTT), computed once in an epoch, which
+                lasts until what was sent at its beginning is acknowledged: RTT
 
-PP94 4.2.1 has z^2 - z + pole = 0 for the discrete law, so that a queue with a pole of 1
-swings for ever. That takes S for a given signal. But S = n(before) + what was sent, less
-what was served, so that n + S is known, and what is left is n = pole B - (1 - pole) R mu
-after one epoch, whatever the pole is. It does swing so where RTT is not that of the epoch
-which ends, but R + n/mu of now (`present`): then n(before) stays in the law.
+or not at all if this is negative. In its first round trip it sends at the rate mu: the path
+is full, and the queue is empty. A setpoint that is probed increases by `step` after `every`
+round trips if the queue has come within `slack` of it. A loss, known R after it, multiplies
+the setpoint by `cut`, at most once in a round trip. Packets for which the common buffer of
+all queues has no room are lost from the longest queue.
 
-and nothing where that is negative. In its first round trip it sends mu: the path is full,
-and nothing waits. A setpoint that is probed rises by `step` after `every`
-round trips if the queue has come within `slack` of it, and `cut` of it is left when a loss
-is known, R after it, at most once in a round trip. What does not fit into the room that
-all queues share is lost from the longest.
+PP94 4.2.1 has z^2 - z + pole = 0 for the discrete law, so that the queue oscillates without
+end with a pole of 1. This regards S as a given signal. But S = n(before) + packets sent -
+packets served, so n + S is known, and the law gives n = pole B - (1 - pole) R mu after one
+epoch, with any pole. The queue does oscillate if RTT is not that of the epoch that ends, but
+the present R + n/mu (`present`): then n(before) does not cancel.
 """
 
 import cmath
@@ -43,9 +44,9 @@ SLACK = 2.0
 
 @dataclass(frozen=True)
 class PairSetting:
-    """law: continuous or discrete, with its pole. setpoint: B, packets, or 0: probed,
-    in steps of `step` after `every` round trips, with `cut` of it left after a loss.
-    room: packets of all queues. present: of the discrete law, is RTT that of now?"""
+    """law: continuous or discrete, with its pole. setpoint: B, packets, or 0: probed in steps
+    of `step` after `every` round trips, and multiplied by `cut` after a loss. room: packets
+    of all queues together. present: the discrete law uses the present RTT."""
     law: str = "continuous"
     pole: float = 0.9
     setpoint: float = 20.0
@@ -80,7 +81,7 @@ def equilibrium(pole, setpoint, pipe):
 
 
 class _Source:
-    """What a source remembers between two steps."""
+    """The state of a source between two steps."""
 
     def __init__(self, setting, share, start_s):
         self.start_s = start_s
@@ -184,7 +185,7 @@ def _serve(sources, packets):
 
 
 def _lose(sources, drops, room, now):
-    """The longest queue loses what does not fit."""
+    """The longest queue loses the packets for which there is no room."""
     excess = sum(one.queue for one in sources) - room
     if excess <= 0:
         return

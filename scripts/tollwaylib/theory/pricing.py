@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What prices, marks and sources of CP05 come to."""
+"""Steady states of prices, marks and sources (CP05)."""
 
 import math
 
@@ -71,7 +71,7 @@ STEADY_FORMS = ("log", "raw", "aimd")
 
 
 def steady_form(source, estimator):
-    """Which of STEADY_FORMS a source is of: see steady_state()."""
+    """The form of STEADY_FORMS of a source, see steady_state()."""
     if source == "aimd":
         return "aimd"
     # The source relative takes the bits as marks: raw is log for it.

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What second-order rate control comes to (ALPHA III.B, IV and V).
+"""Second-order rate control in formulas (ALPHA III.B, IV and V).
 
-Packets, ms and packets/ms, or any other units of which all are made. mu: the
-link's rate; tau: round-trip time; alpha: gain, the sum of all sources'; high, low:
-thresholds of the queue; room: packets that the queue holds.
+The units are packets, ms and packets/ms, or any other consistent set. mu: rate of the link;
+tau: round-trip time; alpha: the sum of the gains of all sources; high, low: thresholds of
+the queue; room: packets that the queue can hold.
 
-The page with the decrease's time constant is lost. It is D = mu/alpha: from RDP =
-exp(-RIR/BW_EST), and no other reproduces ALPHA's examples (see test_theory.py).
+The page with the time constant of the decrease is missing. It is D = mu/alpha: this follows
+from RDP = exp(-RIR/BW_EST), and no other value reproduces ALPHA's examples (see
+test_theory.py).
 """
 
 import math

@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The source relative over the law delay as fluids: the modules' defaults.
+"""The source relative over the law delay as fluids, with the modules' defaults.
 
-With u the logarithm of a price, d the delay of a queue, d0 its target and idle the
-share of time in which its link has nothing to send (sch_sbrm/sbrm_delay.c)
+Let u be the logarithm of a price, d the delay of a queue, d0 its target, and idle the
+fraction of time in which its link has nothing to send. Then (sch_sbrm/sbrm_delay.c)
 
     u' = a (d/d0 - 1) - b idle,  p = exp(u + b d + l d') (1 - idle)^h
 
-and a source moves the logarithm of its window W by (tcp_sbrm/sbrm_relative.c)
+and a source changes the logarithm of its window W by (tcp_sbrm/sbrm_relative.c)
 
     (ln W)' = (w - x p r)/k
 
-with its rate x = W/RTT, the price p that its marks stand for, and r the round trip
-that paces it over its average of two seconds. In slow start W' = x, until one mark is
-due, which leaves the window; more was charged than a mark, which halves it; or packets
-wait, which takes a quarter off.
+where x = W/RTT is its rate, p the price that its marks carry, and r the round-trip time that
+paces it, divided by its average over two seconds. In slow start W' = x. Slow start ends when
+one mark is due, which leaves the window unchanged; when the charge exceeds what was due by
+more than one mark, which halves the window; or when packets wait, which reduces it by a
+quarter.
 
-No paper has them. The constants are those of the modules, see there for reasons.
-What the law does to learn the rate of its link is not here: a fluid link says it.
+No paper has this source and law. The constants are those of the modules, whose files have
+the reasons. The part of the law that measures the rate of the link is not modelled: a fluid
+link has a known rate.
 """
 
 import math
@@ -67,8 +69,7 @@ WINDOW_MIN, PACED_PKTS = 1 / 64, 2
 
 @dataclass(frozen=True)
 class RelativeSetting:
-    """What sources and queues are set to. delay_s: target; limit: packets;
-    first_window: segments."""
+    """Settings of sources and queues. delay_s: target; limit: packets; first_window: segments."""
     delay_s: float
     limit: float
     first_window: float = 10.0
@@ -115,8 +116,8 @@ class DelayQueues:
         return self.asked
 
     def _update(self, backlog, served, since_s, idle_s):
-        """What the law does with a packet after some time, s, of which the link
-        had nothing to send for idle_s."""
+        """Update the price with a packet after some time, s; the link had nothing to send for
+        idle_s of it."""
         delay_s = backlog / self.capacity
         self.marks = self.marks + np.minimum(since_s / MARKS_S, 1) * (
             self.asked * served / since_s - self.marks)
@@ -165,8 +166,8 @@ class RelativeSources:
         self.marked, self.balance, self.due = np.zeros((3, count))
 
     def pace_s(self, rtt_s):
-        """The round trip by which a window becomes a rate: of one below two
-        packets the average counts the more, the smaller it is."""
+        """The round-trip time by which the rate is W/RTT. For a window below two packets, the
+        average counts more, the smaller the window is."""
         slow_s = np.where(self.slow_rtt_s > 0, self.slow_rtt_s, rtt_s)
         return np.where(self.window < PACED_PKTS, slow_s + (rtt_s - slow_s) *
                         self.window / PACED_PKTS, rtt_s)

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Sources and queues of CP05 as fluids: no packets, no kernel, no chance.
+"""Sources and queues of CP05 as fluids, without packets, kernel and random numbers.
 
-A source has a window W and sends x = W/RTT, with the round trip of its path and
-of the queues on it. A queue fills by what comes beyond its rate, and has the
-price gamma (b - b0), and marks the part 1 - exp(-price). Marks are known one
-propagation round trip later. The mean of what an acknowledgement does (CP05
-4.2.3, 5.1.2, 5.1.3) then gives
+A source has a window W and sends at the rate x = W/RTT, with the round-trip time of its path
+and of the queues on it. A queue grows by the input beyond its rate. Its price is
+gamma (b - b0), and it marks the fraction 1 - exp(-price). Sources know marks one propagation
+round trip later. The mean effect of an acknowledgement (CP05 4.2.3, 5.1.2, 5.1.3) is then
 
-    direct  dW/dt = kappa (w - x p), p = -ln(1 - q) or q, where q is the mean of
-            the marks over the last 1/history_gain packets (estimator log), or
-            the marks of now (estimator raw)
+    direct  dW/dt = kappa (w - x p), p = -ln(1 - q) or q, where q is the mean of the marks
+            over the last 1/history_gain packets (estimator log), or the present marks
+            (estimator raw)
     aimd    dW/dt = kappa ((1 - m) w - m x)
 
-In slow start dW/dt = x, until one mark is due, where the window is halved. All
-links on a path see what its source sends at the same time; nobody reacts to a
-loss.
+In slow start dW/dt = x, until one mark is due; then the window is halved. All links of a
+path get the rate of its source at the same time. Sources do not respond to losses.
 """
 
 import math
@@ -32,9 +30,9 @@ FORMS = ("log", "raw", "aimd")
 
 @dataclass(frozen=True)
 class Setting:
-    """What sources and queues are set to. form: of FORMS, what a source makes
-    of marks. kappa: per segment; kappa_young, young_s: see tcp_sbrm(7).
-    target, limit: packets; gamma: price per packet."""
+    """Settings of sources and queues. form: one of FORMS, how a source uses marks. kappa: per
+    segment; kappa_young, young_s: see tcp_sbrm(7). target, limit: packets; gamma: price per
+    packet."""
     form: str
     kappa: float
     target: float
