@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* How many segments a congestion control lets leave as one packet. */
+/* Limit of the segments that a congestion control sends as one super-packet. */
 #ifndef _TOLLWAY_BURST_H
 #define _TOLLWAY_BURST_H
 
@@ -8,10 +8,10 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
-/* What we set is never less: a limit below that is the device's. */
+/* This file never sets a smaller limit: a smaller one is that of the device. */
 #define TOLLWAY_BURST_MIN	2U
 
-/* As many segments in one packet as the device of the route takes. */
+/* The largest number of segments of a packet for the device of the route. */
 static inline u32 tollway_burst_max(struct sock *sk)
 {
 	const struct dst_entry *dst;
@@ -26,12 +26,12 @@ static inline u32 tollway_burst_max(struct sock *sk)
 }
 
 /**
- * tollway_burst() - limit what may leave as one packet
+ * tollway_burst() - limit the number of segments that leave as one packet
  * @sk: socket, locked
  * @segments: %TOLLWAY_BURST_MIN and up
  *
- * Its segments arrive at a queue together. A new route sets the limit anew, to
- * what its device takes.
+ * All segments of a packet arrive at a queue together. A new route sets the limit to that
+ * of its device.
  */
 static inline void tollway_burst(struct sock *sk, u32 segments)
 {

@@ -6,20 +6,18 @@
  *	     ---------------- DF, data ----- sch_sbrm --------------------> receiver
  *	     <------ ACK, urgent pointer = field + 1, URG clear ----------
  *
- * The identification means nothing while DF is set (RFC 6864). sch_sbrm writes to
- * it; the receiver returns what it found in the urgent pointer of its ACKs, which
- * means nothing while URG is clear. 0 says that there is nothing to return, so
- * that a peer without our module, or a path that clears the pointer, is known by
- * its silence. What the field says is the business of each congestion control;
- * here is what they share: how packets are written, which segments are believed,
- * and how the hooks come into a namespace.
+ * The identification has no meaning while DF is set (RFC 6864). sch_sbrm writes to it. The
+ * receiver returns the received value in the urgent pointer of its ACKs, which has no
+ * meaning while URG is clear. 0 means that there is nothing to return. So a peer without the
+ * module, or a path that clears the pointer, is recognised because no value comes back. Each
+ * congestion control defines the content of the field. This file has the common part: it
+ * writes packets, decides which segments are accepted, and registers the hooks.
  *
- * Both ways through netfilter: the hooks are registered in a namespace when its
- * first connection asks for them. As they are in the way of every packet of the
- * namespace, that is for its administrator to decide: who uses them is a
- * restricted congestion control, or chosen by a sysctl.
+ * Both directions use netfilter hooks, which are registered in a namespace when its first
+ * connection needs them. They process every packet of the namespace, so its administrator
+ * must allow them: the congestion control is restricted, or a sysctl selects the field.
  *
- * What is not believed:
+ * The field of these segments is ignored:
  * - a segment that TCP will discard: of a wrong checksum, against the policy of
  *   IPsec, from too far away (IP_MINTTL), signed where nothing is to be, or with
  *   a time stamp of the past (PAWS). The hook comes before TCP looks, so it looks
@@ -51,7 +49,7 @@
 #include "compat.h"
 
 /**
- * struct tollway_carried - what a segment brings, before it is believed
+ * struct tollway_carried - fields of a segment, before it is accepted
  * @field: identification of a packet with data, negative if it has none
  * @echo: what the peer says of ours: field + 1, 0 for nothing
  * @len: bytes of data
@@ -278,7 +276,7 @@ struct tollway_carrier_net {
 /* Later than any time: no clock comes so far. */
 #define TOLLWAY_CARRIER_NOT_YET	BIT_ULL(62)
 
-/* After everyone else has had a say: what is dropped is not counted. */
+/* The last hook: packets that other hooks drop are not counted. */
 #define TOLLWAY_CARRIER_HOOK(function, where)	\
 	{ .hook = (function), .pf = NFPROTO_IPV4, .hooknum = (where), \
 	  .priority = NF_IP_PRI_LAST }

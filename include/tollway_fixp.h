@@ -17,10 +17,14 @@
 #include <linux/math64.h>
 #include <linux/types.h>
 
+/* Q32: a probability below 1.0 fits into a u32, and the product of two into a u64. */
 #define FIXP_SHIFT	32
 #define FIXP_ONE	BIT_ULL(FIXP_SHIFT)
 
-/* ln 2 and 1 / ln 2, in 2^-48 and 2^-31. */
+/*
+ * ln 2 * 2^48: times an exponent of at most 32 in fixp_ln(), its error is below 2^-43. And
+ * 2^31 / ln 2, which is below 2^32: 1 / ln 2 = 1.44.
+ */
 #define FIXP_LN2_Q48	195103586505167LL
 #define FIXP_LOG2E_Q31	3098164009U
 
@@ -41,9 +45,9 @@ static inline u64 fixp_mul(u64 a, u32 b)
  * @x: exponent in Q32, any value
  *
  * With y = x / ln 2, exp(-x) = 2^-int(y) * 2^-i/64 * 2^-g, where i is the 64th of
- * frac(y) and g < 1/64 is what is left: one minus the second factor is in a
- * table, one minus the third are three terms of its series (error 2^-30.7). This
- * is done for each packet: there are four multiplications in a row.
+ * frac(y) and g < 1/64 is the rest. A table has one minus the second factor; one minus
+ * the third one is computed by three terms of its series (error 2^-30.7). The function
+ * runs for each packet: it has four multiplications that depend on each other.
  *
  * Return: exp(-@x) in Q32, 0 .. 2^32; absolute error at most 2^-29.
  */
@@ -81,7 +85,11 @@ static inline u64 fixp_exp_neg(u64 x)
 	/* ln 2, its square / 2 and its cube / 6 in Q32; g is in Q31. */
 	term = 1031764991U - ((u64)g * 238388332U >> 31);
 	term = 2977044472U - ((u64)g * term >> 31);
-	/* Below 2^30, in Q36, of at most 2^32: rounded. */
+	/*
+	 * g < 2^25 in Q31 times a term in Q32 is Q63: the shift by 27 makes it Q36, below
+	 * 2^30. Its product with x <= 2^32 is below 2^62; the shift by 36, rounded, makes it
+	 * Q32.
+	 */
 	less = (u64)g * term >> 27;
 	y >>= 31;
 	x = FIXP_ONE - part[f >> 25];
@@ -95,8 +103,8 @@ static inline u64 fixp_exp_neg(u64 x)
  * @x: argument in Q32, 1 and up (0 is taken as 2^-32)
  *
  * x = 2^k * m with m in [1, 2), and m = (1 + t) / r, where r is one over the
- * middle of the 32nd of [1, 2) that m is in; of the series of ln(1 + t),
- * |t| < 2^-6, four terms are left. No division: this is done for each ACK.
+ * middle of the 32nd of [1, 2) that contains m. |t| < 2^-6, so four terms of the series
+ * of ln(1 + t) are enough. There is no division, because it runs for each ACK.
  *
  * Return: ln(@x) in Q32, -32 ln 2 .. 32 ln 2, 0 for 1.0; absolute error at most
  * 2^-29.
@@ -137,6 +145,7 @@ static inline s64 fixp_ln(u64 x)
 	k = fls64(x) - 1;
 	x = k > 31 ? x >> (k - 31) : x << (31 - k);
 	k -= FIXP_SHIFT;
+	/* The five bits below the highest one: the 32nd part of [1, 2). */
 	i = (x >> 26) & 31;
 
 	/* 1 + t in Q63, then t in Q36: below 2^30, its square below 2^60. */
@@ -146,15 +155,16 @@ static inline s64 fixp_ln(u64 x)
 	sum = ((t * square) >> 36) * ((1LL << 36) / 3 - t / 4) >> 36;
 	sum += part[i].ln + t - square / 2;
 
+	/* From Q36 and from Q48 to Q32, rounded. */
 	return ((sum + 8) >> 4) + ((k * FIXP_LN2_Q48 + (1LL << 15)) >> 16);
 }
 
 /**
- * fixp_ln_lost() - -ln(1 - m), the price that a share of marks tells
+ * fixp_ln_lost() - -ln(1 - m), the price for a share of marked packets
  * @m: share in Q32
  *
- * Up to 1/8, where most are, by seven terms of the series: without a table, whose
- * lines are gone from the cache when the next ACK comes.
+ * Up to 1/8, which are most values, by eight terms of the series. A table would not be in
+ * the cache any more when the next ACK arrives.
  *
  * Return: -ln(1 - @m) in Q32, 0 and up; absolute error at most 2^-29.
  */
@@ -165,7 +175,11 @@ static inline u64 fixp_ln_lost(u32 m)
 	if (unlikely(m >= FIXP_ONE >> 3))
 		return -fixp_ln(FIXP_ONE - m);
 
-	/* m + m^2/2 + m^3 (1/3 + m/4 + m^2 (1/5 + m/6 + m^2 (1/7 + m/8))) */
+	/*
+	 * m + m^2/2 + m^3 (1/3 + m/4 + m^2 (1/5 + m/6 + m^2 (1/7 + m/8)))
+	 * All numbers are Q32 and below 2^32. So each product of two is below 2^64, and its
+	 * shift by 32 makes it Q32. The shift of m^2 by 33 also halves it.
+	 */
 	square = (u64)m * m >> 32;
 	sum = (FIXP_ONE / 7 + m / 8) * square >> 32;
 	sum = (FIXP_ONE / 5 + m / 6 + sum) * square >> 32;

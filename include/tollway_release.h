@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a congestion control gives back to a socket that takes another one.
+ * State of a socket that a congestion control restores when another one replaces it.
  */
 #ifndef _TOLLWAY_RELEASE_H
 #define _TOLLWAY_RELEASE_H
@@ -14,10 +14,9 @@
  * tollway_release_pacing() - end the pacing that init() asked for
  * @sk: socket, locked
  *
- * A gap may still be running that was charged at our rate, and last for seconds:
- * it ends now, as the next congestion control has a rate of its own. Who set
- * SO_MAX_PACING_RATE wants the socket paced in any case. What the fq queue has
- * been told (SK_PACING_FQ) stands: packets would overtake each other.
+ * A gap of the old rate may last for seconds. It ends now, because the next congestion
+ * control has a rate of its own. A socket with SO_MAX_PACING_RATE stays paced. SK_PACING_FQ
+ * is not changed: otherwise packets would overtake those in the fq queue.
  */
 static inline void tollway_release_pacing(struct sock *sk)
 {
@@ -27,7 +26,7 @@ static inline void tollway_release_pacing(struct sock *sk)
 		return;
 
 	tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, tp->tcp_clock_cache);
-	/* A timer that waits holds the socket, and still does after this. */
+	/* A pending timer holds a reference to the socket; drop it if the timer was cancelled. */
 	if (hrtimer_try_to_cancel(&tp->pacing_timer) == 1)
 		hrtimer_start(&tp->pacing_timer, ns_to_ktime(0),
 			      HRTIMER_MODE_ABS_PINNED_SOFT);

@@ -13,7 +13,7 @@
 #include <linux/skbuff.h>
 #include <linux/types.h>
 
-/* Buckets of flows: 32 KB for each queue. */
+/* 2^12 buckets of 8 bytes are 32 KB for each queue. */
 #define SBRM_BUCKETS_LOG	12
 #define SBRM_BUCKETS		BIT(SBRM_BUCKETS_LOG)
 
@@ -26,7 +26,10 @@
 /* What a bucket holds at most, bytes: it has 16 bits. */
 #define SBRM_SPARSE_FULL	65535U
 
-/* The unit of time is 2^n jiffies: 64 to 107 ms with HZ of 100, 250, 300 and 1000. */
+/*
+ * The unit of time is 2^n jiffies, HZ / 8 rounded down to a power of two: 1/16 to 1/8 s.
+ * It is 80, 64, 107 and 64 ms with HZ of 100, 250, 300 and 1000.
+ */
 #define SBRM_SPARSE_SHIFT	ilog2(HZ / 8)
 
 /* Bytes that may overtake a waiting packet in any case: 64 frames, 8 ms at 100 Mb/s. */

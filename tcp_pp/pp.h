@@ -241,7 +241,7 @@ struct pp {
 	};
 };
 
-/* Silences are in 16 us: up to a second. */
+/* Silences are in units of 2^4 us: 16 bits hold up to 2^20 us, a second. */
 #define PP_SLOT_SHIFT		4
 
 /**

@@ -2,11 +2,11 @@
 /*
  * The propagation delay R
  *
- * It is the least round-trip time, and raised where a path has become longer (pp_path.c).
- * If it was measured while others had filled a FIFO, it is too large, and stays so: the
- * connection itself then keeps the FIFO full. To see that, it sends nothing for a time:
- * for a round trip where something speaks for it (a look), and for a part of R now and then
- * (a peek).
+ * R is the smallest round-trip time. It is increased if a path has become longer (pp_path.c).
+ * If it was measured while others filled a FIFO, it is too large, and stays too large,
+ * because the connection itself then keeps the FIFO full. To detect this, the connection
+ * sends nothing for a time: for a round trip if there is a sign of it (a look), and for a
+ * part of R at regular times (a peek).
  */
 
 #include <linux/bitops.h>

@@ -74,9 +74,9 @@ u32 pp_fuzzy_beta_of(u32 change)
 }
 
 /*
- * Both values at most 2^46, the weight (Q16) of @b at most 1.0. The sum is below 2^63:
- * where @b is smaller the difference wraps, and the sum wraps back. One product has to
- * wait for the weight so, and nothing else.
+ * Weighted average of two values of at most 2^46; the weight (Q16) of @b is at most 1.0.
+ * If @b is smaller, the difference wraps, and the sum, which is below 2^63, wraps back.
+ * In this form only one product depends on the weight, which is known last.
  */
 static u64 pp_average(u64 a, u64 b, u32 weight)
 {
@@ -94,6 +94,7 @@ static u32 pp_error(u64 service, u64 sample)
 
 	if (unlikely(away >= service))
 		return PP_ONE;
+	/* away < 2^42: below 2^58. */
 	return div64_u64(away << 16, service);
 }
 

@@ -14,9 +14,10 @@
 #include <linux/types.h>
 
 /*
- * Service times are ns in Q10, 2^10 .. 2^42 (1 ns to 4.3 s); rates are packets/s in Q16,
- * up to 2^46 (10^9 per second); numbers of packets are in Q8, up to 2^32 (16
- * million).
+ * Service times are ns in Q10, 2^10 .. 2^42 (1 ns to 4.3 s): 1 ns is known to 0.1 %, and a
+ * weight in Q16 times a service time is below 2^58, see pp_average(). Rates are packets/s in
+ * Q16, up to 2^46 (10^9 per second): times a weight below 2^62. Numbers of packets are in Q8,
+ * up to 2^32 (16 million), so they fit into a u32.
  */
 #define PP_SERVICE_SHIFT	10
 #define PP_SERVICE_MIN		1024ULL
@@ -27,16 +28,16 @@
 #define PP_PACKET		256U
 #define PP_PACKETS_MAX		(U32_MAX >> PP_PACKET_SHIFT)
 
-/* A queue of next to nothing, PP94 section 5. */
+/* A queue of at most two packets counts as empty, PP94 section 5. */
 #define PP_QUEUE_LOW		(2 * PP_PACKET)
 
 /* Weights and errors are Q16. */
 #define PP_ONE			65536U
 
-/* Parts whose decimal numbers are to be exact: 0.9 and 0.75 are their defaults. */
+/* Unit of fractions that users set as decimal numbers: the defaults 0.9 and 0.75 are exact. */
 #define PP_MILLE		1000U
 
-/* Round-trip times end at 16 s. */
+/* Round-trip times are limited to 2^24 us, 16.8 s. */
 #define PP_RTT_MAX_US		16777216U
 
 /**

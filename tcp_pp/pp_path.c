@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What kind of path is this?
+ * Detection of the kind of path
  *
  * PP94 assumes a receiver that acknowledges every segment, queues that serve flows in
- * turn, and a propagation delay R that does not change. This file finds out where one
- * of these is not so, and what a sample of the service time is worth then. The laws
- * stay the same.
+ * turn, and a propagation delay R that does not change. This file detects paths for which
+ * one of these assumptions is wrong, and decides how samples of the service time are used
+ * there. The laws stay the same.
  *
  *	the path has	  seen by				      what follows
  *	delayed ACKs	  7 ACKs in a row for two segments or more    distances of ACKs
@@ -46,13 +46,14 @@
  * trips that have shown no shared queue. After an idle time R is measured anew in any
  * case.
  *
- * Full of ours: in a FIFO that others had filled, R came to be the round-trip time of the
- * full FIFO. Now this connection alone keeps it full, as R and the setpoint hold more than
- * there is room for. As much arrives as s_hat promises, and seldom more than a tenth is
- * lost: one of four flows of pp may have nine tenths of a FIFO in this way. So the
- * connection sends nothing for a round trip, which shows what R is. Where losses are
- * random, R stays, and is looked at half as often from then on. In a long FIFO nothing is
- * lost: there a shorter pause, a peek, shows that R is too large.
+ * Full of ours: R was measured in a FIFO that others had filled, so R is the round-trip time
+ * of the full FIFO. Now this connection alone keeps the FIFO full, because R and the setpoint
+ * together are more packets than the FIFO has room for. The rate of arrivals is 1 / s_hat,
+ * and seldom more than 1/10 of the packets is lost: in this way one of four flows of pp can
+ * occupy 9/10 of a FIFO. Therefore the connection sends nothing for a round trip, and
+ * measures R. If losses are random, R does not change, and the next such pause comes after
+ * twice as many round trips. In a long FIFO nothing is lost: there a shorter pause, a peek,
+ * shows that R is too large.
  */
 
 #include "pp.h"

@@ -29,10 +29,11 @@
  */
 #define PP_SETPOINT_LOSSES	32
 /*
- * But not where less than 2040 packets, 255 times 2^3, arrived since the last ones: of
- * flows with ten packets each CoDel drops 0.6 to 2 % for ever, so one in 170 at least.
- * 2040 are twelve times as many, so that hardly any gap between two of its drops is
- * longer. With more, rare losses by chance keep the setpoint at two packets for longer.
+ * This does not apply if fewer than 2040 packets (an 8-bit counter of 255, in units of
+ * 2^3 packets) arrived since the last losses. CoDel drops 0.6 to 2 % of the packets of flows
+ * with ten packets each, without end, which is at least one in 170. 2040 is twelve times
+ * this, so hardly any gap between two of its drops is longer. With more, rare random losses
+ * keep the setpoint at two packets for longer.
  */
 #define PP_LOSSY_MAX		U8_MAX
 #define PP_LOSSY_SHIFT		3

@@ -92,7 +92,7 @@
  */
 #define SBRM_ACKED_MAX	BIT(20)
 
-/* The window before a loss is in Q8: 2^24 segments less one fit 32 bits. */
+/* The window before a loss is in Q8: 2^24 - 1 segments fit into 32 bits. */
 #define SBRM_PRIOR_SHIFT	8
 
 /**

@@ -45,10 +45,13 @@
 /* Times between ACKs count up to this, us: 67 s, see sbrm_paid(). */
 #define SBRM_TIME_MAX_US	((1U << 26) - 1)
 
-/* The slow round-trip time is in 2^-6 us: 2^24 us have 30 bits. */
+/*
+ * The slow round-trip time is in 2^-6 us, so that 2^24 us fit into 32 bits, and a step of a
+ * 2^8th of a difference of 4 us is not lost.
+ */
 #define SBRM_RTT_SLOW_SHIFT	6
 
-/* Prices are kept in Q28: below 16, in 32 bits. */
+/* Prices are stored in Q28, so that prices below 16 fit into 32 bits (at most 11.1 occur). */
 #define SBRM_PRICE_SHIFT	28
 
 /*

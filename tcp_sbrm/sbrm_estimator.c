@@ -21,6 +21,7 @@
 /* The estimate of m stays below 1 - 2^-16: prices stay below 11.1. */
 #define SBRM_MARK_MAX	(U32_MAX - 65535)
 
+/* 0.5 in Q32: the bit of the four-bit feedback whose share is nearest to it is used. */
 #define SBRM_HALF	BIT(31)
 
 /*

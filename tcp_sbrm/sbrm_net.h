@@ -8,7 +8,7 @@
 #include <net/netns/generic.h>
 
 #define SBRM_WTP_CLASSES	16
-/* Willingness to pay, packets/s: 24 bits, see sbrm_wtp(). */
+/* Largest willingness to pay, packets/s: it fits into 24 bits, see sbrm_wtp(). */
 #define SBRM_WTP_MAX		10000000
 
 /*
@@ -18,7 +18,10 @@
 #define SBRM_KAPPA_SHIFT	28
 #define SBRM_KAPPA_ONE		BIT(SBRM_KAPPA_SHIFT)
 
-/* ln(phi) is in Q24. */
+/*
+ * ln(phi) is in Q24: phi is at most 16, so it is below 2.8, and its product with a wtp of 24
+ * bits is below 2^49, see sbrm_paid().
+ */
 #define SBRM_LN_PHI_SHIFT	24
 
 /**

@@ -59,11 +59,11 @@
 #define RELATIVE_ROUNDS		3U
 
 /*
- * Of what is counted in a round trip no more takes the window down, in 2^-14:
- * ln 2 is half of the window, as for a loss. All marks of a round trip are of
- * what was sent before the first of them was seen. With more, windows fall too
- * far for it; with less, they need several round trips to make room for flows
- * that begin.
+ * The logarithm of the window is reduced by at most 0.7 in a round trip, about ln 2, which
+ * halves it as a loss does. It is counted in 2^-14: 0.7 is 11469, and even a sum of 4.0 fits
+ * into 16 bits. All marks of a round trip belong to packets that were sent before the first
+ * of the marks was seen. With more than 0.7, the marks of one round trip reduce a window too
+ * far; with less, windows need several round trips to make room for new flows.
  */
 #define RELATIVE_CUT_SHIFT	14
 #define RELATIVE_CUT_MAX	11469U		/* 0.7 */
@@ -85,7 +85,7 @@
  */
 #define RELATIVE_SLOW_MOST	4
 
-/* The price of a mark does not depend on m below 2^-20. */
+/* m is at least 2^-20 (2^12 in Q32) when the price of a mark is computed. */
 #define RELATIVE_MARK_MIN	BIT(12)
 
 /*

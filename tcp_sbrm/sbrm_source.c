@@ -17,8 +17,8 @@
 #include "sbrm.h"
 
 /*
- * Mean gaps are in 2^-4 us, so that what a 16th of a new gap adds is not lost, and
- * gaps of 2^26 us still fit. sbrm_paid() takes no more places than that.
+ * Mean gaps are in 2^-4 us: a new gap has a weight of 1/16, so 1 us of it is not lost. Gaps
+ * of 2^26 us (SBRM_TIME_MAX_US) have 30 bits, the most that sbrm_paid() can use.
  */
 #define SBRM_GAP_SHIFT	4
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between the supported kernels, so that the modules read
- * like the newest one. What a macro shows is tested by the macro; the rest is
- * a HAVE_ symbol of compat_config.h, made by include/compat/probe.sh from
- * small compile tests (never from version numbers: kernels are patched).
+ * Differences between the supported kernels: the modules are written for the newest one. A
+ * difference that a macro of the kernel shows is tested by this macro. All others have a
+ * HAVE_ symbol in compat_config.h, which include/compat/probe.sh makes by small compile tests
+ * (not by version numbers, because kernels are patched).
  */
 #ifndef _TOLLWAY_COMPAT_H
 #define _TOLLWAY_COMPAT_H
