@@ -24,8 +24,8 @@ MODULES = (Module(
 
 _QUEUE = {
     # sch_sbrm
-    "high": (50, 1, 1000000, "backlog above which the law alpha sets CN, packets"),
-    "goal": (300, 2, 1000000, "goal of the law alpha for the largest queue, packets"),
+    "high": (50, 1, 999998, "backlog above which the law alpha sets CN, packets"),
+    "goal": (300, 2, 999999, "goal of the law alpha for the largest queue, packets"),
 }
 _SOURCE = {
     # tcp_alpha

@@ -48,7 +48,7 @@ _PARAMETERS = {
     "overflow": ("drop-tail-of-longest", None, None,
                  "rule of fq_rr: drop-last, drop-tail-of-longest, drop-longest"),
     # tcp_pp
-    "setpoint": (0, 0, 1000000, "setpoint of pp, packets; 0: it is probed"),
+    "setpoint": (0, 0, 9999, "setpoint of pp, packets; 0: it is probed"),
     "pp_estimator": ("fuzzy", None, None, "estimator of pp: fuzzy, fixed or kalman"),
     "law": ("continuous", None, None, "law of pp: continuous or discrete"),
     "initial": (0, 0, 1000, "segments that pp sends first; 0: the initial window of TCP"),
@@ -56,7 +56,7 @@ _PARAMETERS = {
 # Parameters of experiments that reserve a part of the buffer (PP94 10.3).
 _RESERVED = {
     "window": (0, 0, 1048576, "largest number of outstanding packets of pp; 0: no limit"),
-    "reserve": (0, 0, 1048576, "packets that fq_rr reserves for a flow"),
+    "reserve": (0, 0, 1000000, "packets that fq_rr reserves for a flow"),
 }
 # Parameters of experiments with the pole of the discrete law (PP94 4.2.1), and of
 # those with the steps of a setpoint that is probed (PP94 7).

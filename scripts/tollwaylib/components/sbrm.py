@@ -67,11 +67,11 @@ MODULES = (
 PRIORITIES = {2: 0x08, 4: 0x18, 6: 0x10}
 
 _LAWS = {
-    "rem-pc1": "mark rem-pc1 phi {link_phi} gamma {gamma:g} delta {delta:g} "
+    "rem-pc1": "mark rem-pc1 phi {link_phi} gamma {gamma_or_auto} delta {delta:g} "
                "interval {interval_us}us avpkt {packet_bytes} "
                "rate {rate_bps}bit",
-    "rem-pc2": "mark rem-pc2 target {target} phi {link_phi} gamma {gamma:g}",
-    "rem-pc3": "mark rem-pc3 target {target} phi {link_phi} gamma {gamma:g} "
+    "rem-pc2": "mark rem-pc2 target {target} phi {link_phi} gamma {gamma_or_auto}",
+    "rem-pc3": "mark rem-pc3 target {target} phi {link_phi} gamma {gamma_or_auto} "
                "alpha {alpha:g} delta {delta:g} interval {interval_us}us "
                "avpkt {packet_bytes} rate {rate_bps}bit",
     "vqm": "mark vqm scale {vqm_scale:g} rate {rate_bps}bit",
@@ -114,8 +114,8 @@ _QUEUE = {
     "limit": (1000, 1, 1000000, "limit of the queue sbrm, packets"),
     "target": (10, 0, 999999, "target of the queue sbrm, packets, b0 of CP05 (5.4.1)"),
     "gamma": (0.015, 0.0, 1.0, "price per packet above the target; 0: auto"),
-    "alpha": (0.1, 1e-6, 1000.0, "weight of the backlog in rem-pc3"),
-    "delta": (0.9, 1e-6, 1.0, "weight of the last interval in the input rate"),
+    "alpha": (0.1, 1e-6, 16.0, "weight of the backlog in rem-pc3"),
+    "delta": (0.9, 0.001, 1.0, "weight of the last interval in the input rate"),
     "interval_us": (1000, 1, 1000000, "time between two updates of the price, us"),
     "vqm_scale": (0.9, 0.01, 1.0, "rate and limit of the virtual queue, divided by the real ones"),
     "delay_ms": (3.0, 0.01, 1000.0, "target of the law delay, ms"),
@@ -129,7 +129,7 @@ _QUEUE = {
 
 _SOURCES = {
     # tcp_sbrm
-    "phi": (1.0, 1.0, 100.0, "base of REM's prices and of wtp; 1: e"),
+    "phi": (1.0, 1.0, 16.0, "base of REM's prices and of wtp; 1: e"),
     "wtp": (100, 1, 1000000, "willingness to pay of the lowest class, packets/s"),
     "kappa": (0.1, 1e-6, 10.0, "gain per acknowledged segment"),
     "kappa_young": (0.0, 0.0, 10.0, "gain of a new connection; 0: the same as kappa"),
