@@ -46,9 +46,7 @@
  */
 
 #include <linux/errno.h>
-#include <linux/hash.h>
 #include <linux/indirect_call_wrapper.h>
-#include <linux/ip.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
@@ -68,6 +66,7 @@
 #include "sbrm_accounts.h"
 #include "sbrm_classic.h"
 #include "sbrm_feedback.h"
+#include "sbrm_flow.h"
 #include "sbrm_laws.h"
 #include "sbrm_options.h"
 #include "sbrm_sparse.h"
@@ -247,59 +246,13 @@ static u64 sbrm_probability(const struct sbrm_law_ops *law, u64 price)
 	return min_t(u64, FIXP_ONE - fixp_exp_neg(price), U32_MAX);
 }
 
-/* What tells TCP or UDP over IPv4 without options apart. */
-struct sbrm_flow_head {
-	struct iphdr	ip;
-	__be32		ports;
-};
-
-/*
- * Hash of the flow of a packet. Where nobody has worked it out yet, as for what a
- * router forwards, addresses and ports do: to dissect it costs more than all the
- * rest. Whatever has none of these, such as a fragment or a tunnel, is dissected.
- */
-static noinline u32 sbrm_hash(const struct sbrm_sched_data *q, struct sk_buff *skb)
-{
-	const struct sbrm_flow_head *head;
-	struct sbrm_flow_head copy;
-	u64 hash;
-
-	if (skb->protocol != htons(ETH_P_IP))
-		goto dissect;
-
-	head = skb_header_pointer(skb, skb_network_offset(skb), sizeof(copy),
-				  &copy);
-	if (!head || head->ip.version != 4 || head->ip.ihl != 5 ||
-	    (head->ip.protocol != IPPROTO_TCP &&
-	     head->ip.protocol != IPPROTO_UDP) ||
-	    head->ip.frag_off & htons(IP_MF | IP_OFFSET))
-		goto dissect;
-
-	hash = (u64)(__force u32)head->ip.saddr << 32 |
-	       (__force u32)head->ip.daddr;
-	hash = (hash ^ q->key) * GOLDEN_RATIO_64 ^ (__force u32)head->ports;
-	return hash_64(hash, 32);
-
-dissect:
-	return skb_get_hash(skb);
-}
-
-/* The same; what comes from a socket of this host brings it with it. Never 0. */
-static inline u32 sbrm_flow_find(const struct sbrm_sched_data *q,
-				 struct sk_buff *skb)
-{
-	/* The last bit is of no use to anybody. */
-	return (skb->l4_hash || skb->sw_hash ? skb->hash :
-					       sbrm_hash(q, skb)) | 1;
-}
-
-/* The same, worked out once for a packet. */
+/* Hash of the flow of a packet, not 0, worked out once for each packet. */
 static inline u32 sbrm_flow(const struct sbrm_sched_data *q, struct sk_buff *skb)
 {
 	struct sbrm_skb_cb *cb = sbrm_skb_cb(skb);
 
 	if (!cb->flow)
-		cb->flow = sbrm_flow_find(q, skb);
+		cb->flow = sbrm_flow_find(q->key, skb);
 	return cb->flow;
 }
 
@@ -360,7 +313,7 @@ static inline struct sk_buff *sbrm_take(struct Qdisc *sch, u32 *segments)
 
 /* Enqueue the segments of a super-packet each for itself. */
 static noinline int sbrm_enqueue_split(struct sk_buff *skb, struct Qdisc *sch,
-			      struct sk_buff **to_free)
+				       struct sk_buff **to_free)
 {
 	netdev_features_t features = netif_skb_features(skb);
 	u32 len = qdisc_pkt_len(skb), queued_len = 0, queued = 0;
@@ -415,7 +368,7 @@ static u8 sbrm_ecn(const struct sbrm_sched_data *q, struct sk_buff *skb)
 
 /* A full queue drops a packet: of those that cannot be marked, keep account. */
 static noinline void sbrm_overflow(struct sbrm_sched_data *q, struct sk_buff *skb,
-			  u32 segments)
+				   u32 segments)
 {
 	WRITE_ONCE(q->stats.full_drops, q->stats.full_drops + segments);
 	if (sbrm_is_coupled(q) && sbrm_ecn(q, skb) == INET_ECN_NOT_ECT)
@@ -460,7 +413,7 @@ static void sbrm_owe(struct sbrm_sched_data *q, struct sk_buff *skb)
 
 /* Is a packet that arrives to be dropped for one of its flow that was the last? */
 static noinline bool sbrm_settle(struct sbrm_sched_data *q, struct sk_buff *skb,
-			u32 segments)
+				 u32 segments)
 {
 	bool coupled = sbrm_is_coupled(q);
 
@@ -500,7 +453,7 @@ static int sbrm_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	segments = sbrm_segments(skb);
 	len = qdisc_pkt_len(skb);
 	sparse = q->params.flags & SBRM_F_SPARSE;
-	sbrm_skb_cb(skb)->flow = sparse ? sbrm_flow_find(q, skb) : 0;
+	sbrm_skb_cb(skb)->flow = sparse ? sbrm_flow_find(q->key, skb) : 0;
 	if (unlikely(q->unpaid) && sbrm_settle(q, skb, segments))
 		return qdisc_drop(skb, sch, to_free);
 
@@ -529,7 +482,7 @@ static int sbrm_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 
 /* Let the packet carry the price: it always leaves. */
 static noinline void sbrm_tell(struct sbrm_sched_data *q, struct sk_buff *skb,
-		      u64 price)
+			       u64 price)
 {
 	u32 segments = sbrm_segments(skb);
 	enum sbrm_carry carry;
@@ -617,7 +570,7 @@ static bool sbrm_charge_coupled(struct sbrm_sched_data *q, struct sk_buff *skb,
  * the coupled one is larger.
  */
 static noinline bool sbrm_charge_overload(struct sbrm_sched_data *q,
-				 struct sk_buff *skb, u64 price, bool may_drop)
+					  struct sk_buff *skb, u64 price, bool may_drop)
 {
 	u32 segments;
 

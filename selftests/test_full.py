@@ -219,8 +219,8 @@ def test_what_uses_experiments_depends_on_them(monkeypatch):
         **was, "scripts/tollwaylib/results/analysis.py": "other"})
     changed = {Path(job.test).name for job in jobs
                if full.inputs_of(job, "HEAD") != before[job]}
-    assert changed == {"test_calibration.py", "test_cost.py", "test_doctor.py",
-                       "test_host.py", "test_readme.py"}
+    assert changed == {"test_accepted.py", "test_calibration.py", "test_cost.py",
+                       "test_doctor.py", "test_host.py", "test_readme.py"}
 
 
 @of_repository
