@@ -161,8 +161,6 @@ def hold(todo, **words):
     assert not bad, f"{len(bad)} of {len(todo)}: {bad}"
 
 
-# So long after 12 s a flow may still have a window, though the queue is its own, s.
-WINDOW_S = 10
 # Bits of the state that say what a flow does and not what its path is: rising and
 # draining. A flow rises for a moment after each look at R.
 MOMENTARY = 2 | 4
@@ -191,11 +189,6 @@ def check_held():
          warm_s=6, seconds=4)
 
 
-def kind_of(flow):
-    """The state of a flow, as far as it is about its path."""
-    return pp_info(flow).state & ~MOMENTARY
-
-
 def check_held_and_changed():
     """The same while one of 50 ACKs is lost, when the way becomes twice as long, and
     when the receiver holds nothing back any more."""
@@ -211,11 +204,6 @@ def check_held_and_changed():
         if command:
             command[0].run(command[1])
         pump(flows, 12)
-        # A flow may take the queue for a shared one for a while, and have a window.
-        waited = 0
-        while waited < WINDOW_S and any(kind_of(one) != state for one in flows):
-            pump(flows, 1)
-            waited += 1
         was, queues = path.stats(), []
         for _ in range(150):
             pump(flows, 0.02)
@@ -223,8 +211,8 @@ def check_held_and_changed():
         now, seen = path.stats(), [pp_info(one) for one in flows]
         used = (now.bytes - was.bytes) * 8 / 3 / 10**7
         queue = sum(queues) / len(queues) / 2
-        note(f"{what}: {100 * used:.1f} % used, queue {queue:.1f}, {waited} s more, "
-             f"{seen}, {counters(path.s)}")
+        note(f"{what}: {100 * used:.1f} % used, queue {queue:.1f}, {seen}, "
+             f"{counters(path.s)}")
         assert used >= 0.97 and queue <= SETPOINT + 1, (what, used, queue)
         for one in seen:
             assert one.state & ~MOMENTARY == state, (what, one)
