@@ -75,7 +75,7 @@ def both_ways(tmp_path, cc, aqm, only):
 
 
 def test_both_directions_of_a_line_stay_full(tmp_path):
-    """Their queues do not take turns (DELAY_LEAD of sch_sbrm/sbrm_delay.c): without
+    """Their queues do not take turns (DELAY_LEAD_HALVES of sch_sbrm/sbrm_delay.c): without
     that, one flow in each direction had 95 %, and 13 ms at the 99th percentile."""
     cases = both_ways(tmp_path, "sbrm", "delay", "Mbit-1")
     assert len(cases) == 2

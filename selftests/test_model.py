@@ -149,7 +149,7 @@ def test_constants_are_those_of_the_modules():
                 (top / path).read_text(), re.MULTILINE):
             found[name] = int(value)
     assert {name: found[name] for name in (
-        "DELAY_B", "DELAY_A_INVERSE", "DELAY_LEAD", "DELAY_RISE", "DELAY_RISE_LATE",
+        "DELAY_B", "DELAY_A_INVERSE", "DELAY_LEAD_HALVES", "DELAY_RISE", "DELAY_RISE_LATE",
         "DELAY_RISE_MAX", "DELAY_SLOW_NS", "DELAY_SLOW_PACKETS",
         "DELAY_RISE_FAST", "DELAY_RISE_FAST_LOG", "DELAY_SLOW_TARGET_NS",
         "DELAY_H_Q10", "DELAY_PACKETS", "DELAY_FIRST_MARKS",
@@ -157,7 +157,7 @@ def test_constants_are_those_of_the_modules():
         "RELATIVE_LATER_US", "RELATIVE_SLOW_MOST")} == {
             "DELAY_B": relative.B_PER_S,
             "DELAY_A_INVERSE": round(1 / relative.A_PER_S),
-            "DELAY_LEAD": relative.LEAD,
+            "DELAY_LEAD_HALVES": 2 * relative.LEAD,
             "DELAY_RISE": relative.RISE_PER_S,
             "DELAY_RISE_LATE": relative.RISE_LATE,
             "DELAY_RISE_MAX": relative.RISE_MAX,

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 # --- the queue ---
-A_PER_S, B_PER_S, H, LEAD = 1 / 40, 3.0, 1.3, 2
+A_PER_S, B_PER_S, H, LEAD = 1 / 40, 3.0, 1.3, 1.5
 LATE_MAX = 32
 # A delay that is late by so many targets, and not below its average by FALLS_S, raises
 # the price by so much in a second for as many targets more, up to so many times that,
