@@ -13,8 +13,6 @@ from ..programs import BUILD, need
 FOLDERS = tuple(path.parent.name for kind in ("sch", "tcp") for path in
                 sorted(TOP.glob(f"{kind}_*/Kbuild"), reverse=True))
 MODULES = tuple(f"{name}/{name}.ko" for name in FOLDERS)
-TOOLS = ("tollway-traffic", "tollway-qsample", "q_sbrm.so",
-         "q_fq_rr.so")
 
 
 def _built(folder, sources, command, name):
