@@ -196,7 +196,7 @@
  *
  * for small swings of the two queues in turns. Even without a round trip these are
  * damped only from l = a / (d0 b K) = 1.1 on. Without l such links had 75 to 97 % of
- * their rate. With 1.5 they have 99 % and more with round trips of up to 80 ms, and swing
+ * their rate. With 1.5 they have 98.9 % and more with round trips of up to 80 ms, and swing
  * from 150 ms on.
  *
  * Where windows limit what arrives, the same d' is what windows have changed by, a
