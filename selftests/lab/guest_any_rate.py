@@ -193,8 +193,10 @@ def check_rates():
 
 
 def check_round_trips():
-    """From 5 to 100 ms, and with many flows."""
-    expect([measure(100, 20, 36), measure(100, 100, 4), measure(10, 5, 1)])
+    """From 5 to 100 ms, and with many flows. With 100 ms and 36 of them a change of
+    the delay that counts too much (DELAY_LEAD_HALVES) makes it swing."""
+    expect([measure(100, 20, 36), measure(100, 100, 36), measure(100, 100, 4),
+            measure(10, 5, 1)])
 
 
 def check_above_one():
