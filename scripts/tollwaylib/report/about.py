@@ -128,8 +128,6 @@ def _reasons(name, groups):
             said += (" The parameters are our own. --set setup=paper selects those "
                      "that the paper states.")
         return [said]
-    if not experiment.reproduces.startswith(("no paper", "nothing")):
-        return [f"The experiment repeats a published one: {experiment.reproduces}."]
     if len(groups) > 1:
         return ["The experiment compares congestion controls and queues in the "
                 "same network. No paper has published it."]
