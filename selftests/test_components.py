@@ -231,6 +231,77 @@ def test_a_new_family_is_one_file(tmp_path):
     assert found["costs"] == ["zz limit 65535", {"aqm": "zz limit 9"}, True, True]
 
 
+NEW_PAPER = '''
+"""The experiments of ZZ."""
+from ..experiments.description import Case, Experiment, Paper, case_bound, metric
+from . import networks
+
+PAPER = Paper("ZZ", "Z. Zed, The Last Word, 2027", simulator="zsim",
+              parameters={"zz_kind": ("a", None, None, "a or b of ZZ"),
+                          "zz_size": (3, 1, 9, "size of ZZ")},
+              choices={"zz_kind": ("a", "b")}, deciding=("zz_kind",))
+EXPERIMENTS = (Experiment(
+    name="zz-one", title="One", reproduces="ZZ Table 1", topology=networks.confluence,
+    duration_s=9.0, defaults={"zz_kind": "b", "zz_size": 4}, presets=(
+        (("a",), {"zz_size": 7}),), cc="cubic", aqm="pfifo",
+    shape=lambda values: {"rtts_ms": [20.0], "delay_ms": 9.0, "sink_ms": 0.1},
+    cases=lambda values: [Case("z", ({"name": "1", "path": "1", "role": "z",
+                                      "start_s": 0.0},), 9.0)],
+    metrics=(metric("drops", "drops", "drops", 0),),
+    bounds=((("cubic+pfifo",), (case_bound("drops", "z", "drops", "<=", 1),)),),
+    about="One flow of ZZ."),)
+'''
+USE_THE_PAPER = """
+import json
+from tollwaylib.commands.list import command_list, describe
+from tollwaylib.experiments import jobs, parameters, published
+from tollwaylib.papers import get
+from tollwaylib.report import about
+found = get("zz-one")
+values = parameters.parse(found, ["zz_kind=a"], "cubic", "pfifo")
+job = jobs.job(found, "cubic", "pfifo", values, 9.0, 1)
+raw = {"experiment": "zz-one", "parameters": job["parameters"]}
+class Group:
+    outcome = {"parameters": {**job["parameters"], "variant": None},
+               "experiment": "zz-one"}
+print(json.dumps({
+    "usual": [parameters.parse(found, [], "cubic", "pfifo")[name]
+              for name in ("zz_kind", "zz_size")],
+    "set": [job["parameters"][name] for name in ("zz_kind", "zz_size")],
+    "decide": sorted(found.deciding(values)),
+    "list": describe(found),
+    "said": about._reasons("zz-one", [Group]),
+    "matter": [row for row in about.parameters(Group.outcome)[0] if "zz" in row[0]],
+    "published": published.rows("zz-one", "cubic", "pfifo", values)[0]["paper"]}))
+parameters.parse(found, ["zz_kind=c"], "cubic", "pfifo")
+"""
+PUBLISHED = {"schema": 2, "experiments": {"zz-one": [{
+    "setup": {"capacity_bps": {}}, "rows": [{
+        "name": "z", "paper": "ZZ Table 1", "pairs": [["cubic", "pfifo"]], "setup": {},
+        "numbers": []}]}]}}
+
+
+def test_a_new_paper_is_one_folder(tmp_path):
+    """Its parameters, their words and its citation are in its own file."""
+    shutil.copytree(TOP / "scripts/tollwaylib", tmp_path / "tollwaylib")
+    (tmp_path / "tollwaylib/papers/zz.py").write_text(NEW_PAPER)
+    (tmp_path / "tollwaylib/papers/zz.json").write_text(json.dumps(PUBLISHED))
+    done = subprocess.run([sys.executable, "-c", USE_THE_PAPER], cwd=tmp_path, text=True,
+                          capture_output=True, check=False)
+    assert "--set zz_kind=c: give one of a, b" in done.stderr
+    found = json.loads(done.stdout)
+    assert (found["usual"], found["set"]) == (["b", 4], ["a", 7])
+    assert found["decide"] == ["zz_kind"]
+    assert "Reproduces ZZ Table 1." in found["list"]
+    assert "zz_size=4" in found["list"] and "size of ZZ" in found["list"]
+    assert found["said"] == ["The experiment repeats a published one: ZZ Table 1 (ZZ: "
+                             "Z. Zed, The Last Word, 2027). The parameters are our own. "
+                             "--set setup=paper selects those that the paper states."]
+    assert found["matter"] == [["zz_kind", "a", "a or b of ZZ"],
+                               ["zz_size", "7", "size of ZZ"]]
+    assert found["published"] == "ZZ Table 1"
+
+
 def test_each_has_a_manual_page():
     for module in modules.MODULES:
         page = f"tc-{module.queue}.8" if module.queue else f"{module.name}.7"

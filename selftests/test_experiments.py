@@ -348,11 +348,9 @@ def test_every_published_row_states_its_setup(name, part, row):
     for cc, aqm in row["pairs"]:
         values = plan.parse_settings(
             experiment, [*words, "setup=paper"], cc, aqm)
-        needed = deciding(cc, aqm, values)
+        needed = deciding(cc, aqm, values) | experiment.deciding(values)
         if not experiment.cases:
             needed.add("duration_s")
-        if "recovery" in values:
-            needed.add("recovery")
         assert set(row["setup"]) == needed
         made = jobs.job(experiment, cc, aqm, values,
                         experiment.duration_s, 1)
@@ -470,7 +468,7 @@ def test_every_experiment_with_published_values_takes_setup_paper(name):
     for part in published.parts(name) or [{"setup": {}}]:
         network = [f"{key}={value}" for key, value in
                    part["setup"].get("parameters", {}).items()
-                   if key in ("scale", "model", "row")]
+                   if key in ("scale", "model", *papers.get(name).choices)]
         for _, made in runs_of(name, [*network, "setup=paper"]):
             assert made["parameters"]["setup"] == "paper"
 

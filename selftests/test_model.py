@@ -261,7 +261,7 @@ def test_a_model_can_be_stopped(tmp_path):
     timer = threading.Timer(0.5, place.stop)
     timer.start()
     started = time.monotonic()
-    with pytest.raises(TollwayError, match="stopped"):
+    with pytest.raises(TollwayError, match="the simulation was stopped"):
         job = job_of("steady-state")
         job["cases"][0].update(duration_s=1e5)
         place.run(job, tmp_path, 0, print)
@@ -271,9 +271,24 @@ def test_a_model_can_be_stopped(tmp_path):
 @pytest.mark.parametrize("name, cc, aqm", [
     ("steady-state", "sbrm", "sbrm"), ("pp-probing", "pp", "fq_rr")])
 def test_a_model_has_a_time_limit(tmp_path, monkeypatch, name, cc, aqm):
-    monkeypatch.setattr(model, "WALL_S", -1.0)
-    with pytest.raises(TollwayError, match="did not finish within -1 s"):
-        ModelPlace().run(job_of(name, cc=cc, aqm=aqm), tmp_path, 0, print)
+    """One for the fluid of prices, and one for that of packet pair."""
+    monkeypatch.setattr(model, "WALL_S", 0.5)
+    job = job_of(name, cc=cc, aqm=aqm)
+    job["cases"][0].update(duration_s=1e5)
+    with pytest.raises(TollwayError, match="the simulation did not finish within 0.5 s"):
+        ModelPlace().run(job, tmp_path, 0, print)
+
+
+def test_several_jobs_at_the_same_time(tmp_path):
+    """They have the same numbers as one after another."""
+    for jobs in (1, 2):
+        done = run("double-bottleneck", "--duration", 12, "--repeat", 2, "-j", jobs,
+                   "--out", tmp_path / str(jobs))
+        assert done.returncode == 0, done.stderr
+    for seed in (1, 2):
+        one, other = (json.loads((tmp_path / f"{jobs}/seed-{seed}/result.json").read_text())
+                      for jobs in (1, 2))
+        assert one["digest"] == other["digest"]
 
 
 def run(*words):

@@ -224,8 +224,27 @@ WRONG = (
     ('"2s"', 'None', 18, "warmup is None: give a text such as '20ms'"),
     ('cc = "cubic"', 'cc = []', 19, "cc is []: give a text of one line"),
     ('queue = "fq_codel"', 'queue = " "', 20, "queue is ' ': give a text of"),
-    ('("utilization", "core")', '("utilisation", "core")', 21,
-     "metrics[0] is 'utilisation': give the name of a metric, 'utilization', "),
+    ('("utilization", "core")', '("usage", "core")', 21,
+     "metrics[0] is 'usage': give the name of a metric, 'utilization', "),
+    ('"pfifo limit 50"', '"pfifoo limit 50"', 5, "links['home']['queue'] is 'pfifoo "
+     "limit 50': did you mean 'pfifo'? Otherwise give 'alpha', 'fq_rr', 'sbrm', "),
+    ('"pfifo limit 50"', '"pfifo \'50"', 5, "links['home']['queue'] is \"pfifo '50\": "
+     "No closing quotation"),
+    ('"cc": "sbrm"', '"cc": "sbrn"', 13, "flows[1]['cc'] is 'sbrn': did you mean 'sbrm'? "
+     "Otherwise give the name of a congestion control, 'alpha', 'bbr', "),
+    # The variants have others, so that these two are never run.
+    ('cc = "cubic"', 'cc = "qubic"', 19, "cc is 'qubic': did you mean 'cubic'? Otherwise "
+     "give the name of a congestion control, "),
+    ('queue = "fq_codel"', 'queue = "fq_kodel"', 20, "queue is 'fq_kodel': did you mean "
+     "'fq_codel'? Otherwise give "),
+    ('"cc": "reno"', '"cc": "zz"', 24, "variants['one']['cc'] is 'zz': give the name of a "
+     "congestion control, 'alpha', "),
+    ('{"queue": "pfifo"}', '{"queue": "delai"}', 25, "variants['two']['queue'] is 'delai': "
+     "did you mean 'delay'? Otherwise give "),
+    ('"sleep \'9 9\'"', '"sleeep 9"', 34, "programs[0]['command'] is 'sleeep': give a "
+     "program that is installed: there is no 'sleeep'"),
+    ('"sleep \'9 9\'"', '"./sleep 9"', 34, "programs[0]['command'] is './sleep': give "
+     "the name of a program, or a path that begins with /"),
     ('("utilization", "core")', '("utilization", "p")', 21,
      "metrics[0] is 'p': give the name of a link for utilization, 'core' or 'home'"),
     ('("goodput_mbit", "p")', '("goodput_mbit", "call")', 21,
@@ -442,8 +461,8 @@ def test_a_new_file_is_an_experiment(tmp_path, capsys):
 
 def test_a_host_in_a_command_is_one_word(tmp_path):
     for given, words in (("ping {address:sink of p}", ["ping", "{address:sink of p}"]),
-                         ("a 'b {address:source of q}:1'",
-                          ["a", "b {address:source of q}:1"])):
+                         ("sh 'b {address:source of q}:1'",
+                          ["sh", "b {address:source of q}:1"])):
         made = job(papers.get(written(tmp_path, GOOD.replace("sleep '9 9'", given))))
         assert made["cases"][0]["programs"][0]["words"] == words
 

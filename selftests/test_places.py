@@ -11,7 +11,7 @@ from tollwaylib import papers
 from tollwaylib.errors import TollwayError
 from tollwaylib.experiments import jobs, plan
 from tollwaylib.papers import networks
-from tollwaylib.places import host, limits
+from tollwaylib.places import child, limits, model
 from tollwaylib.places.host import HostPlace
 from tollwaylib.places.usermode_lab import LabPlace
 from tollwaylib.places.qemu import QemuPlace
@@ -52,15 +52,24 @@ def gone(pid):
     return False
 
 
+def place_with(program, kind, monkeypatch, top):
+    """A place whose jobs run a program in top/scripts instead, in a process of its own."""
+    monkeypatch.setattr(child, "TOP", top)
+    monkeypatch.setattr(model, "flows_of", lambda job: [])
+    place = HostPlace([("reno", "pfifo")]) if kind == "host" else model.ModelPlace()
+    place.children.program = program
+    return place
+
+
+@pytest.mark.parametrize("kind", ["host", "model"])
 @pytest.mark.parametrize("deaf", [False, True])
-def test_a_run_on_the_host_that_hangs(deaf, tmp_path, monkeypatch):
+def test_a_process_that_hangs(deaf, kind, tmp_path, monkeypatch):
     (tmp_path / "scripts").mkdir()
     (tmp_path / "scripts/hangs.py").write_text(f"deaf = {deaf}\n{HANGS}")
-    monkeypatch.setattr(host, "TOP", tmp_path)
-    monkeypatch.setattr(host, "PROGRAM", "hangs")
     monkeypatch.setattr(limits, "REAL_GRACE_S", 1.5)
+    monkeypatch.setattr(model, "WALL_S", 2.5)
     monkeypatch.setattr(limits, "END_S", 1)
-    place = HostPlace([("reno", "pfifo")])
+    place = place_with("hangs", kind, monkeypatch, tmp_path)
     said = []
     started = time.monotonic()
     with pytest.raises(TollwayError) as raised:
@@ -80,15 +89,14 @@ sys.exit(subprocess.call([sys.executable, "-c", f"bytearray({mb} << 20)"]))
 """
 
 
+@pytest.mark.parametrize("kind", ["host", "model"])
 @pytest.mark.parametrize("mb, enough", [(64, True), (512, False)])
-def test_the_memory_of_a_run_on_the_host(mb, enough, tmp_path, monkeypatch):
+def test_the_memory_of_a_process(mb, enough, kind, tmp_path, monkeypatch):
     """It is that of each process, also of one that a run starts."""
     (tmp_path / "scripts").mkdir()
     (tmp_path / "scripts/hungry.py").write_text(f"mb = {mb}\n{HUNGRY}")
-    monkeypatch.setattr(host, "TOP", tmp_path)
-    monkeypatch.setattr(host, "PROGRAM", "hungry")
     monkeypatch.setattr(limits, "PROCESS_MB", 256)
-    place = HostPlace([("reno", "pfifo")])
+    place = place_with("hungry", kind, monkeypatch, tmp_path)
     if enough:
         place.run({"virtual_s": 1, "cases": []}, tmp_path, 0, print)
         return

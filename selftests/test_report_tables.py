@@ -111,7 +111,7 @@ def test_variants_are_shown_with_what_is_judged():
     assert baselines.rows[0][2:4] == ["95.0", "90.0"]
     assert not any("pages" in head for head in baselines.heads)
     assert [row[1:] for row in bounds.rows] == [
-        ["utilisation", "holds", "0.95", ">= 0.9 of theirs"],
+        ["utilisation", "holds", "95 %", ">= 90 % of theirs"],
         ["backlog", "needs runs", "24.49", ">= that of nobody"]]
 
 

@@ -6,6 +6,7 @@ import textwrap
 from .. import papers
 from ..ends import HOLDS as EXIT_HOLDS
 from ..experiments import plan
+from ..experiments.description import OF_FILE
 
 WIDTH = 80
 SMOKE = ("Do the modules work on a kernel? With --on qemu: on a stock one.",
@@ -20,8 +21,8 @@ def _origin(experiment):
     what = experiment.reproduces
     if what.startswith("no paper"):
         return f"Not from a paper{what.removeprefix('no paper')}."
-    if what.startswith("nothing: "):
-        return f"Your own experiment: {what.removeprefix('nothing: it is ')}."
+    if experiment.is_own:
+        return f"Your own experiment: {what.removeprefix(OF_FILE)}."
     return f"Reproduces {what}."
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from .. import papers, programs
 from ..components import aqm_words, modules
 from ..ends import HOLDS as EXIT_HOLDS, MISSED as EXIT_MISSED
-from ..errors import TollwayError
+from ..errors import RefusedError, TollwayError
 from ..experiments import jobs, plan
 from ..experiments.quantities import OF_TRANSFERS
 from ..places import model
@@ -105,7 +105,10 @@ def command_run(arguments, words):
     if arguments.as_json not in (None, "-"):
         check_file(arguments.as_json)
     programs.require_modules()
-    done = run_all(arguments, words, experiment, checked, out_dir)
+    try:
+        done = run_all(arguments, words, experiment, checked, out_dir)
+    except RefusedError as error:
+        raise RefusedError(refused(arguments, experiment, str(error))) from error
     # It takes long to import, and a run that is refused does without.
     from ..report import terminal
     if variants:
@@ -114,6 +117,16 @@ def command_run(arguments, words):
         outcome = [terminal.show(done, out_dir, arguments.as_json)]
     return EXIT_HOLDS if all(map(all_hold, outcome)) \
         else EXIT_MISSED
+
+
+def refused(arguments, experiment, sentence):
+    """The sentence with which a kernel refuses a run: with the place in the user's file
+    that has the word, if it is not from the command line."""
+    given = (f"--cc {arguments.cc}: ", f"--aqm '{arguments.aqm}': ")
+    for begin, place in experiment.refusals.items():
+        if sentence.startswith(begin) and begin not in given:
+            return place + sentence.removeprefix(begin)
+    return sentence
 
 
 def check_run(arguments, experiment, cc, aqm, values, variant):

@@ -23,6 +23,9 @@ OF_CONTROL = {cc: one for one in COMPONENTS for cc in one.controls}
 # tc words of the queues that are known by a name; {key} is a parameter, or one
 # of a component's fields.
 AQMS = {name: words for one in COMPONENTS for name, words in one.queues.items()}
+EQUAL_RATES, CLASSFUL = (
+    tuple(kind for one in COMPONENTS for kind in getattr(one, which))
+    for which in ("equal_rates", "classful"))
 ALIASES = {"rem": "rem-pc3"}
 PRICED = tuple(cc for cc, one in OF_CONTROL.items() if one.priced)
 # The modules' own defaults, where the parameters have the papers' values.

@@ -85,6 +85,8 @@ class Component:
     of its congestion controls; wtps: what the classes of flows pay, ascending.
     deciding: the function (cc, values) -> names of the parameters on which a
     congestion control depends, for published values have to state them.
+    equal_rates, classful: kinds of qdiscs that give all flows at a link the same rate, and
+    whose flows are classes that a filter can choose.
     priced: has it a willingness to pay?
     cc_info: do cases of packets keep what ss shows of it?
     """
@@ -98,6 +100,8 @@ class Component:
     made_of: dict = field(default_factory=dict)
     sysctls: Callable = _nothing
     deciding: Callable = lambda cc, values: {"initcwnd"}
+    equal_rates: tuple = ()
+    classful: tuple = ()
     priced: bool = False
     cc_info: bool = False
 

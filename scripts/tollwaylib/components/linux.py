@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The kernel's own queues: parameters, words of tc."""
+"""What Linux has itself: congestion controls and qdiscs; parameters and words of tc of
+the queues that experiments name."""
 
 from .component import Component
+
+CONTROLS = ("bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla",
+            "illinois", "lp", "nv", "reno", "scalable", "vegas", "veno", "westwood",
+            "yeah")
+QDISCS = ("bfifo", "cake", "cbs", "choke", "codel", "drr", "dualpi2", "etf", "ets", "fq",
+          "fq_codel", "fq_pie", "gred", "hfsc", "hhf", "htb", "mq", "mqprio", "multiq",
+          "netem", "pfifo", "pfifo_fast", "pfifo_head_drop", "pie", "plug", "prio", "qfq",
+          "red", "sfb", "sfq", "skbprio", "taprio", "tbf")
 
 _QUEUES = {
     # RED: thresholds of 5 and 15 packets and at most 10 %, the
@@ -33,6 +42,8 @@ COMPONENT = Component(
                "probability {red_probability:g} bandwidth {rate_mbit}mbit "
                "ecn{spare}"},
     fields=_fields,
+    equal_rates=("cake", "drr", "fq", "fq_codel", "fq_pie", "sfq"),
+    classful=("fq_codel",),
     # The rate is the link's, and no setting.
     made_of={"spare": ["nodrop"], "rate_mbit": [],
              "red_limit_bytes": ["red_limit"], "red_min_bytes": ["red_min"],

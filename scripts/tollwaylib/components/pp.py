@@ -108,4 +108,5 @@ COMPONENT = Component(
     fields=_fields,
     # Only some experiments have the parameter `reserve`, see _deciding().
     made_of={"reserved": []},
-    sysctls=_sysctls, deciding=_deciding, cc_info=True)
+    sysctls=_sysctls, deciding=_deciding, equal_rates=("fq_rr",), classful=("fq_rr",),
+    cc_info=True)

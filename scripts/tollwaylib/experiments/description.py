@@ -30,12 +30,32 @@ class Variant:
 
 
 @dataclass(frozen=True)
+class Paper:
+    """A paper whose experiments a file of papers/ has.
+
+    name: the short name with which `reproduces` of its experiments begins. citation:
+    author, title and year. simulator: where its published values are from; None if it
+    does not name one. parameters: {name: (default, least, greatest, meaning)} that --set
+    takes in those of its experiments that have them in `defaults`; least and greatest
+    are None for words. choices: {parameter: its words}; a preset may have one of these
+    words. deciding: parameters that a published value has to state.
+    """
+    name: str
+    citation: str
+    simulator: str = None
+    parameters: dict = field(default_factory=dict)
+    choices: dict = field(default_factory=dict)
+    deciding: tuple = ()
+
+
+@dataclass(frozen=True)
 class Experiment:
     """An experiment.
 
     reproduces: the tables and figures of a paper. about: what is run and compared, for
     `tollway list NAME`. special: {name: (default, least, greatest, meaning)} of parameters
-    that only this experiment has; least and greatest are None for words.
+    that only this experiment has; least and greatest are None for words. paper: the Paper
+    whose file has it, which papers/__init__.py sets.
 
     topology: function of rate_bps and of the keywords that shape gives; it returns a
     networks.Network. shape: function of the parameters that returns these keywords.
@@ -63,7 +83,8 @@ class Experiment:
     bounds: [(names, bounds)]; the bounds apply if all the names are given, see traits().
     A group of bounds may be a function of the parameters. quantities.py has the metrics.
     steady_state: compare with CP05 5.5. published: values to be compared with, in addition
-    to papers/*.json, as the parts of published.py.
+    to papers/*.json, as the parts of published.py. refusals: {begin of an error of a
+    kernel: what takes its place}, see own_words.py.
     """
     name: str
     title: str
@@ -92,17 +113,36 @@ class Experiment:
     published: tuple = ()
     about: str = ""
     special: dict = field(default_factory=dict)
+    paper: Paper = None
+    refusals: dict = field(default_factory=dict)
 
     def parameters(self):
         """{name: (default, least, greatest, meaning)} of all that --set takes."""
         known = {**COMMON, **self.special}
+        of_paper = self.paper.parameters if self.paper else {}
         known["flows_per_class"] = (self.flows_per_class, 1, 1000,
                                     "flows of each class and path")
         for name, value in self.defaults.items():
-            known[name] = (value,) + {**known, **SPECIAL, **_USERS}[name][1:]
+            known[name] = (value,) + {
+                **known, **SPECIAL, **_USERS, **of_paper}[name][1:]
         if self.cases:
             known["only"] = SPECIAL["only"]
         return known
+
+    @property
+    def is_own(self):
+        """True if it is in a user's file."""
+        return self.reproduces.startswith(OF_FILE)
+
+    @property
+    def choices(self):
+        """{parameter of its paper: the words that --set takes}."""
+        return self.paper.choices if self.paper else {}
+
+    def deciding(self, values):
+        """Names of the parameters of its paper that a published value has to state (set).
+        values: the parameters of a run."""
+        return set(self.paper.deciding) & set(values) if self.paper else set()
 
     @property
     def only_compares(self):
@@ -115,6 +155,10 @@ class Experiment:
             if self.only_compares else []
 
 
+# Before the name of the file in Experiment.reproduces, where it is a user's.
+OF_FILE = "nothing: it is "
+# The name of the only case of an experiment without a list of cases.
+WHOLE_RUN = "run"
 # Case.gate: gates have the same queue as the bottleneck.
 SAME_QUEUE = "same"
 

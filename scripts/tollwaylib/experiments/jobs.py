@@ -5,16 +5,14 @@ A run is a list of cases. An experiment without a list of its own has one case, 
 whole run. Its flows are those of the classes, and start and stop as the schedule says.
 """
 
-from ..components import OF_CONTROL, PRICED, aqm_words, known_aqm
+from ..components import CLASSFUL, OF_CONTROL, PRICED, aqm_words, known_aqm
 from ..components.modules import ECHOED, RESTRICTED
 from ..components.sbrm import PRIORITIES
 from ..errors import TollwayError
 from . import network_parts, workload
-from .description import SAME_QUEUE
+from .description import SAME_QUEUE, WHOLE_RUN
 from .workload import flow_words, periods, user_words
 
-# The name of the only case of an experiment without a list of cases.
-WHOLE_RUN = "run"
 # What is kept of the flows of a list of cases, of which there may be hundreds:
 # columns of the samples, and what a flow counted at its end.
 KEPT = {"samples": ("t_s", "bytes_acked", "cwnd", "srtt_us", "retransmits",
@@ -71,9 +69,12 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
         "queues": sorted({*experiment.queues(values),
                           *(case["aqm"] for case in cases)}
                          - {_words(experiment, aqm, values)}),
-        "sysctls": _sysctls(experiment, cc, values),
+        "sysctls": _sysctls(experiment, cc, values), "classful": list(CLASSFUL),
+        # Of a user's own: results are read without the file.
         **({"published": list(experiment.published)}
            if experiment.published else {}),
+        **({"about": experiment.about}
+           if experiment.about and experiment.is_own else {}),
         # JSON has no numbers as keys.
         "tos": {str(priority): tos for priority, tos in PRIORITIES.items()},
     }

@@ -14,13 +14,13 @@ from dataclasses import replace
 
 from ..components import aqm_words
 from ..errors import TollwayError
-from .description import (Case, Experiment, Variant, case_bound, metric, panel,
-                          program)
-from .jobs import WHOLE_RUN
+from .description import (OF_FILE, WHOLE_RUN, Case, Experiment, Variant, case_bound, metric,
+                          panel, program)
 from .network_parts import of_links
 from .own_file import (NAME, SourceFile, as_dict, as_label, as_length, as_name,
-                       as_number, as_rate, as_shown, as_size, as_text, as_time,
-                       as_whole, one_of, shown, spoken)
+                       as_number, as_rate, as_shown, as_size, as_spelled, as_text,
+                       as_time, as_whole, one_of, shown, spoken)
+from .own_words import as_control, as_program, as_queue, refusals
 from .own_network import echo_ms, links_of, paths_of, rates_of, schedule_of
 from .own_published import published_of
 from .parameters import COMMON, SHIPPED, parse, parse_words
@@ -75,8 +75,9 @@ def load(path):
                          f"than the duration of {duration_s:g}s")
     links = links_of(file, duration_s)
     paths = paths_of(file, links)
-    cc, queue = (file.read((field,), file.given.get(field, usual), as_text)
-                 for field, usual in (("cc", "cubic"), ("queue", "fq_codel")))
+    cc, queue = (file.read((field,), file.given.get(field, usual), reader)
+                 for field, usual, reader in (("cc", "cubic", as_control),
+                                              ("queue", "fq_codel", as_queue)))
     cases = _cases(file, links, duration_s) if file.has("cases") else [
         _case(WHOLE_RUN, links, paths, _flows(file, paths, duration_s))]
     defaults = {"rtt_tolerance_ms": max(echo_ms(case["links"], case["paths"])
@@ -86,6 +87,7 @@ def load(path):
     metrics, bounds = _measured(file, links, cases, names)
     published = published_of(file, names, links, metrics, cc, queue)
     programs = _programs(file, links, paths)
+    variants = _variants(file, defaults)
 
     # The links whose delays are not the same in all cases.
     delays = {what: {name for case in cases for name, one in case[what].items()
@@ -103,9 +105,10 @@ def load(path):
                           for name, path in paths.items()]}
 
     return Experiment(
-        name=name, title=title, reproduces=f"nothing: it is {path}",
+        name=name, title=title, reproduces=f"{OF_FILE}{path}",
         topology=of_links, duration_s=duration_s, defaults=defaults,
-        variants=_variants(file, defaults), cc=cc, aqm=queue,
+        variants=variants, cc=cc, aqm=queue, about=file.about,
+        refusals=refusals(file, _words_of(file)),
         cases=lambda values: [Case(
             case["name"], tuple(dict(flow) for flow in case["flows"]),
             duration_s, x=case["x"], series=case["series"], programs=programs,
@@ -124,6 +127,18 @@ def load(path):
         published=published, pictures=_pictures(file, cases, names, metrics))
 
 
+def _words_of(file):
+    """[(place, word)] of all congestion controls and queues in a file that was read."""
+    found = [((field,), file.given[field]) for field in ("cc", "queue")
+             if field in file.given]
+    for field in ("links", "flows", "variants"):
+        entries = file.given.get(field, {})
+        found += [((field, key, name), entry[name]) for key, entry in (
+            entries.items() if isinstance(entries, dict) else enumerate(entries))
+            for name in ("cc", "queue") if name in entry]
+    return found
+
+
 # --- what is sent ----------------------------------------------------------
 
 def _flows(file, paths, duration_s, counts=(), case=()):
@@ -135,7 +150,7 @@ def _flows(file, paths, duration_s, counts=(), case=()):
         flow = file.table(
             place, entry, {"path": one_of(tuple(paths), "the name of a path, ")},
             {"name": as_name, "count": as_whole(1, MOST_FLOWS), "start": as_time,
-             "stop": as_time, "cc": as_text, "bytes": as_size, "udp": as_rate,
+             "stop": as_time, "cc": as_control, "bytes": as_size, "udp": as_rate,
              "packet": as_whole(64, 1514),
              "arrival": one_of(("cbr", "poisson"))})
         wrong = {"bytes", "cc"} & set(flow) if "udp" in flow else \
@@ -264,6 +279,7 @@ def _programs(file, links, paths):
         if not words or not words[0]:
             raise file.error((*place, "command"), f"{spoken(place)}['command'] "
                              "is blank: give a program and its arguments")
+        file.read((*place, "command"), words[0], as_program)
         for host in ADDRESS.findall(one["command"]):
             file.read((*place, "command"), host, one_of(
                 hosts, "{address:X} with a host as X, "))
@@ -334,6 +350,7 @@ def _measured(file, links, cases, names):
     found = {}
 
     def add(place, name, subject):
+        name = as_spelled(name)
         file.read(place, name, one_of(tuple(METRICS), "the name of a metric, "))
         kind, title, digits, about = METRICS[name]
         allowed = tuple(links) if about == "link" else roles
@@ -367,6 +384,7 @@ def _measured(file, links, cases, names):
         for one in case:
             file.read(place, one, one_of(names, "the name of a case, "))
         # Of a case without such flows there is nothing to be judged.
+        name = as_spelled(name)
         bounds += [case_bound(f"{name} of {subject}", one["name"], key, operator,
                               value) for one in cases
                    if one["name"] in case or not case and (
@@ -392,8 +410,10 @@ def _pictures(file, cases, names, metrics):
                              "(name of a figure, case), or "
                              f"({CURVE!r}, name of a metric, link or flows)")
         kind, *words = entry
+        kind = as_spelled(kind)
         file.read(place, kind, one_of((*FIGURES, CURVE), "the name of a figure, "))
         if kind == CURVE:
+            words[0] = as_spelled(words[0])
             file.read(place, " ".join(words), one_of(
                 keys, "a metric of the experiment with its link or flows, "))
             if all(case["x"] is None for case in cases):
@@ -414,7 +434,7 @@ def _variants(file, base):
         return ()
     for name, entry in file.named("variants").items():
         variant = file.table(("variants", name), entry, {},
-                             {"cc": as_text, "queue": as_text,
+                             {"cc": as_control, "queue": as_queue,
                               "settings": lambda value: value})
         settings = variant.get("settings", {})
         inner = _Part(file, ("variants", name), settings)

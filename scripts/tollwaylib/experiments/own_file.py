@@ -94,6 +94,11 @@ def as_label(value):
     return text
 
 
+def as_spelled(name):
+    """The name of a metric, which may have the spelling of our texts."""
+    return "utilization" if name == "utilisation" else name
+
+
 def as_number(value):
     """A number, none that is not finite."""
     try:
@@ -262,6 +267,9 @@ class SourceFile(_File):
                 frame = frame.tb_next
             raise TollwayError(f"{path}:{line}: {type(error).__name__}: "
                                f"{error}") from error
+        # Its docstring: paragraphs of text.
+        self.about = "\n\n".join(" ".join(part.split()) for part in (
+            ast.get_docstring(self.tree) or "").split("\n\n")).strip()
         self.given = {
             name: value for name, value in given.items()
             if not name.startswith("_") and not isinstance(

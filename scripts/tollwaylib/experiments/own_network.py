@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The network in a file of one's own: its links, with their schedules, and paths."""
 
-from .own_file import as_name, as_rate, as_text, as_time, one_of, shown, spoken
+from .own_file import as_name, as_rate, as_time, one_of, shown, spoken
+from .own_words import as_queue
 from .parameters import COMMON
 
 
@@ -12,7 +13,7 @@ def links_of(file, duration_s):
         place = ("links", name)
         link = file.table(place, entry, {"from": as_name, "to": as_name,
                                          "rate": as_rate},
-                          {"delay": as_time, "queue": as_text,
+                          {"delay": as_time, "queue": as_queue,
                            "schedule": lambda value: value})
         if link["from"] == link["to"]:
             raise file.error(place, f"{spoken(place)} leads from "

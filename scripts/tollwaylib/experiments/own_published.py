@@ -6,8 +6,8 @@ import json
 import math
 
 from ..components import known_aqm
-from .own_file import (JsonFile, as_dict, as_number, as_shown, as_text, one_of,
-                       shown, spoken)
+from .own_file import (JsonFile, as_dict, as_number, as_shown, as_spelled, as_text,
+                       one_of, shown, spoken)
 from .parameters import COMMON
 
 BETTER = ("higher", "lower")
@@ -47,7 +47,7 @@ def _row_of(file, place, entry, names, units, cc, queue):
     if not isinstance(key, (list, tuple)) or len(key) != 2:
         raise file.error((*place, "metric"), f"{spoken(place)}['metric'] is "
                          f"{shown(key)}: give (name, link or flows)")
-    key = " ".join(map(str, key))
+    key = f"{as_spelled(key[0])} {key[1]}"
     file.read((*place, "metric"), key, one_of(
         tuple(units), "a metric of the experiment with its link or flows, "))
     case = one.get("case", names[0])

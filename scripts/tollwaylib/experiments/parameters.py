@@ -29,30 +29,20 @@ COMMON = {
     **{name: entry for one in COMPONENTS
        for name, entry in one.parameters.items()},
 }
-# Of one experiment or another.
+# Of one experiment or another, whatever its paper. A paper has more of its own, see
+# description.Paper.
 SPECIAL = {
     "scale": ("few", None, None, "few or many flows or cases"),
     "model": ("greedy", None, None, "greedy flows, or http users"),
-    "recovery": ("pp94", None, None, "repair of losses: pp94 or linux"),
-    "simulations": ("all", None, None, "numbers of Table 5.4.2, such as 1,6,27"),
-    "row": ("wan", None, None, "row of PP94 Table 3: lan, man or wan"),
-    "repeats": (1, 1, 1000, "runs of each case with random traffic"),
-    "time_limit": (10.0, 0.1, 1000.0, "largest delay of a packet that counts "
-                   "as goodput, packet times"),
-    "change": ("excess", None, None, "option change of tollway-admit: excess, "
-               "interval or pair"),
-    "gate": ("gap", None, None, "option gate of tollway-admit: gap or bucket"),
+    "simulations": ("all", None, None, "numbers of the runs, such as 1,6,27; or all"),
     "only": ("", None, None, "run only cases whose names contain this"),
-    "round_trips": (200.0, 1.0, 1e6, "length of a case in round trips"),
     "rtt_ms": (20.0, 0.1, 10000.0, "round trip of the network before a case "
                "changes it, ms"),
     **{name: entry for one in COMPONENTS
        for name, entry in one.special.items()},
 }
 CHOICES = {"scale": ("few", "many"), "model": ("greedy", "http"),
-           "setup": ("ours", "paper"), "recovery": ("pp94", "linux"),
-           "row": ("lan", "man", "wan"), "gate": ("gap", "bucket"),
-           "change": ("excess", "interval", "pair"),
+           "setup": ("ours", "paper"),
            **{name: words for one in COMPONENTS
               for name, words in one.choices.items()}}
 
@@ -73,7 +63,7 @@ def parse(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
     values = {name: entry[0] for name, entry in known.items()}
     setting = {cc, known_aqm(aqm)} | {
         given.get(name, values[name])
-        for name in ("scale", "model", "row", "setup") if name in known}
+        for name in ("scale", "model", "setup", *experiment.choices) if name in known}
     for names, preset in experiment.presets:
         if setting.issuperset(names):
             values.update(preset)
@@ -104,15 +94,15 @@ def parse_words(experiment, words):
         if name not in known:
             raise TollwayError(f"--set {name}: {experiment.name} has no such "
                                f"parameter, only {', '.join(known)}")
-        given[name] = _parse_value(name, text, *known[name][:3])
+        given[name] = _parse_value(name, text, {**CHOICES, **experiment.choices}.get(name),
+                                   *known[name][:3])
     return given
 
 
-def _parse_value(name, text, default, least, greatest):
-    if name in CHOICES:
-        if text not in CHOICES[name]:
-            raise TollwayError(f"--set {name}={text}: give one of "
-                               f"{', '.join(CHOICES[name])}")
+def _parse_value(name, text, choices, default, least, greatest):
+    if choices:
+        if text not in choices:
+            raise TollwayError(f"--set {name}={text}: give one of {', '.join(choices)}")
         return text
     if least is None:
         return text
@@ -137,14 +127,13 @@ _FIELDS = {name: made_of for one in COMPONENTS
 
 def deciding(cc, aqm, values):
     """Names of the parameters on which a congestion control and a queue depend: a
-    published value has to state them. A queue that is given as words of tc depends on
-    none. values: the parameters of a run; some of them decide whether others matter.
+    published value has to state them, and those of its paper that say so. A queue that
+    is given as words of tc depends on none. values: the parameters of a run; some of
+    them decide whether others matter.
     """
     fields = {field for _, field, _, _ in string.Formatter().parse(
         AQMS.get(known_aqm(aqm), "")) if field}
     names = {name for field in fields for name in _FIELDS.get(field, [field])}
     names |= {"packet_bytes", "warmup_s"}
-    # Of experiments with admission.
-    names |= {"time_limit", "change", "gate"} & set(values)
     family = OF_CONTROL.get(cc)
     return names | (family.deciding(cc, values) if family else {"initcwnd"})

@@ -94,7 +94,7 @@ class Run(Calibration):
         configure_network(self.net, self.parameters["initcwnd"],
                           quickack=self.topo.pairs)
         if self.topo.pairs:
-            separate_sources(self.net, self.topo)
+            separate_sources(self.net, self.topo, self.job["classful"])
         self.set_sysctls(self.job["sysctls"])
 
     def set_sysctls(self, sysctls):
@@ -216,8 +216,8 @@ class Run(Calibration):
             **{key: self.job[key] for key in
                ("title", "schedule", "steady_state", "metrics", "x_title",
                 "pictures", "bounds")},
-            **({"published": self.job["published"]}
-               if "published" in self.job else {}),
+            **{key: self.job[key] for key in ("published", "about")
+               if key in self.job},
             "provenance": {
                 "qdiscs": {node.name: shell(
                     node, "tc -d qdisc show").splitlines()
@@ -421,7 +421,13 @@ class Run(Calibration):
 def main(job_path):
     """Run the job in a file; its raw result and status go beside it."""
     job = json.loads(Path(job_path).read_text())
-    out_dir = Path(job["out_dir"])
+    return leave(Path(job["out_dir"]), lambda step: Run(job, step).run())
+
+
+def leave(out_dir, measure):
+    """Write what measure(step) returns to out_dir/raw.json, or the reason why it failed to
+    error.txt; returns the exit status. step: prints a line of progress. SIGINT and SIGTERM
+    interrupt it."""
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupt)
@@ -438,7 +444,7 @@ def main(job_path):
         return status
 
     try:
-        raw = Run(job, progress).run()
+        raw = measure(progress)
         temporary = out_dir / "raw.json.new"
         temporary.write_text(json.dumps(raw))
         temporary.rename(out_dir / "raw.json")

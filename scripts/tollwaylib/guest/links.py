@@ -17,8 +17,6 @@ ETHERNET_HEADER_BYTES = 14
 # Of classes that only hold what a program may want to shape: more than any link.
 FREE_RATE = "100gbit"
 
-# Queues whose flows are classes that a filter can choose.
-CLASSFUL = ("fq_rr", "fq_codel")
 
 
 def burst_bytes(rate_bps, packet_bytes):
@@ -76,8 +74,8 @@ class TollwayIntf(Intf):
         self.gates = self.built_gates = dict(enumerate(gates, 0x10))
         commands += self.gate_commands()
         self.commands = commands
-        # Of tc, to be given again with each new AQM.
-        self.filters = []
+        # Of tc, to be given again with each new AQM that is one of these kinds.
+        self.filters, self.classful = [], ()
         return super().config(up=None, **params)
 
     def gate_commands(self):
@@ -169,7 +167,7 @@ class TollwayIntf(Intf):
 
     def change_aqm(self, aqm):
         """Replace the leaf by another qdisc."""
-        filters = self.filters if aqm.split()[0] in CLASSFUL else []
+        filters = self.filters if aqm.split()[0] in self.classful else []
         shell(self.node, f"tc qdisc del dev {self.name} parent 2:1",
               self.aqm_command(aqm), *filters)
 

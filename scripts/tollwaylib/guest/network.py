@@ -17,7 +17,7 @@ its rate and its delay in one netem at each end, and no queue is expected there.
 
 from mininet.topo import Topo
 
-from .links import CLASSFUL, ETHERNET_HEADER_BYTES, TollwayLink
+from .links import ETHERNET_HEADER_BYTES, TollwayLink
 from .nodes import PlainNode, Router, address_of, shell
 
 
@@ -190,18 +190,20 @@ def configure_network(net, initcwnd=1, quickack=False):
         shell(node, *node.preparation, *script)
 
 
-def separate_sources(net, topo):
+def separate_sources(net, topo, classful):
     """Give each path a class of its own in every AQM that has classes: the
-    class of path number N, in either direction, is 10:N in hexadecimal."""
+    class of path number N, in either direction, is 10:N in hexadecimal.
+    classful: kinds of qdiscs whose flows are classes."""
     for name, device in topo.priced.values():
         intf = net[name].nameToIntf[device]
+        intf.classful = classful
         intf.filters = [
             f"tc filter add dev {device} parent 10: protocol ip prio 1 u32 "
             f"match ip {way} {address_of(net[path['source']])}/32 "
             f"classid 10:{number:x}"
             for number, path in enumerate(topo.paths.values(), 1)
             for way in ("src", "dst")]
-        if topo.aqm.split()[0] in CLASSFUL:
+        if topo.aqm.split()[0] in classful:
             shell(net[name], *intf.filters)
 
 

@@ -5,17 +5,19 @@ What the papers published is beside them."""
 
 import importlib
 import pkgutil
+from dataclasses import replace
 
 from ..errors import TollwayError
 from ..experiments import own
 
+_FILES = [importlib.import_module(f".{name}", __name__) for name in
+          sorted(found.name for found in pkgutil.iter_modules(__path__))]
+# {short name: Paper}; a paper may have several files.
+PAPERS = {file.PAPER.name: file.PAPER for file in _FILES if hasattr(file, "PAPER")}
 # Every file here that has EXPERIMENTS; each paper has its own.
 EXPERIMENTS = {
-    experiment.name: experiment
-    for found in sorted(pkgutil.iter_modules(__path__),
-                        key=lambda found: found.name)
-    for experiment in getattr(
-        importlib.import_module(f".{found.name}", __name__), "EXPERIMENTS", ())}
+    experiment.name: replace(experiment, paper=getattr(file, "PAPER", None))
+    for file in _FILES for experiment in getattr(file, "EXPERIMENTS", ())}
 
 
 def get(name):

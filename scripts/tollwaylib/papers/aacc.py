@@ -9,10 +9,21 @@ the same queue without admission and other queues in its place.
 that wait at the border are not admitted yet (AACC 4.2).
 """
 
-from ..experiments.description import (SAME_QUEUE, Case, Experiment, Variant,
+from ..experiments.description import (SAME_QUEUE, Case, Experiment, Paper, Variant,
                                        case_bound, cases_bound, metric, panel,
                                        program)
 from . import networks
+
+PAPER = Paper(
+    "AACC", "Z. Haas, Adaptive Admission Congestion Control",
+    parameters={
+        "time_limit": (10.0, 0.1, 1000.0, "largest delay of a packet that counts as "
+                       "goodput, packet times"),
+        "change": ("excess", None, None, "option change of tollway-admit: excess, "
+                   "interval or pair"),
+        "gate": ("gap", None, None, "option gate of tollway-admit: gap or bucket")},
+    choices={"change": ("excess", "interval", "pair"), "gate": ("gap", "bucket")},
+    deciding=("time_limit", "change", "gate"))
 
 LINK, SOURCES = "R1", 2
 ETHERNET_HEADER_BYTES = 14

@@ -7,11 +7,15 @@ by s^2, and the same number of packets in its queues and files. Here mu' is 12 p
 link of 96 Mbit/s and packets of 1000 bytes.
 """
 
-from ..experiments.description import (Case, Experiment, Variant, case_bound,
+from ..experiments.description import (Case, Experiment, Paper, Variant, case_bound,
                                        metric, panel)
 from ..experiments.workload import capacity_pps, flow_of
 from ..theory.rate_cycle import RateCycle
 from . import networks
+
+PAPER = Paper(
+    "ALPHA", "X. Zhang and K. Shin, Second-Order Rate-Based Flow Control with Decoupled "
+    "Error Control for High-Throughput Transport Protocols")
 
 LINK = "R1"
 OURS = ("alpha+alpha",)

@@ -2,13 +2,16 @@
 """The experiments of CP05: topology, flows, schedule and bounds, for all places. cp05.json has
 the published values."""
 
-from ..experiments.description import (Experiment, Variant,
+from ..experiments.description import (WHOLE_RUN, Experiment, Paper, Variant,
                                        against as _against, bound as _bound)
-from ..experiments.jobs import WHOLE_RUN
 from ..experiments.parameters import SHIPPED
 from ..theory import pricing
 from . import networks
 
+
+PAPER = Paper(
+    "CP05", "S. Zimmermann, Congestion Pricing as Scalable, Efficient and Stable "
+    "Congestion Control for Future IP Networks, 2005", simulator="ns-2")
 
 _SBRM = ("sbrm+sbrm", "direct", "log")
 _AIMD = ("sbrm+sbrm", "aimd")

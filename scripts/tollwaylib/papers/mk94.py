@@ -3,10 +3,16 @@
 
 from dataclasses import replace
 
-from ..experiments.description import Case, Experiment, case_bound, metric
+from ..experiments.description import Case, Experiment, Paper, case_bound, metric
 from ..experiments.workload import LOADS, OURS, BASELINES, SOURCES, flow_of
 from ..theory import fluid
 from . import networks
+
+PAPER = Paper(
+    "MK94", "S. Morgan and S. Keshav, Packet-Pair Rate Control, 1994", simulator="REAL",
+    parameters={"recovery": ("pp94", None, None, "repair of losses: pp94 or linux"),
+                "round_trips": (200.0, 1.0, 1e6, "length of a case in round trips")},
+    choices={"recovery": ("pp94", "linux")}, deciding=("recovery",))
 
 # MK94 section 2.
 OVERLOAD_MBIT, OVERLOAD_ACCESS_MBIT = 8.0952, 80.952

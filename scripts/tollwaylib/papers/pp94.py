@@ -5,13 +5,19 @@ The figures of PP94 were not available. Where a value was derived from the text,
 at its use says so.
 """
 
-from ..experiments.description import (Case, Experiment, Variant, case_bound,
+from ..experiments.description import (Case, Experiment, Paper, Variant, case_bound,
                                        metric)
 from ..experiments.workload import (LOADS, OURS, PIPE_PKTS, BASELINES, SOURCES,
                                     TABLE_3, flow_of, one_link, rtt_ms_of)
 from ..theory import fluid
 from ..theory.pairs import equilibrium
 from . import networks
+
+PAPER = Paper(
+    "PP94", "S. Keshav, Packet-Pair Flow Control, 1994", simulator="REAL",
+    parameters={"row": ("wan", None, None, "row of PP94 Table 3: lan, man or wan"),
+                "repeats": (1, 1, 1000, "runs of each case with random traffic")},
+    choices={"row": tuple(TABLE_3)})
 
 # --- PP94 9.1 and 9.2 ------------------------------------------------------
 

@@ -8,7 +8,8 @@ from ..experiments.description import Case, Experiment, case_bound, metric
 from ..experiments.workload import (MIRRORED, OURS, PIPE_PKTS, flow_of,
                                     paired_payload)
 from . import networks
-from .pp94 import (ROW_DEFAULTS, arrival_flows, often, row_presets, table_3,
+from .pp94 import (PAPER,  # noqa: F401, of these experiments, too
+                   ROW_DEFAULTS, arrival_flows, often, row_presets, table_3,
                    units)
 from .pp94_transfers import (BENCH_DEFAULTS, BENCH_SAMPLES, CROSSES, FRAME_BYTES,
                              FRAME_S, VIDEO_CROSSES, VIDEO_LEAST_BPS,

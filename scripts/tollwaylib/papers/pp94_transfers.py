@@ -11,6 +11,7 @@ from ..experiments.workload import (AS_PUBLISHED, BENCH_RTT_MS, MIRRORED, OURS,
                                     capacity_pps, flow_of, one_link,
                                     payload, with_optima)
 from . import networks
+from .pp94 import PAPER  # noqa: F401, of these experiments, too
 
 # PP94 9.4, Figure 23, and the round trip that its optima have.
 BENCH_MBIT, BENCH_ACCESS_MBIT = 40.0, 200.0

@@ -1,29 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
 """This machine's own kernel as a place to run at, in real time, as root."""
 
-import contextlib
 import hashlib
 import json
 import os
 import platform
 import re
 import subprocess
-import sys
-import threading
 from pathlib import Path
 
-from .. import errors, programs
+from .. import programs
 from ..components.modules import CC_MODULES, OURS, QDISC_MODULES
 from ..errors import TollwayError
 from ..kernels import build
-from ..paths import TOP
 from . import limits
+from .child import Children
 from .provenance import tool_versions
-from .session import end_session
 
 KNOWN_CCS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-# What runs a job.
-PROGRAM = "tollwaylib.guest.job"
 # What the network is made of: a command, and what there is not if it fails.
 PARTS = (
     ("ip link add type veth", "veth pairs cannot be made (modprobe veth)"),
@@ -59,8 +53,7 @@ class HostPlace:
     def __init__(self, pairs):
         self.pairs = list(pairs)
         self.tools = None
-        self.process = None
-        self.stopped = False
+        self.children = Children("tollwaylib.guest.job", "the run")
 
     def prepare(self, progress):
         """Check the kernel; TollwayError names all that is missing."""
@@ -113,66 +106,12 @@ class HostPlace:
         inside = dict(job, out_dir=str(folder), bin_dir=str(self.tools),
                       real_time=True)
         (folder / "job.json").write_text(json.dumps(inside))
-        environment = dict(os.environ, PYTHONPATH=str(TOP / "scripts"),
-                           TC_LIB_DIR=str(self.tools), OPENBLAS_NUM_THREADS="1")
-        limit_s, memory = limits.real_s(job), limits.process_bytes()
-        expired = threading.Event()
-
-        def expire():
-            expired.set()
-            self._end()
-
-        watchdog = threading.Timer(limit_s, expire)
-        # However this process ends, the run ends too, and cleans up. A Ctrl-C
-        # reaches it once, through stop(), as it has a session of its own.
-        with open(folder / "console.log", "w", encoding="utf-8") as log, \
-                subprocess.Popen(
-                    ["prlimit", f"--as={memory}", "setpriv", "--pdeathsig", "TERM",
-                     sys.executable, "-m", PROGRAM, str(folder / "job.json")],
-                    # Python looks for modules in the working directory first, which
-                    # may be one that others can write to.
-                    cwd="/", text=True, errors="replace", env=environment,
-                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                    start_new_session=True) as self.process:
-            try:
-                watchdog.start()
-                if self.stopped:
-                    self.stop()
-                for line in self.process.stdout:
-                    log.write(line)
-                    on_line(line.rstrip("\n"))
-            except BaseException:
-                self.stop()
-                raise
-            finally:
-                watchdog.cancel()
-        if expired.is_set():
-            raise TollwayError(
-                f"the run did not finish within {limit_s:g} s and was stopped: "
-                f"see {folder / 'console.log'}")
-        if self.process.returncode:
-            error = errors.of_run(folder, self.process.returncode)
-            said = (folder / "console.log").read_text(errors="replace")
-            if limits.NO_MEMORY.search(f"{error}\n{said}"):
-                raise TollwayError(f"{error}. There was no memory left, of the host or "
-                                   f"of a process, which may have {memory >> 20} MiB")
-            raise error
+        self.children.run(folder, on_line, limits.real_s(job),
+                          environment={"TC_LIB_DIR": str(self.tools)})
 
     def stop(self):
         """End the run; it removes its own namespaces."""
-        self.stopped = True
-        self._end()
-
-    def _end(self):
-        if not self.process or self.process.poll() is not None:
-            return
-        self.process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(limits.END_S)
-        # What is left of it would keep the console open, and a namespace goes
-        # with its last process.
-        end_session(self.process.pid)
-        self.process.wait()
+        self.children.stop()
 
     def provenance(self):
         """What the results of this place depend on."""

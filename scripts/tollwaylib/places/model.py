@@ -11,14 +11,14 @@ import hashlib
 import json
 import random
 import sys
-import threading
-import time
+from pathlib import Path
 
 import numpy as np
 
-from ..errors import RefusedError, TollwayError
+from ..errors import RefusedError
 from ..experiments.workload import TCP_HEADER_BYTES
 from . import model_pairs, model_prices
+from .child import Children
 
 # Real time allowed for one run: far above any.
 WALL_S = 3600
@@ -29,50 +29,28 @@ NOTE = "a fluid model without a kernel, packets, retransmissions and random numb
 
 
 class ModelPlace:
-    """Simulates each job."""
+    """Simulates each job in a process of its own."""
 
-    # Threads of one process, of which one computes at a time.
-    parallel = False
+    parallel = True
     has_kernel = False
 
     def __init__(self):
-        self.stopped = threading.Event()
+        self.children = Children("tollwaylib.places.model", "the simulation")
 
     def prepare(self, progress):
         """Print that the numbers are those of a model."""
         progress.say(NOTE)
 
     def run(self, job, folder, core, on_line):
-        """Run a job; raw.json is in `folder` afterwards. core goes unused."""
+        """Run a job; raw.json is in `folder` afterwards."""
         flows_of(job)
-        (folder / "job.json").write_text(json.dumps(job))
-        deadline = time.monotonic() + WALL_S
-
-        def stopped():
-            if time.monotonic() > deadline:
-                raise TollwayError(f"the simulation did not finish within "
-                                   f"{WALL_S:g} s")
-            return self.stopped.is_set()
-
-        def progress(seconds):
-            if stopped():
-                raise TollwayError("the simulation was stopped")
-            if seconds >= progress.next_s:
-                on_line(f"tollway: second {seconds:.0f} of {duration_s:g}")
-                progress.next_s += max(duration_s / 20, 1)
-
-        duration_s = sum(case["duration_s"] for case in job["cases"])
-        progress.next_s = 0.0
-        network = _network(job)
-        raw = raw_of(job, network, _pair_cases(
-            job, network, stopped) if model_pairs.modelled(job) else
-            model_prices.raw_cases(job, _networks(job), _mss_bytes(job, network),
-                                   progress))
-        (folder / "raw.json").write_text(json.dumps(raw))
+        folder = folder.absolute()
+        (folder / "job.json").write_text(json.dumps(dict(job, out_dir=str(folder))))
+        self.children.run(folder, on_line, WALL_S, core)
 
     def stop(self):
         """End what is running."""
-        self.stopped.set()
+        self.children.stop()
 
     def provenance(self):
         """What the results of this place depend on."""
@@ -80,6 +58,23 @@ class ModelPlace:
                 "config_sha256": "none", "patches": [], "hz": None,
                 "modules": {}, "tools": {"python": sys.version.split()[0],
                                          "numpy": np.__version__}}
+
+
+def simulate(job, step):
+    """The raw measurements of a job (dict). step: called with lines of progress."""
+    duration_s = sum(case["duration_s"] for case in job["cases"])
+    next_s = 0.0
+
+    def progress(seconds):
+        nonlocal next_s
+        if seconds >= next_s:
+            step(f"second {seconds:.0f} of {duration_s:g}")
+            next_s += max(duration_s / 20, 1)
+
+    network = _network(job)
+    return raw_of(job, network, _pair_cases(job, network) if model_pairs.modelled(job) else
+                  model_prices.raw_cases(job, _networks(job), _mss_bytes(job, network),
+                                         progress))
 
 
 def flows_of(job):
@@ -110,10 +105,10 @@ def _mss_bytes(job, network):
                           else HEADERS_BYTES)
 
 
-def _pair_cases(job, network, stopped):
+def _pair_cases(job, network):
     phases = random.Random(job["seed"])
     return [model_pairs.raw_case(job, case, network, _mss_bytes(job, network),
-                                 phases, stopped)
+                                 phases)
             for case in model_pairs.cases_of(job)]
 
 
@@ -134,8 +129,19 @@ def raw_of(job, network, cases):
         **{key: job[key] for key in
            ("title", "schedule", "steady_state", "metrics", "x_title",
             "pictures", "bounds")},
-        **({"published": job["published"]} if "published" in job else {}),
+        **{key: job[key] for key in ("published", "about") if key in job},
         "provenance": {"qdiscs": {}, "sysctls": {}}}
     raw["trace_sha256"] = hashlib.sha256(json.dumps(
         [raw[key] for key in ("seed", "cases")]).encode()).hexdigest()
     return raw
+
+
+def main(path):
+    """Run the job in a file, see guest/job.py."""
+    from ..guest.job import leave
+    job = json.loads(Path(path).read_text())
+    return leave(Path(job["out_dir"]), lambda step: simulate(job, step))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -52,7 +52,7 @@ def setting_of(values):
            if name in values})
 
 
-def raw_case(job, case, network, mss_bytes, rng, stopped):
+def raw_case(job, case, network, mss_bytes, rng):
     """A case as it is in raw.json."""
     values = {**job["parameters"], **case["values"]}
     (link,) = network.priced
@@ -63,7 +63,7 @@ def raw_case(job, case, network, mss_bytes, rng, stopped):
     course = pairs.simulate(
         capacity, [flow["start_s"] for flow in flows], case["rtt_s"],
         setting_of(values), case["duration_s"], case["queue_us"] / 1e6,
-        [(when_s, bps / packet_bits) for when_s, bps, *_ in case["rates"]], stopped)
+        [(when_s, bps / packet_bits) for when_s, bps, *_ in case["rates"]])
     times = course["t_s"].tolist()
     acked = [np.interp(course["t_s"] - case["rtt_s"], course["t_s"], served)
              for served in course["served"]]

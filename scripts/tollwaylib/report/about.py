@@ -3,21 +3,11 @@
 favours one of the runs."""
 
 from .. import papers
+from ..components import EQUAL_RATES
 from ..errors import TollwayError
 from ..experiments import published
 from ..experiments.parameters import COMMON, PRICED, SHIPPED, SPECIAL, deciding
 
-PAPERS = {
-    "CP05": "S. Zimmermann, Congestion Pricing as Scalable, Efficient and "
-            "Stable Congestion Control for Future IP Networks, 2005",
-    "PP94": "S. Keshav, Packet-Pair Flow Control, 1994",
-    "MK94": "S. Morgan and S. Keshav, Packet-Pair Rate Control, 1994",
-    "ALPHA": "X. Zhang and K. Shin, Second-Order Rate-Based Flow Control with "
-             "Decoupled Error Control for High-Throughput Transport Protocols",
-    "AACC": "Z. Haas, Adaptive Admission Congestion Control",
-}
-# Queues that give all flows at a link the same rate.
-_EQUAL_RATES = ("fq", "fq_codel", "fq_pie", "fq_rr", "cake", "sfq", "drr")
 # These stand in the first sentence, or say nothing about the network.
 _SAID = ("cc", "aqm", "duration_s", "variant")
 _TOLERANCES = ("rate_tolerance", "rtt_tolerance_ms")
@@ -76,24 +66,25 @@ def _what(groups):
          group.outcome["parameters"].get("aqm")) for group in groups))
     if len(pairs) == 1:
         control, queue = pairs[0]
-        how = (f"the congestion control {control}, and the links have the "
-               f"queue {queue}")
+        end = (f", with the congestion control {control}, and the links have the queue "
+               f"{queue}.")
     else:
-        how = (f"{len(pairs)} pairs of a congestion control and a queue, one "
-               "pair in each run")
+        compared = listed(f"{control} over {queue}" for control, queue in pairs)
+        end = f". They compare {compared}."
     counts = [len(case["flows"]) for group in groups
               for case in group.raw["cases"]]
     cases = len({case["name"] for group in groups
                  for case in group.raw["cases"]})
     flows = f"{numbers(counts)} flow{'' if max(counts) == 1 else 's'}"
+    runs = "" if len(pairs) == 1 else f"{len(groups)} runs, each with "
     if cases > 1:
-        return f"{cases} cases, each of {flows}, over {network}, with {how}."
+        return f"{runs}{cases} cases{', each' * (not runs)} of {flows}, over {network}{end}"
     if groups[0].outcome["columns"]:
-        return f"{flows} over {network}, with {how}."
+        return f"{runs}{flows} over {network}{end}"
     seconds = numbers([group.outcome["parameters"]["duration_s"]
                        for group in groups])
-    return (f"{counted(max(counts), 'flow')} over {network} for {seconds} seconds, "
-            f"with {how}.")
+    return (f"{runs}{counted(max(counts), 'flow')} over {network} for {seconds} seconds"
+            f"{end}")
 
 
 def _changes(groups):
@@ -116,22 +107,18 @@ def _changes(groups):
 def _reasons(name, groups):
     experiment = experiment_of(name)
     if experiment is None:
-        return []
-    paper = next((key for key in PAPERS
-                  if experiment.reproduces.startswith(key)), None)
-    if paper:
+        return groups[0].raw.get("about", "").split("\n\n")
+    paper = experiment.paper
+    if paper and experiment.reproduces.startswith(paper.name):
         said = (f"The experiment repeats a published one: "
-                f"{experiment.reproduces} ({paper}: {PAPERS[paper]}).")
+                f"{experiment.reproduces} ({paper.name}: {paper.citation}).")
         if published.parts(name) and all(
                 group.outcome["parameters"].get("setup") == "ours"
                 for group in groups):
             said += (" The parameters are our own. --set setup=paper selects those "
                      "that the paper states.")
         return [said]
-    if len(groups) > 1:
-        return ["The experiment compares congestion controls and queues in the "
-                "same network. No paper has published it."]
-    return ["No paper has published this experiment."]
+    return [experiment.about, "No paper has published this experiment."]
 
 
 def _places(groups):
@@ -171,6 +158,7 @@ def parameters(outcome):
     try:
         needed = deciding(values["cc"], values["aqm"], {
             **usual, **values, "initial": values.get("initial", 0)})
+        needed |= experiment.deciding(values) if experiment else set()
     except (KeyError, TypeError):
         # An old result.
         needed = {"packet_bytes", "warmup_s"}
@@ -208,7 +196,7 @@ def yardsticks(groups):
     said = []
     equal = {group.outcome["parameters"].get("aqm") for group in groups
              if str(group.outcome["parameters"].get("aqm")).split()[:1] in
-             [[name] for name in _EQUAL_RATES]}
+             [[name] for name in EQUAL_RATES]}
     several = any(len(path["links"]) > 1 for group in groups
                   for path in group.raw["paths"].values())
     if equal and several:

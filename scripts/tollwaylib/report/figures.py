@@ -7,6 +7,7 @@ look: the Look of the page. All return [SVG path, PNG path].
 
 import numpy as np
 
+from ..components import AQMS
 from ..components.pp import ESTIMATE_SCALE
 from ..errors import TollwayError
 from ..results.fields import case_of
@@ -14,10 +15,6 @@ from ..results.measurements import CaseData
 from .plotting import (INK, LINES, STYLE, THEORY, headroom, legend_above, plt, save,
                        sawtooth, shade_intervals)
 from .names import combination, heading
-
-# Link algorithms that have a backlog to aim at (CP05 b0).
-_AIM_AT_TARGET = ("sbrm", "rem-pc2", "rem-pc3", "rem4-pc2", "rem4", "price-pc2",
-                  "price", "price-sbrm")
 
 
 def windows(raw, name, out, look, flow_ids=(1, 5, 9)):
@@ -61,7 +58,8 @@ def queues(raw, name, out, look):
     links = list(case["queues"])
     parameters = raw["parameters"]
     target = None
-    if parameters.get("aqm") in _AIM_AT_TARGET:
+    # Some queues have a backlog to aim at (CP05 b0).
+    if "{target}" in AQMS.get(parameters.get("aqm"), ""):
         target = parameters.get("target")
     with plt.rc_context(STYLE):
         figure, panels = plt.subplots(

@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """Names of runs in headings and legends."""
 
+from ..experiments.description import WHOLE_RUN
+
 _NONE = "-"
+
+
+def case_name(name):
+    """The name of a case in a table."""
+    return "the whole run" if name == WHOLE_RUN else name
 
 
 def combination(result):

@@ -14,31 +14,11 @@ from ..results import aggregate, analysis, origins, schema
 from ..results.directories import complete_results
 from ..results.verdicts import compare, verdicts
 from . import about, sections, summary
+from .limitations import limitations
 from .names import run_names
 from .plotting import Look
 from .rendering import render_page, slug
 from .sketch import sketch
-
-LIMITATIONS = (
-    "In the lab, time is virtual: the clock jumps to the next event, and "
-    "computation takes no time. The numbers say nothing about the load of a "
-    "processor.",
-    "The lab has one processor. Devices with several queues, and processors "
-    "that wait for each other (SMP), do not occur.",
-    "The clock of the lab counts in steps of 256 ns, and each reading of the "
-    "clock takes one step.",
-    "The kernel of the lab has HZ=1000, by a patch. The section about the "
-    "kernel names all patches of a run. TCP, queues and timers have no patch.",
-    "Two runs with the same seed give the same numbers. Only runs with "
-    "different seeds, which also change the start times, show how much the "
-    "numbers vary.",
-    "Published values come from the simulators ns-2 (CP05) and REAL (PP94, "
-    "MK94), which have another TCP. Agreement shows that the algorithms agree.",
-    "In experiments with packet pairs, connections are established before they "
-    "have data to send, so times of transfers do not include the handshake. "
-    "Links count the bytes of IP packets.",
-)
-
 
 class Group:
     """The runs of one experiment, one set of parameters and one origin."""
@@ -183,11 +163,12 @@ def _page(groups, directory, above=None):
         sections=[sections.section(group, names[id(group)], anchor, directory,
                                    look)
                   for group, anchor in sections.with_file_names(groups)],
-        commands=_commands(groups), limitations=LIMITATIONS)
+        commands=_commands(groups), limitations=limitations(groups))
 
 
 def _index(experiments, names):
     """The page that leads to those of several experiments."""
+    every = [group for groups in experiments.values() for group in groups]
     outcomes = [group.outcome for groups in experiments.values()
               for group in groups]
     entries = []
@@ -206,8 +187,7 @@ def _index(experiments, names):
             for line in summary.missed([group.outcome for group in
                                         _named(groups)])],
         entries=entries, drawing=None, comparison=None, sections=(),
-        commands=_commands([group for groups in experiments.values()
-                            for group in groups]), limitations=LIMITATIONS)
+        commands=_commands(every), limitations=limitations(every))
 
 
 def _commands(groups):

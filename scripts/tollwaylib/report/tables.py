@@ -10,7 +10,7 @@ from ..errors import TollwayError
 from ..results.fields import case_of, cases_with, head_of, mean_of
 from ..results.metrics.shares import steady_form_of
 from ..results.comparison import reasons
-from .names import combination, heading, run_names
+from .names import case_name, combination, heading, run_names
 from .rendering import Table
 
 _NONE = "-"
@@ -172,15 +172,18 @@ def bounds_table(result):
 
 def bound_cells(bound):
     """Name, verdict, measured value and limit of a bound."""
+    def shown(value):
+        return f"{100 * value:.4g} %" if bound["unit"] == "%" else f"{value:.4g}"
+
     if bound["bound"] is not None:
-        limit = f"{bound['bound']:.4g}"
+        limit = shown(bound["bound"])
     else:
         limit = "that" if bound["verdict"] == "needs runs" else "never"
     baseline = f" of {bound['baseline']}" if "baseline" in bound else ""
     return [bound["name"], bound["verdict"],
             "-" if bound["verdict"] == "needs seeds"
             else "never" if bound["measured"] is None
-            else f"{bound['measured']:.4g}", f"{bound['op']} {limit}{baseline}"]
+            else shown(bound["measured"]), f"{bound['op']} {limit}{baseline}"]
 
 
 def costliest_path(case):
@@ -521,7 +524,7 @@ def cases_tables(result):
     tables = [_series_table(result, points, column) for column in columns
               if points]
     there = {point["name"] for point in points.values()}
-    rows = [[point["name"], str(point["runs"]),
+    rows = [[case_name(point["name"]), str(point["runs"]),
              *(_metric_cell(point, column) for column in columns)]
             for point in result["cases"] if point["name"] not in there]
     if rows:
@@ -567,7 +570,7 @@ def case_variants_tables(results):
         rows = [[run, *(_metric_cell(found[names[0]], column)
                         for column in columns)]
                 for run, found in zip(run_names(results), points)]
-        return [Table(f"Variants compared: {names[0]}",
+        return [Table(f"Variants compared: {case_name(names[0])}",
                       ["congestion control + queue",
                        *map(head_of, columns)], rows,
                       notes=_seeds_note(results[0]))]

@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from ..errors import TollwayError
+from ..experiments.description import WHOLE_RUN
 from ..experiments.quantities import OVER_SEEDS, check, unit_of
 from . import fields
 from .fields import case_of, look_up, mean_of
@@ -73,7 +74,7 @@ def judge_case(bound, result):
     unit = next((column["unit"] for column in result["columns"]
                  if column["key"] == bound["metric"]), None)
     verdict = judge({**bound, "of": {}, "unit": unit, "value": limit}, measured)
-    if "case" in bound:
+    if bound.get("case", WHOLE_RUN) != WHOLE_RUN:
         verdict["name"] = f"{bound['case']}: {bound['name']}"
     if bound.get("over_seeds"):
         verdict["over_seeds"] = bound

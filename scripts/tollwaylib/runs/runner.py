@@ -22,7 +22,7 @@ from ..progress import Progress
 from . import separate
 
 # Of a job: what does not change its numbers, and what places add to it.
-_NOT_COMPARED = {"title", "verbose", "out_dir", "bin_dir", "disposable",
+_NOT_COMPARED = {"title", "about", "verbose", "out_dir", "bin_dir", "disposable",
                  "real_time"}
 
 

@@ -95,7 +95,7 @@ class _Source:
 
 
 def simulate(capacity_pps, starts_s, rtt_s, setting, duration_s, sample_s,
-             rates=(), stopped=lambda: False):
+             rates=()):
     """The course of the sources, and of their queues.
 
     starts_s: when each of them begins. rates: [(s, packets/s)] of the link, where
@@ -115,8 +115,6 @@ def simulate(capacity_pps, starts_s, rtt_s, setting, duration_s, sample_s,
             capacity_pps = rates.pop(0)[1]
             share = capacity_pps / len(starts_s)
         if now >= next_s - step_s / 2:
-            if stopped():
-                raise TollwayError("the simulation was stopped")
             seen.append((now, [(one.queue, one.sent, one.served, one.setpoint,
                                 lost) for one, lost in zip(sources, drops)]))
             next_s += sample_s
