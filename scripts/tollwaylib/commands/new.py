@@ -8,7 +8,7 @@ from ..errors import TollwayError
 from ..experiments.own import NAME
 
 SKELETON = '''\
-"""What this experiment is about."""
+"""What this experiment is about: tollway list and the report show this text."""
 
 # Run it with: tollway run ./{name}.py
 # The name of the file is the name of the experiment. tollway(1) explains each

@@ -219,7 +219,7 @@ class Qemu(Lab):
         src = "/run/tollway/src"
         first = (f"mount -t tmpfs tmpfs /run; mkdir -p {src}; "
                  f"mount -t 9p -o ro,{nine_p} src {src}; "
-                 f"exec {src}/scripts/qemu/init")
+                 f"exec {src}/scripts/qemu/start")
         words = [
             "setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64",
             "-accel", THREADS, "-cpu", "max", "-smp", str(PROCESSORS),
