@@ -85,7 +85,8 @@ def test_a_file_becomes_a_job(tmp_path):
         "core": {"capacity_bps": 20 * 10**6, "delay_ms": 10.0,
                  "bottleneck": True, "routers": ["a", "b"]},
         "home": {"capacity_bps": 5 * 10**6, "delay_ms": 5.0,
-                 "bottleneck": True, "routers": ["b", "a"]}}
+                 "bottleneck": True, "routers": ["b", "a"],
+                 "queue": "pfifo limit 50"}}
     # There and back: 10 and 5 ms, and what is left of 40 ms at the hosts.
     assert {name: (path["source"], path["sink"], path["links"], path["rtt_ms"])
             for name, path in network.paths.items()} == {

@@ -34,9 +34,11 @@ def test_sketch_of_a_chain():
 
 def test_sketch_of_both_ways_and_of_parts():
     made = network({"1": ["R1"], "2": ["R2"]}, R1=1e6, R2=1e6)
+    made["links"]["R2"]["queue"] = "pfifo limit 9"
     # The same hosts: one link leads back to where the other begins.
     made["paths"]["2"].update(source="d1", sink="s1")
-    drawing = sketch(made, Look(), "")
+    drawing = sketch(made, Look(), "queue q")
+    assert [link["queue"] for link in drawing["links"]] == ["queue q", "queue pfifo limit 9"]
     assert len(drawing["nodes"]) == 2
     forth, back = drawing["links"]
     assert (forth["x1"], forth["x2"]) == (back["x2"], back["x1"])

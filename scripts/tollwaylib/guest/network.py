@@ -108,7 +108,8 @@ class PathTopo(Topo):
             self.priced[link] = (node, device)
             self.links_described[link] = {
                 "capacity_bps": bps, "delay_ms": ms, "bottleneck": True,
-                "routers": ends[link]}
+                "routers": ends[link],
+                **({"queue": self.queues[link]} if link in self.queues else {})}
         if not back:
             del ways[0]["delay_ms"]
             ways.append({"delay_ms": 2 * delay_ms})

@@ -14,7 +14,7 @@ from ..results.fields import case_of
 from ..results.measurements import CaseData
 from .plotting import (INK, LINES, STYLE, THEORY, headroom, legend_above, plt, save,
                        sawtooth, shade_intervals)
-from .names import combination, heading
+from .names import heading, of_case
 
 
 def windows(raw, name, out, look, flow_ids=(1, 5, 9)):
@@ -217,7 +217,7 @@ def _one(raw, name, out, label, draw):
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(9, 4.2))
         top = draw(axes, case, unit_s)
-        axes.set_title(f"{name}: {combination(raw)}")
+        axes.set_title(of_case(raw, name))
         axes.set_xlabel(unit)
         axes.set_ylabel(label)
         axes.set_xlim(0, _end_s(case) / unit_s)
@@ -434,7 +434,7 @@ def admission(raw, name, out, look):
         for draw, axes in zip(draws, panels):
             draw(axes)
             axes.legend(ncol=4)
-        panels[0].set_title(f"{name}: {combination(raw)}")
+        panels[0].set_title(of_case(raw, name))
         panels[-1].set_xlabel("time [s]")
         panels[-1].set_xlim(0, case["duration_s"])
         return save(figure, out)

@@ -18,6 +18,11 @@ def combination(result):
             + (" (paper)" if parameters.get("setup") == "paper" else ""))
 
 
+def of_case(result, name):
+    """combination() of a result or raw result after the name of one of its cases."""
+    return combination(result) if name == WHOLE_RUN else f"{name}: {combination(result)}"
+
+
 def heading(result, case):
     """combination() of a result or raw result, with the name of the case where
     there are several."""

@@ -8,9 +8,10 @@ PNG path], or None if there is nothing to show.
 
 import numpy as np
 
+from ..experiments.description import WHOLE_RUN
 from ..results.fields import case_of, cases_with, head_of, mean_of
 from ..results.measurements import LinkRate
-from .names import combination, heading, run_names
+from .names import case_name, combination, heading, of_case, run_names
 from .plotting import (INK, STYLE, THEORY, headroom, legend_above, plt, reading,
                        reading_of_row, save, shade_intervals)
 from .tables import shares_of_paths
@@ -61,7 +62,7 @@ def over_time(raw, name, out, look, shares=None):
                 shade_intervals(axes, raw)
             axes.set_xlim(0, duration_s)
         panels[0, 0].set_title(heading(raw, case) if shares else
-                               f"{name}: {combination(raw)}")
+                               of_case(raw, name))
         panels[-1, 0].set_xlabel("time [s]")
         for axes in panels[:, 0]:
             legend_above(axes)
@@ -198,11 +199,11 @@ def _bars(axes, names, title, values, look):
                  align="edge", label=name, **look.bar("run", name))
         for at, place, value in zip(left, places, shown):
             reading(axes, at, at + width,
-                    f"{name}, {place}\n{title}: " +
+                    f"{name}, {case_name(place)}\n{title}: " +
                     ("none" if value is None else f"{value:.4g}"))
     axes.set_ylabel(_two_lines(title))
     axes.set_xlim(-0.5, len(places) - 0.5)
-    axes.set_xticks(range(len(places)), places)
+    axes.set_xticks(range(len(places)), [] if places == [WHOLE_RUN] else places)
     headroom(axes, max((value for found in values for value in
                         found.values() if value is not None), default=0))
 

@@ -152,7 +152,7 @@ def _page(groups, directory, above=None):
     look = Look()
     queues = {outcome["parameters"].get("aqm", "") for outcome in outcomes}
     drawing = sketch(groups[0].raw, look, f"queue {queues.pop()}"
-                     if len(queues) == 1 else "queue: differs by run")
+                     if len(queues) == 1 else "queue: the one of the run")
     names = dict(zip(map(id, groups), run_names(outcomes)))
     title = about.title(groups[0].raw)
     return render_page(
