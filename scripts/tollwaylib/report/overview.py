@@ -203,7 +203,10 @@ def _bars(axes, names, title, values, look):
                     ("none" if value is None else f"{value:.4g}"))
     axes.set_ylabel(_two_lines(title))
     axes.set_xlim(-0.5, len(places) - 0.5)
-    axes.set_xticks(range(len(places)), [] if places == [WHOLE_RUN] else places)
+    if places == [WHOLE_RUN]:
+        axes.set_xticks([])
+    else:
+        axes.set_xticks(range(len(places)), places)
     headroom(axes, max((value for found in values for value in
                         found.values() if value is not None), default=0))
 

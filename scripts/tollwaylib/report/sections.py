@@ -2,6 +2,7 @@
 """Sections of a page: what is compared, and one section for the runs of each
 setting, as the templates take them."""
 
+from ..experiments.description import WHOLE_RUN
 from ..results.fields import case_of, cases_with
 from . import about, charts, figures, overview, tables
 from .figures import CAPTIONS, PICTURES, has_classes
@@ -248,7 +249,8 @@ def _case_pictures(group, base, look):
         if kind not in PICTURES or all(case["name"] != what
                                        for case in raw["cases"]):
             continue
-        where = f"Case {what}, seed {raw['seed']}"
+        where = f"Seed {raw['seed']}" if what == WHOLE_RUN else \
+            f"Case {what}, seed {raw['seed']}"
         if what not in timed:
             timed.add(what)
             yield (overview.over_time(
