@@ -132,18 +132,24 @@ def _loss_bounds(_values):
             lost, due = fluid.lost(LOSS_ROOM), fluid.largest_queue
             if alpha in (10, 30, 60):
                 free = _loss_name(alpha, tau, "room for all")
-                bounds += [case_bound(f"largest queue, (8) {due:.0f}", free,
-                                      "largest", operator, factor * due)
-                           for operator, factor in ((">=", 0.95), ("<=", 1.05))]
+                bounds += [
+                    case_bound("mean largest queue of a cycle "
+                               f"({due:.0f} by equation (8)), {word}", free,
+                               "largest", operator, factor * due)
+                    for word, operator, factor in (("at least", ">=", 0.95),
+                                                   ("at most", "<=", 1.05))]
             if due < 0.95 * LOSS_ROOM:
-                bounds.append(case_bound("drops of a cycle, (16) 0", name,
-                                         "rho", "<=", 0))
+                bounds.append(case_bound(
+                    "mean drops of a cycle (0 by equation (16))", name, "rho",
+                    "<=", 0))
             elif due > 1.05 * LOSS_ROOM:
                 # What is lost is a difference: a 20th of the largest queue.
                 bounds += [
-                    case_bound(f"drops of a cycle, (16) {lost:.0f}", name,
+                    case_bound("mean drops of a cycle "
+                               f"({lost:.0f} by equation (16)), {word}", name,
                                "rho", operator, lost + part * due)
-                    for operator, part in ((">=", -0.05), ("<=", 0.05))]
+                    for word, operator, part in (("at least", ">=", -0.05),
+                                                 ("at most", "<=", 0.05))]
     return bounds
 
 
@@ -173,13 +179,16 @@ def _own_gain(scale, alpha):
 
 
 def _example_bounds(_values):
-    """A goal of 20 % to each side; phi rises from 0.725 by p and never falls."""
+    """The largest queue is within 20 % of the goal. Jain's index of the gains (phi,
+    definition 3) begins at 0.725. An addition of p to the gains raises it, and a
+    reduction of all gains by the same factor does not change it."""
     return [bound for name, *_ in EXAMPLE for bound in (
-        case_bound("largest queue from cycle 8 on, at most", name, "most",
-                   "<=", 1.2 * EXAMPLE_GOAL),
-        case_bound("largest queue from cycle 8 on, at least", name, "least",
-                   ">=", 0.8 * EXAMPLE_GOAL),
-        case_bound("phi at the end", name, "phi", ">=", 0.72))]
+        case_bound("largest queue of each cycle from cycle 8 on, at most", name,
+                   "most", "<=", 1.2 * EXAMPLE_GOAL),
+        case_bound("largest queue of each cycle from cycle 8 on, at least", name,
+                   "least", ">=", 0.8 * EXAMPLE_GOAL),
+        case_bound("Jain's index of the gains at the end", name, "phi", ">=",
+                   0.72))]
 
 
 # --- section VI ------------------------------------------------------------
@@ -228,22 +237,21 @@ def _connection_metrics():
         words = _window(number)
         found += [
             metric(f"first_{number}", "cycle_first",
-                   f"T{number}: first", 0, **words),
+                   f"T{number}: peak of cycle 1", 0, **words),
             metric(f"least_{number}", "cycle_least",
-                   f"T{number}: least from 3rd", 0, skip=2, **words),
+                   f"T{number}: smallest peak from cycle 3 on", 0, skip=2, **words),
             metric(f"most_{number}", "cycle_most",
-                   f"T{number}: most from 3rd", 0, skip=2, **words),
+                   f"T{number}: largest peak from cycle 3 on", 0, skip=2, **words),
             metric(f"mean_{number}", "cycle_mean",
-                   f"T{number}: mean from 3rd", 0, skip=2, **words),
+                   f"T{number}: mean peak from cycle 3 on", 0, skip=2, **words),
             metric(f"drops_{number}", "drops_after",
-                   f"T{number}: drops from 4th", 0, skip=3, **words)]
+                   f"T{number}: drops from cycle 4 on", 0, skip=3, **words)]
     for number in (2, 3):
         found += [
-            metric(f"jain_{number}", "jain", f"T{number}: Jain, last half", 4,
-                   **_window(number, 0.5)),
+            metric(f"jain_{number}", "jain",
+                   f"T{number}: Jain's index of rates, last half", 4, **_window(number, 0.5)),
             metric(f"shares_{number}", "share_error",
-                   f"T{number}: largest error of a share", 1,
-                   **_window(number, 0.5))]
+                   f"T{number}: largest error of a share, last half", 1, **_window(number, 0.5))]
     for number in (1, 2, 3):
         found += [
             metric(f"received_{number}", "received", f"C{number}: received",
@@ -261,8 +269,8 @@ def _controlled_bounds(kind):
     bounds = []
     for number in (1, 2, 3):
         bounds += [
-            case_bound(f"T{number}: largest queue from cycle 3 on, {word}",
-                       one, key, operator, factor * GOAL)
+            case_bound(f"T{number}: largest queue of each cycle from cycle 3 on, "
+                       f"{word}", one, key, operator, factor * GOAL)
             for word, key, operator, factor in (
                 ("at most", f"most_{number}", "<=", 1.2),
                 ("at least", f"least_{number}", ">=", 0.8))]
@@ -278,17 +286,17 @@ def _controlled_bounds(kind):
                        f"drops_{number}", "<=", 0)]
     for number in (2, 3):
         bounds += [
-            case_bound(f"T{number}: Jain's index", one, f"jain_{number}",
-                       ">=", 0.99),
-            case_bound(f"T{number}: largest error of a share", one,
-                       f"shares_{number}", "<=", 0.2)]
+            case_bound(f"T{number}: Jain's index of the rates in the last half",
+                       one, f"jain_{number}", ">=", 0.99),
+            case_bound(f"T{number}: largest error of a share in the last half",
+                       one, f"shares_{number}", "<=", 0.2)]
     return bounds
 
 
 def _connection_bounds(_values):
     return _controlled_bounds(PAPERS) + _controlled_bounds(SHARE) + [
-        case_bound("T2: largest queue, mean", "I, constant", "mean_2", ">=",
-                   1.7 * GOAL),
+        case_bound("T2: mean largest queue of a cycle from cycle 3 on",
+                   "I, constant", "mean_2", ">=", 1.7 * GOAL),
         *(case_bound(f"T{number}: drops from cycle 4 on", "II, constant",
                      f"drops_{number}", ">=", 1) for number in (2, 3))]
 
@@ -333,8 +341,8 @@ def _file_bounds(_values):
             "time, part of that with alpha", file_case(kbytes, False), "time_ms",
             ">=", 1.15, of_case=file_case(kbytes, True)))
         bounds.append(case_bound(
-            f"lost, part of that of {FILE_KBYTES[0]} kB", file_case(kbytes, True),
-            "lost_kbytes", "<=", 2.0, of_case=shortest))
+            f"retransmitted data, part of that of {FILE_KBYTES[0]} kB",
+            file_case(kbytes, True), "lost_kbytes", "<=", 2.0, of_case=shortest))
     return bounds
 
 
@@ -381,11 +389,12 @@ def _path_bounds(_values):
     bounds = []
     for count in COUNTS:
         name = f"n = {count}"
-        bounds += [case_bound("drops of the last half", name, "drops", "<=", 0),
-                   case_bound("utilisation of the last half", name,
+        bounds += [case_bound("drops in the last half", name, "drops", "<=", 0),
+                   case_bound("utilisation in the last half", name,
                               "utilization", ">=", 0.8)]
         if count > 1:
-            bounds.append(case_bound("Jain's index", name, "jain", ">=", 0.99))
+            bounds.append(case_bound("Jain's index of the rates in the last half",
+                                     name, "jain", ">=", 0.99))
     return bounds
 
 
@@ -406,21 +415,25 @@ EXPERIMENTS = (
                            step=LOSS_STEP),
         metrics=(
             metric("cycles", "cycles", "cycles", 0, link=LINK),
-            metric("largest", "cycle_mean", "largest queue", 1,
+            metric("largest", "cycle_mean", "mean peak of a cycle", 1,
                    link=LINK, skip=2),
-            metric("largest_8", "fluid_largest", "(8)", 1, link=LINK),
-            metric("rho", "cycle_drops", "lost in a cycle", 1,
+            metric("largest_8", "fluid_largest", "peak by equation (8)", 1,
+                   link=LINK),
+            metric("rho", "cycle_drops", "mean drops of a cycle", 1,
                    link=LINK, skip=2),
-            metric("rho_16", "fluid_drops", "(16)", 1, link=LINK),
-            metric("loss", "loss_part", "lost, part of all packets", 3,
+            metric("rho_16", "fluid_drops", "drops by equation (16)", 1,
+                   link=LINK),
+            metric("loss", "loss_part", "retransmissions, part of all packets", 3,
                    role="source"),
-            metric("loss_15", "fluid_loss", "(15)", 3, link=LINK)),
+            metric("loss_15", "fluid_loss", "loss by equation (15)", 3,
+                   link=LINK)),
         bounds=((OURS, _loss_bounds),),
         x_title="gain of the paper [packets/ms²]",
         pictures=(("curves", (panel("rho"), panel("rho_16"), panel("loss"),
                               panel("loss_15"))),),
-        about="A constant gain, over gains and round trips; the largest queue "
-              "beside equation (8), and the losses in a cycle beside (16)."),
+        about="A constant gain, over gains and round trips. The largest queue of "
+              "a cycle (its peak) is compared with equation (8), and the drops of "
+              "a cycle with equation (16)."),
     _experiment(
         "alpha-example", "Two connections come to the goal",
         "ALPHA V: examples 1 and 2, Figure 9",
@@ -433,20 +446,21 @@ EXPERIMENTS = (
             bw_pps=0,
             first_pps=Scale(EXAMPLE_MU).rate(30)),
         metrics=(
-            metric("least", "cycle_least", "least from 8th", 0,
+            metric("least", "cycle_least", "smallest peak from cycle 8 on",
+                   0, link=LINK, skip=7),
+            metric("most", "cycle_most", "largest peak from cycle 8 on", 0,
                    link=LINK, skip=7),
-            metric("most", "cycle_most", "most from 8th", 0, link=LINK,
-                   skip=7),
-            metric("gain_least", "gain_least", "least gain", 2,
+            metric("gain_least", "gain_least", "smallest sum of the gains", 2,
                    link=LINK, mu=EXAMPLE_MU, from_part=0.5),
-            metric("gain_most", "gain_most", "largest gain", 2,
+            metric("gain_most", "gain_most", "largest sum of the gains", 2,
                    link=LINK, mu=EXAMPLE_MU, from_part=0.5),
-            metric("phi", "gain_jain", "phi at the end", 3),
+            metric("phi", "gain_jain", "Jain's index of the gains at the end", 3),
             metric("jain", "jain", "Jain's index of rates, last half", 4,
                    from_part=0.5)),
         bounds=((OURS, _example_bounds),),
         pictures=tuple(("queue", name) for name, *_ in EXAMPLE),
-        about="Two connections with the gains of example 1."),
+        about="Two connections with the gains of example 1. A peak is the "
+              "largest queue of a cycle."),
     _experiment(
         "alpha-connections", "Three connections that start one by one",
         "ALPHA VI: Figures 10-12, Table I",
@@ -466,7 +480,7 @@ EXPERIMENTS = (
               "tcp_alpha(7)), is the rate of the link as in the paper (alpha), or "
               "the geometric mean of this rate and of the flow's share (share). A "
               "third case (constant) has the BW_EST of the paper and a constant "
-              "gain."),
+              "gain. A peak is the largest queue of a cycle."),
     _experiment(
         "alpha-files", "Files of twenty sizes", "ALPHA VI: Table II",
         duration_s=140.0, cases=_file_cases, shape=_sources(1),
@@ -476,9 +490,9 @@ EXPERIMENTS = (
             gip=Scale(MU).gain(CONNECTION_GIP),
             first_pps=Scale(MU).rate(FIRST_RATE)),
         metrics=(
-            metric("time_ms", "paper_ms", "time of the paper", 1,
+            metric("time_ms", "paper_ms", "transfer time at the rate of the paper", 1,
                    link=LINK, mu=MU, role="file"),
-            metric("lost_kbytes", "resent_kbytes", "retransmitted", 1,
+            metric("lost_kbytes", "resent_kbytes", "retransmitted data", 1,
                    bytes=CELL_BYTES, role="file"),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, _file_bounds),), x_title="size of the file [kB]",
@@ -500,12 +514,13 @@ EXPERIMENTS = (
         metrics=(
             metric("utilization", "utilization",
                    "utilisation, last half", 1, link=LINK, from_part=0.5),
-            metric("queue_mean", "queue_mean", "mean queue", 0,
+            metric("queue_mean", "queue_mean", "mean queue, last half", 0,
                    link=LINK, from_part=0.5),
-            metric("queue_max", "queue_max", "largest queue", 0,
+            metric("queue_max", "queue_max", "largest queue, last half", 0,
                    link=LINK, from_part=0.5),
-            metric("drops", "drops", "drops", 0, from_part=0.5),
-            metric("jain", "jain", "Jain's index of rates", 4, from_part=0.5),
+            metric("drops", "drops", "drops, last half", 0, from_part=0.5),
+            metric("jain", "jain", "Jain's index of rates, last half", 4,
+                   from_part=0.5),
             metric("start_drops", "drops", "drops of the whole case", 0)),
         bounds=((OURS, _path_bounds),), x_title="flows",
         pictures=(("curves", (panel("utilization"), panel("queue_mean"),
