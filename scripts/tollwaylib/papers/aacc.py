@@ -122,13 +122,13 @@ def _static_bounds(_values):
         *(case_bound("goodput, at most", name, "goodput", "<=", 0.80,
                      over_seeds=True) for name in _named(AACC, FULL)),
         # Their samples may not keep one path's before the other's.
-        *(case_bound("Jain's index of what is admitted", name, "jain_admitted",
+        *(case_bound("Jain's index of the packets admitted", name, "jain_admitted",
                      ">=", 0.9, over_seeds=True) for name in _named(AACC, FULL)),
-        cases_bound("goodput is level from 0.9 to 2.0: range", level,
+        cases_bound("largest minus smallest goodput from 0.9 to 2.0", level,
                     "goodput", "range", "<=", 0.05),
         case_bound("goodput", f"{FREE} 1", "goodput", "<=", 0.2,
                    over_seeds=True),
-        cases_bound("goodput at 0.8: less than without control by",
+        cases_bound("decrease of the goodput at 0.8 by admission",
                     [f"{FREE} 0.8", f"{AACC} 0.8"], "goodput", "fall", "<=",
                     0.05)]
 
@@ -209,14 +209,14 @@ def _delay_cases(values):
 
 def _delay_bounds(_values):
     return [bound for steps in STEPS for bound in (
-        cases_bound(f"{steps}: goodput at 0.6 with any delay: range",
+        cases_bound(f"{steps}: largest minus smallest goodput at 0.6 over all delays",
                     [_trip(steps, trip, 0.6) for trip in TRIPS], "goodput",
                     "range", "<=", 0.05),
-        cases_bound(f"{steps}: goodput at 1.2 falls with delay: most that it "
-                    "rises", [_trip(steps, trip, 1.2) for trip in TRIPS],
+        cases_bound(f"{steps}: largest rise of the goodput at 1.2 to the next larger "
+                    "delay", [_trip(steps, trip, 1.2) for trip in TRIPS],
                     "goodput", "rise", "<=", 0.02),
-        *(cases_bound(f"{steps}, {trip} units: goodput falls from 1.0 to 1.4 "
-                      "by", [_trip(steps, trip, load) for load in (1.0, 1.4)],
+        *(cases_bound(f"{steps}, {trip} units: decrease of the goodput from 1.0 to "
+                      "1.4", [_trip(steps, trip, load) for load in (1.0, 1.4)],
                       "goodput", "fall", "<=", 0.05) for trip in TRIPS))]
 
 
@@ -247,7 +247,7 @@ def _rate_cases(values):
 
 
 def _rate_bounds(_values):
-    return [cases_bound("goodput over the rate of samples: R^2 of a line",
+    return [cases_bound("goodput over the rate of samples: R^2 of a straight line",
                         [f"r = {rate:g}" for rate in RATES], "goodput",
                         "linearity", ">=", 0.9)]
 
@@ -273,7 +273,7 @@ def _peer_bounds(_values):
     return [bound for count in PEERS[1:] for bound in (
         case_bound("goodput", f"{count} peers, {AACC}", "goodput", ">=", 0.75,
                    over_seeds=True),
-        case_bound("Jain's index of what is admitted", f"{count} peers, {AACC}",
+        case_bound("Jain's index of the packets admitted", f"{count} peers, {AACC}",
                    "jain_admitted", ">=", 0.9, over_seeds=True))]
 
 
@@ -326,13 +326,13 @@ def _change_cases(values):
 
 def _change_bounds(_values):
     return [
-        case_bound("mean queue in the slow time, part of that without admission",
-                   AACC, "queue_slow", "<=", 0.1, of_case=FREE,
+        case_bound("mean queue while the link is slow, part of that without "
+                   "admission", AACC, "queue_slow", "<=", 0.1, of_case=FREE,
                    over_seeds=True),
-        case_bound("utilisation in the slow time, part of the slow rate", AACC,
+        case_bound("utilisation of the slow rate while the link is slow", AACC,
                    "used_slow", ">=", 0.8, over_seeds=True),
-        case_bound("utilisation from 20 s after it", AACC, "used_after", ">=",
-                   0.7, over_seeds=True)]
+        case_bound("utilisation from 20 s after the slow link on", AACC,
+                   "used_after", ">=", 0.7, over_seeds=True)]
 
 
 # --- the list ----------------------------------------------------------------
@@ -344,10 +344,10 @@ _DEFAULTS = {
     # As AACC's queue, which has room for all.
     "fifo_limit": 1000000, "limit": 1000, "buffer": 1000,
     "time_limit": 10.0, "change": "excess", "gate": "gap"}
-_JAIN = metric("jain_admitted", "admitted_jain", "Jain's index of what is admitted", 3)
+_JAIN = metric("jain_admitted", "admitted_jain", "Jain's index of the packets admitted", 3)
 _COLUMNS = (
     metric("goodput", "in_time_share", "goodput", 3),
-    metric("loss", "late_part", "late or lost", 1),
+    metric("loss", "late_part", "packets late or lost", 1),
     metric("delay", "delay_units", "mean delay", 1),
     metric("utilization", "utilization", "utilisation", 1, link=LINK),
     metric("beta", "beta_mean", "mean beta", 2),
@@ -384,10 +384,11 @@ EXPERIMENTS = (
         "AACC 4.2: Figure 13", _loss_cases, _loss_bounds,
         "offered traffic, of the link's rate",
         metrics=(
-            metric("loss", "loss_at_build_out", "loss", 2, part=LOSS_PART,
+            metric("loss", "loss_at_build_out",
+                   "loss with the largest build-out delay", 2, part=LOSS_PART,
                    series=AACC),
             metric("build_out", "build_out_units",
-                   "limit for 5 %", 1, part=LOSS_PART),
+                   "build-out delay for a loss of 5 %", 1, part=LOSS_PART),
             *_COLUMNS[2:]),
         pictures=(("curves", (panel("loss"), panel("build_out", log=True))),),
         about="The smallest build-out delay (packets that take longer count as "
@@ -399,7 +400,7 @@ EXPERIMENTS = (
         duration_s=MMPP_S, defaults={**_DEFAULTS, "warmup_s": 0.0},
         metrics=(*_COLUMNS,
                  metric("free_below", "free_below",
-                        "beta 1 below 0.8 offered", 1, below=0.8)),
+                        "time with beta 1 while less than 0.8 is offered", 1, below=0.8)),
         pictures=(("admission", f"{AACC}, {CHANGES[0]}"),
                   ("admission", f"{AACC}, {CHANGES[2]}"),
                   ("admission", FREE)),
@@ -445,7 +446,7 @@ EXPERIMENTS = (
                    from_s=20.0),
             metric("network_ms", "delay_mean_ms", "delay in the network",
                    1, link=LINK),
-            metric("srtt_ms", "srtt_ms", "round trip, gate in it", 1),
+            metric("srtt_ms", "srtt_ms", "round-trip time, with the gate", 1),
             metric("jain", "jain", "Jain's index of rates", 3),
             metric("retransmits", "retransmits", "retransmissions", 0),
             metric("gate_drops", "gate_drops", "dropped at gates", 0),
@@ -457,17 +458,18 @@ EXPERIMENTS = (
         "aacc-change", "A link that has a tenth of its rate for a time",
         "no paper", _change_cases, _change_bounds, None, duration_s=CHANGE_S,
         metrics=(
-            metric("queue_before", "queue_mean", "mean queue before", 1,
+            metric("queue_before", "queue_mean", "mean queue before the link is slow", 1,
                    link=LINK, to_s=SLOW_S[0]),
-            metric("queue_slow", "queue_mean", "in the slow time", 1,
+            metric("queue_slow", "queue_mean", "mean queue while the link is slow", 1,
                    link=LINK, from_s=SLOW_S[0], to_s=SLOW_S[1]),
-            metric("queue_after", "queue_mean", "after it", 1,
+            metric("queue_after", "queue_mean", "mean queue after the slow link", 1,
                    link=LINK, from_s=SLOW_S[1]),
             metric("used_slow", "utilization",
-                   "utilisation in the slow time", 1, link=LINK,
+                   "utilisation while the link is slow", 1, link=LINK,
                    from_s=SLOW_S[0], to_s=SLOW_S[1]),
-            metric("used_after", "utilization", "utilisation after 20 s",
-                   1, link=LINK, from_s=SLOW_S[1] + 20),
+            metric("used_after", "utilization",
+                   "utilisation from 20 s after the slow link on", 1, link=LINK,
+                   from_s=SLOW_S[1] + 20),
             metric("gate_drops", "gate_drops", "dropped at gates", 0)),
         pictures=(("admission", AACC), ("admission", FREE)),
         about="From 40 s to 80 s the link has a tenth of its rate."),
