@@ -396,7 +396,7 @@ def test_any_rate_holds_over_the_grid(tmp_path):
     assert len(cells_of(done)) == 58
     failed = {bound["name"].rpartition(": ")[::2] for bound in
               json.loads(done.stdout)["bounds"] if bound["verdict"] == "fails"}
-    start = "longest delay at the start, ms"
+    start = "longest delay in the first 3 s, ms"
     assert {cell for cell, what in failed if what != start} == {
         f"10 Mb/s, {rtt_ms} ms, 36 flows" for rtt_ms in (100, 200)}
     assert {cell for cell, what in failed if what == start} == {
