@@ -114,7 +114,7 @@ _PARKING_LOT_BOUNDS = (
         *_in_intervals("backlog of R3, packets", "queue_mean_pkts",
                        "<=", (1800,) * 5, link="R3"))),
     ((*_SBRM, "few", "young"), tuple(
-        _bound(f"s until {path} is within 5 % of its share",
+        _bound(f"time until {path} is within 5 % of its share, s",
                "near_s", "<=", 4.0, path=path, interval=1)
         for path in ("S1", "S2"))),
     # Table 5.2.3, one bit.
@@ -228,7 +228,7 @@ def _simulation_bounds(number):
         # "The best ... using only a single bit", and 5.4.5: "by far outperforms
         # the conventional TCP".
         found += tuple(
-            _against(f"{what}, {whose}'s", metric, operator, f"{other}", **of)
+            _against(f"{what}, compared with {whose}", metric, operator, f"{other}", **of)
             for other, whose in ((22, "VQM"), (27, "Reno"))
             for what, metric, operator, of in (
                 ("class means against fair shares", "max_abs_error", "<=", {}),
@@ -240,7 +240,7 @@ def _simulation_bounds(number):
                          43, link="R3"),)
     # Served at 0.9 of the rate, as in double-bottleneck.
     if number in _VQM_RUNS:
-        found += (_bound("utilisation of each link, by its virtual queue",
+        found += (_bound("utilisation of each link, limited by its virtual queue",
                          "max_utilization", "<=", 0.905),)
     return found
 
@@ -253,11 +253,11 @@ def _two_ways():
     for aqm, backlog in (("sbrm", "<="), ("red", ">=")):
         yield Variant(f"reno-{aqm}", "reno", aqm, model="greedy")
         yield Variant(f"rm-{aqm}", "rm", aqm, model="greedy", bounds=tuple(
-            _against(f"{what} of {link}, NewReno-ECN's",
+            _against(f"{what.format(link)}, compared with NewReno-ECN",
                      metric, operator, f"reno-{aqm}", link=link)
             for link in ("R1", "R2") for what, metric, operator in (
-                ("utilisation", "utilization", ">="),
-                ("mean backlog, packets,", "queue_mean_pkts", backlog))))
+                ("utilisation of {}", "utilization", ">="),
+                ("mean backlog of {}, packets", "queue_mean_pkts", backlog))))
     # Who asks often enough fills any link: a page has 65.5 kB, so that with
     # 6.6 s off 300 users ask for about 0.7 of it, whatever brings the pages.
     for load, rest, sbrm in (
@@ -267,7 +267,7 @@ def _two_ways():
         yield Variant(f"reno-sbrm-{load}", "reno", "sbrm", rest, model="http")
         yield Variant(f"rm-sbrm-{load}", "rm", "sbrm", rest, model="http",
                       bounds=tuple(
-                          _against(f"{what}, NewReno-ECN's", metric, "<=",
+                          _against(f"{what}, compared with NewReno-ECN", metric, "<=",
                                    f"reno-sbrm-{load}") for what, metric in (
                               ("fast retransmits", "fast_retransmits"),
                               ("timeouts", "timeouts"))))
@@ -282,7 +282,7 @@ def _two_ways():
                 f"sbrm-{aqm}-{load}", "sbrm", aqm,
                 {"kappa_young": 0.9, **sbrm, **rest}, model="http",
                 bounds=tuple(
-                    _against(f"{what} of a page, s", metric, "<=",
+                    _against(f"{what} of the time of a page, s", metric, "<=",
                              f"{baseline}-{load}", path="all")
                     for baseline in ("reno-sbrm", "cubic-fq_codel")
                     for what, metric in (("median", "median_s"),
@@ -293,7 +293,7 @@ def _two_ways():
     yield Variant("sbrm-delay-part", "sbrm", "delay",
                   {**SHIPPED, "nodrop": 0, "limit": 10240,
                    "off_s": 6.6}, model="http", bounds=tuple(
-                       _against(f"{what} of a page, s", metric, "<=",
+                       _against(f"{what} of the time of a page, s", metric, "<=",
                                 "cubic-fq_codel-part", path="all")
                        for what, metric in (("median", "median_s"),
                                             ("99th percentile", "p99_s"))))
@@ -388,18 +388,18 @@ EXPERIMENTS = (
             # the link at m = 0.27, where III has 0.80 of its fair share (CP05
             # 5.1.2: "significantly lower").
             (_VQM, (
-                _bound("utilisation of either link, by its virtual queue",
+                _bound("utilisation of either link, limited by its virtual queue",
                        "max_utilization", "<=", 0.905),
-                _bound("path III, part of its fair share", "path_share",
+                _bound("rate of path III, part of its fair share", "path_share",
                        "<=", 0.80, path="III"))),
             # CP05 5.2.2: REM is "a very good replacement" for the explicit
             # price, and 5.3: several bottlenecks "are not a problem".
             (_REM, (
                 _bound("utilisation of both links", "min_utilization",
                        ">=", 0.9),
-                _bound("path III, part of its fair share", "path_share",
+                _bound("rate of path III, part of its fair share", "path_share",
                        ">=", 0.9, path="III"),
-                _bound("path III, part of its fair share, at most",
+                _bound("rate of path III, part of its fair share, at most",
                        "path_share", "<=", 1.1, path="III")))),
         about="Two links in a row and three paths, each with flows of three values "
               "of the willingness to pay. The expected rates are the weighted "
@@ -420,7 +420,7 @@ EXPERIMENTS = (
                        "min_utilization_after_2s", ">=", 0.99),
                 _bound("losses outside of the 2 s after a change",
                        "total_drops_after_2s", "<=", 0),
-                _bound("s until class means are within 10 % of their shares",
+                _bound("time until class means are within 10 % of their shares, s",
                        "max_convergence_s", "<=", 3.0)))
               for names in (_SBRM, _CP)),
             # As where the number of flows does not change; with the price
@@ -429,7 +429,7 @@ EXPERIMENTS = (
                 _bound("class means against fair shares", "max_interval_error",
                        "<=", 0.015),)),
             (_VQM, (
-                _bound("utilisation of either link, by its virtual queue",
+                _bound("utilisation of either link, limited by its virtual queue",
                        "max_utilization", "<=", 0.905),)),
             # Where the load is that of Table 5.2.1 its links are used as there.
             # With more flows REM oscillates (CP05 5.2.2), and windows of less

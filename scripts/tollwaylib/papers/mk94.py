@@ -87,7 +87,8 @@ GOODPUT_LEAST = 0.80
 
 
 def _overload_bounds(_values):
-    """The conclusions of MK94 section 4, by their numbers."""
+    """The conclusions of MK94 section 4. A name ends with the number of its
+    conclusion."""
     def at(mix, overflow, room, load=5.0):
         return _overload_name(mix, overflow, room, load)
 
@@ -97,13 +98,13 @@ def _overload_bounds(_values):
             for room in _rooms(mix):
                 # 1: with more load it does not go to nothing.
                 bounds.append(case_bound(
-                    "no collapse (1): goodput, part of that at load 1",
+                    "goodput, part of that at a load of 1 (1)",
                     at(mix, overflow, room), "goodput", ">=", 0.8,
                     of_case=at(mix, overflow, room, 1.0)))
                 if 0 not in mix:
                     # 5: more per source, in the majority and in the minority.
                     bounds += [case_bound(
-                        "a packet-pair source (5), part of an equal share",
+                        "goodput of a packet-pair source, part of an equal share (5)",
                         at(mix, overflow, room, load), "advantage", ">=", 1.0)
                         for load in LOADS if load > 1]
     pure, last, longest = (10, 0), *OVERFLOWS
@@ -113,25 +114,28 @@ def _overload_bounds(_values):
     for room in ROOMS:
         for overflow in OVERFLOWS:
             bounds.append(case_bound(
-                "one packet-pair source of ten (5), part of its share",
-                at((1, 9), overflow, room), "advantage", ">=", SUBSTANTIALLY))
+                "goodput of the only packet-pair source, part of an equal share "
+                "(5)", at((1, 9), overflow, room), "advantage", ">=",
+                SUBSTANTIALLY))
         # 3: it drops and sends again more.
         bounds.append(case_bound(
-            "drop-longest below drop-last (3)", at(pure, longest, room),
-            "goodput", "<=", 1.0, of_case=at(pure, last, room)))
+            "goodput with drop-longest, part of that with drop-last (3)",
+            at(pure, longest, room), "goodput", "<=", 1.0, of_case=at(pure, last, room)))
         # 5: the queue of one that does not listen is lost again and again.
         bounds.append(case_bound(
-            "one source without control of ten (5), part of its share",
+            "goodput of the only source without control, part of an equal "
+            "share (5)",
             at((9, 1), longest, room), "other_share", "<=", DRIVEN_OUT))
     for overflow in OVERFLOWS:
         # 2: goodput falls with the buffer.
         bounds += [case_bound(
-            f"goodput (2), part of that with B={more:g}", at(pure, overflow, less),
+            f"goodput, part of that with B={more:g} (2)", at(pure, overflow, less),
             "goodput", "<=", 1.0, of_case=at(pure, overflow, more))
             for more, less in zip(_rooms(pure), _rooms(pure)[1:])]
         # 5: who knows how to behave gains by a smaller buffer.
         bounds.append(case_bound(
-            f"one packet-pair source of ten (5), part of that with B={ROOMS[0]:g}",
+            "share of the only packet-pair source, part of that with "
+            f"B={ROOMS[0]:g} (5)",
             at((1, 9), overflow, ROOMS[-1]), "advantage", ">=", 1.0,
             of_case=at((1, 9), overflow, ROOMS[0])))
     return bounds
@@ -166,9 +170,11 @@ EXPERIMENTS = (
             metric("other_each", "goodput_each", "goodput of another source", 2,
                    role="other"),
             metric("advantage", "advantage",
-                   "controlled source, part of an equal share", 2, role="pp"),
+                   "goodput of a controlled source, part of an equal share", 2,
+                   role="pp"),
             metric("other_share", "advantage",
-                   "other source, part of an equal share", 2, role="other"),
+                   "goodput of another source, part of an equal share", 2,
+                   role="other"),
             metric("retransmits", "retransmits", "retransmissions", 0),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, _overload_bounds),),
@@ -178,5 +184,7 @@ EXPERIMENTS = (
               "pair, and the others the uncontrolled ppx. There are three sizes of "
               "the buffer, and a fourth, two packets for each source (B = 0.2), "
               "where all sources are packet pair. With two rules of overflow and "
-              "seven loads these are 182 cases of round_trips each."),
+              "seven loads these are 182 cases of round_trips each. "
+              "A number in parentheses after a bound is that of a conclusion of "
+              "MK94 section 4."),
 )

@@ -124,9 +124,9 @@ def _burst_cases(values):
 
 
 def _per_role(role):
-    return (metric("completion_tu", "completion_units", "completion", 0,
+    return (metric("completion_tu", "completion_units", "completion time", 0,
                    role=role),
-            metric("optimal_tu", "optimal_units", "optimum", 0,
+            metric("optimal_tu", "optimal_units", "optimal completion time", 0,
                    role=role))
 
 
@@ -237,7 +237,7 @@ def _public_bounds(values):
             for bound in (
                 case_bound("goodput", f"{kind} {load:g}", "goodput", ">=",
                            0.95),
-                case_bound("last source done, s", f"{kind} {load:g}", "last_s",
+                case_bound("end of the last source, s", f"{kind} {load:g}", "last_s",
                            "<=", PUBLIC_SLACK * whole_s / min(load, 1)))]
 
 
@@ -277,9 +277,10 @@ def _cut_off(_values):
     # The round trip is longer than that of the pipe by the time that a packet
     # takes on its links.
     half = WINDOW_SMALL_PKTS / PIPE_PKTS
-    return [case_bound("utilisation, of which a window lets half", SMALL_WINDOW,
-                       "utilization", operator, value)
-            for operator, value in ((">=", half - 0.02), ("<=", half))]
+    return [case_bound("utilisation with a window of half of the path, "
+                       f"{word}", SMALL_WINDOW, "utilization", operator, value)
+            for word, operator, value in (("at least", ">=", half - 0.02),
+                                          ("at most", "<=", half))]
 
 
 _WINDOW_DEFAULTS = {**ROW_DEFAULTS, "setpoint": 10, "window": WINDOW_PKTS,
@@ -315,7 +316,7 @@ EXPERIMENTS = (
                    "largest queue of the run", 0,
                    link="R1"),
             metric("estimate_error", "estimate_error",
-                   "error of the estimated queue", 2, from_rtt=10),
+                   "largest error of an estimated queue", 2, from_rtt=10),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, lambda values: [
             case_bound("time to 99 % utilisation, RTT", "setpoint 20",
@@ -480,7 +481,7 @@ EXPERIMENTS = (
                    role="first"),
             metric("peak", "class_peak", "largest queue of source 1", 0,
                    role="first"),
-            metric("drops", "drops", "drops of all", 0)),
+            metric("drops", "drops", "drops of all sources", 0)),
         # "The loss rate and retransmission rate match exactly, which shows
         # that the retransmission strategy is optimal" (PP94 9.2, of Table 4).
         bounds=((OURS, lambda values: [

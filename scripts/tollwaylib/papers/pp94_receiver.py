@@ -105,8 +105,8 @@ EXPERIMENTS = (
                        ">=", SETPOINT - 2),
             case_bound("largest queue from 10 RTT on", "one source",
                        "queue_max", "<=", SETPOINT + 2),
-            case_bound("largest queue of source 1, part of the sender's",
-                       _receiver(1), "peak", "<=", 1.2, of_case=SENDER)] + [
+            case_bound("largest queue of source 1, part of that with control at "
+                       "the sender", _receiver(1), "peak", "<=", 1.2, of_case=SENDER)] + [
             case_bound("largest queue of source 1, part of that with reports "
                        f"four times as often as {each:g} RTT",
                        _receiver(each), "peak", ">=", 1.0,
@@ -128,17 +128,17 @@ EXPERIMENTS = (
         shape=bench_shape(CROSSES + 1, mirror=MIRRORED),
         metrics=(
             *(metric(f"goodput_mbit, {role}", "goodput_mbit",
-                     f"goodput to {TWO_WAY_S:g} s, {role}", 2, role=role,
+                     f"goodput in the first {TWO_WAY_S:g} s, {role}", 2, role=role,
                      to_s=TWO_WAY_S) for role in ("forth", "back")),
             metric("goodput_mbit", "goodput_mbit",
-                   f"goodput of all to {TWO_WAY_S:g} s", 2, to_s=TWO_WAY_S),
-            *(metric(f"losses, {role}", "loss_part", f"losses, {role}", 2,
+                   f"goodput of all in the first {TWO_WAY_S:g} s", 2, to_s=TWO_WAY_S),
+            *(metric(f"losses, {role}", "loss_part", f"retransmissions or losses, {role}", 2,
                      role=role) for role in ("forth", "back")),
             metric("queue_max", "queue_max", "largest queue", 0),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, lambda values: [
-            case_bound(f"goodput {role}, part of the sender's", RECEIVER,
-                       f"goodput_mbit, {role}", ">=", 1.0, of_case=SENDER)
+            case_bound(f"goodput {role}, part of that with control at the sender",
+                       RECEIVER, f"goodput_mbit, {role}", ">=", 1.0, of_case=SENDER)
             for role in ("forth", "back")]),),
         pictures=(("queue", RECEIVER),),
         about="The sources of pp-bench-6 with packet pair at the sender, and as "
@@ -153,9 +153,10 @@ EXPERIMENTS = (
         shape=bench_shape(VIDEOS + VIDEO_CROSSES),
         metrics=VIDEO_METRICS,
         bounds=((OURS, lambda values: [
-            case_bound("99th percentile of a frame, part of the sender's",
-                       RECEIVER, "delay_p99_ms", "<=", 1.0, of_case=SENDER),
-            case_bound("losses of a coder", RECEIVER, "losses", "<=", 0.01),
+            case_bound("99th percentile of the delay of a frame, part of that "
+                       "with control at the sender", RECEIVER, "delay_p99_ms",
+                       "<=", 1.0, of_case=SENDER),
+            case_bound("retransmissions or losses of a coder", RECEIVER, "losses", "<=", 0.01),
             case_bound("utilisation", RECEIVER, "utilization", ">=", 0.9)]),),
         pictures=(("frames", SENDER), ("frames", RECEIVER),
                   ("queue", RECEIVER)),
