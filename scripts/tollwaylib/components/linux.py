@@ -13,15 +13,17 @@ QDISCS = ("bfifo", "cake", "cbs", "choke", "codel", "drr", "dualpi2", "etf", "et
           "red", "sfb", "sfq", "skbprio", "taprio", "tbf")
 
 _QUEUES = {
-    # RED: thresholds of 5 and 15 packets and at most 10 %, the
-    # defaults of ns-2 with which CP05 4.3.1 ran (its Table 4.3.1 is damaged
-    # in our text).
+    # The thresholds of RED are 5 and 15 packets, and the probability of a mark is
+    # at most 10 %. These are the defaults of ns-2, with which the simulations of
+    # CP05 4.3.1 were run. The table with the values, 4.3.1, is damaged in the copy
+    # of CP05 that was available.
     "fifo_limit": (300, 1, 1000000, "limit of pfifo, packets"),
     "red_limit": (300, 1, 1000000, "limit of red, packets"),
-    "red_min": (5, 1, 1000000, "packets, lower threshold of red"),
-    "red_max": (15, 1, 1000000, "packets, upper threshold of red"),
+    "red_min": (5, 1, 1000000, "lower threshold of red, packets"),
+    "red_max": (15, 1, 1000000, "upper threshold of red, packets"),
     "red_probability": (0.1, 1e-6, 1.0, "probability of a mark of red at the upper threshold"),
-    "red_burst": (9, 1, 1000000, "burst of red, packets, which sets its weight"),
+    "red_burst": (9, 1, 1000000, "option burst of tc-red(8), packets; it sets the weight of the "
+                  "average"),
 }
 
 

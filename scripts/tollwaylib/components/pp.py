@@ -42,8 +42,9 @@ MODULES = (
 # The unit in which pp reports its estimates and its setpoint, see tcp_pp(7).
 ESTIMATE_SCALE = 256
 _PARAMETERS = {
-    # sch_fq_rr, and fq_codel beside it
-    "buffer": (100, 2, 1000000, "limit of fq_rr, packets"),
+    # sch_fq_rr. For codel and fq_codel see _words() of experiments/jobs.py.
+    "buffer": (100, 2, 1000000, "limit of fq_rr, packets; in experiments with a list of "
+               "cases also that of codel and fq_codel"),
     "service": ("rr", None, None, "service of fq_rr: rr, drr or wfq"),
     "overflow": ("drop-tail-of-longest", None, None,
                  "rule of fq_rr: drop-last, drop-tail-of-longest, drop-longest"),

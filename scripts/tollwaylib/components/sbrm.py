@@ -115,8 +115,10 @@ _QUEUE = {
     "target": (10, 0, 999999, "target of the queue sbrm, packets, b0 of CP05 (5.4.1)"),
     "gamma": (0.015, 0.0, 1.0, "price per packet above the target; 0: auto"),
     "alpha": (0.1, 1e-6, 16.0, "weight of the backlog in rem-pc3"),
-    "delta": (0.9, 0.001, 1.0, "weight of the last interval in the input rate"),
-    "interval_us": (1000, 1, 1000000, "time between two updates of the price, us"),
+    "delta": (0.9, 0.001, 1.0, "weight of the last interval in the input rate of rem-pc1 "
+              "and rem-pc3"),
+    "interval_us": (1000, 1, 1000000, "time between two updates of the price of rem-pc1 and "
+                    "rem-pc3, us"),
     "vqm_scale": (0.9, 0.01, 1.0, "rate and limit of the virtual queue, divided by the real ones"),
     "delay_ms": (3.0, 0.01, 1000.0, "target of the law delay, ms"),
     # The papers have no packets without ECN. In all experiments, packets of Linux
@@ -129,11 +131,13 @@ _QUEUE = {
 
 _SOURCES = {
     # tcp_sbrm
-    "phi": (1.0, 1.0, 16.0, "base of REM's prices and of wtp; 1: e"),
+    "phi": (1.0, 1.0, 16.0, "base of the prices of rem-pc1 to rem-pc3, and of those for which wtp "
+            "was chosen; 1: e"),
     "wtp": (100, 1, 1000000, "willingness to pay of the lowest class, packets/s"),
     "kappa": (0.1, 1e-6, 10.0, "gain per acknowledged segment"),
     "kappa_young": (0.0, 0.0, 10.0, "gain of a new connection; 0: the same as kappa"),
-    "young_ms": (4000, 1, 3600000, "time scale of kappa_young, ms"),
+    "young_ms": (4000, 1, 3600000, "age of a connection at which a fifth of kappa_young - kappa "
+                 "is left, ms"),
     "history_gain": (0.015625, 1e-6, 1.0, "weight of a packet in the average of marks"),
     "source": ("direct", None, None, "direct, aimd, vegas or relative"),
     "estimator": ("log", None, None, "log, raw, history, four-bit, explicit"),

@@ -40,8 +40,9 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
                            f"has no such case")
     schedule = [{"t_s": t, "factor": factor}
                 for t, factor in experiment.schedule if t < duration_s]
-    # A receiver that runs the control of its sender echoes marks for it. In
-    # cases it does so only where the control has to have that.
+    # The sockets of the sinks get the congestion control of the senders if it needs
+    # a receiver that echoes marks or prices (ECHOED). In an experiment without a
+    # list of cases they also get a control that has no willingness to pay.
     echoed = cc in ECHOED or not experiment.cases and cc not in PRICED
     return {
         "experiment": experiment.name, "title": experiment.title,

@@ -384,7 +384,9 @@ class CaseData:
                 f"{self.duration_s:g} s")
 
     def of_role(self, role=None):
-        """The flows of a role, or all flows: TCP, and streams with a control law."""
+        """The flows that have a control: TCP flows, and UDP flows with a law (`law=` of
+        tollway-traffic(1)). role: only flows of this role. Raises TollwayError if one
+        of them has failed."""
         found = [flow for flow in self.case["flows"]
                  if (flow["cc"] or flow.get("law")) and
                  role in (None, flow.get("role"))]
