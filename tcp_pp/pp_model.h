@@ -272,11 +272,18 @@ static inline u64 pp_law_mean(u64 mean, u64 rate)
 #define PP_HALF_Q32	(((u64)NSEC_PER_SEC << \
 			  (PP_SERVICE_SHIFT + PP_RATE_SHIFT - 1)) >> 32)
 /*
- * The same for a first look in 64 bits: the rate over 2^15, below 2^31, times R in us,
- * or times s_hat over 2^11, below 2^31. What is above this is above the exact limit for
- * certain: R is less than the round-trip time, and what is shifted out only makes the
- * products smaller. From the unit of the limit above, 2^32, to 2^15 it is a shift of
- * 32 - 15, and to 2^15 * 2^11 one of 32 - 15 - 11; ns become us by 10^3.
+ * pp_law_drain() compares in 64 bits first:
+ *
+ *	(rate >> 15) * R in us			with PP_PAIR_SURE,
+ *	(rate >> 15) * (s_hat >> 11)		with PP_HALF_SURE.
+ *
+ * rate >> 15 and s_hat >> 11 are below 2^31, and R is below 2^32, so a product has at
+ * most 63 bits. A product that is above its limit is above the exact limit as well,
+ * because R is less than the round-trip time, and a shift to the right only makes a
+ * product smaller. The exact limits are in units of 2^32. The rate is in units of 2^15
+ * here, so the limit of a pair is shifted to the left by 32 - 15, and divided by 10^3 as
+ * R is in us, not ns. s_hat is in units of 2^11, so the limit of half of the link is
+ * shifted by 32 - 15 - 11.
  */
 #define PP_PAIR_SURE	(((PP_PAIR_Q32 + 1) << (32 - 15)) / NSEC_PER_USEC + 1)
 #define PP_HALF_SURE	((PP_HALF_Q32 + 1) << (32 - 15 - 11))

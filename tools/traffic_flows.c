@@ -156,7 +156,7 @@ static const char *key_expects(enum flow_key key)
 	case KEY_EVERY:
 		return "a number of seconds from 0.0001 to 3600";
 	case KEY_TOLD:
-		return "BITS[,BITS@SECONDS...], later ones later, at most 32";
+		return "BITS[,BITS@SECONDS...]: at most 32 rates, with increasing times";
 	case KEY_COUNT:
 		break;
 	}
