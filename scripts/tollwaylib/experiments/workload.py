@@ -135,6 +135,9 @@ def paired_words(flow, values):
 
 
 def flow_words(flow, values, seed):
+    """The words of a flow (str) for a line of the flow file of tollway-traffic(1), without its
+    path, start and stop. flow: a dict of flow_of(). values: the parameters of the case.
+    seed: that of the run, from which a flow with random times has a seed of its own."""
     if "law" in flow:
         return paired_words(flow, values)
     if "udp" in flow:

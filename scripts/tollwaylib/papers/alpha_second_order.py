@@ -308,6 +308,8 @@ FILE_ROOM, FILE_GOAL, FILE_ALPHA, FILE_DELTA = 300, 200, 91.6, 1.0
 
 
 def file_case(kbytes, control):
+    """The name of the case of a file of this size, in kB. control: True with control of the
+    gain, False with a constant gain."""
     return f"{kbytes} kB, {'alpha' if control else 'constant'}"
 
 

@@ -38,6 +38,8 @@ def units(values):
 
 
 def row_presets():
+    """The presets of Experiment for the rows of PP94 Table 3: [((row,), {rate_mbit,
+    edge_mbit})], in Mbit/s; a host's link has ten times the rate of the bottleneck."""
     return tuple(((row,), {"rate_mbit": mbit, "edge_mbit": 10 * mbit})
                  for row, (mbit, _) in TABLE_3.items())
 

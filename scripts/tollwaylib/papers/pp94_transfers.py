@@ -27,6 +27,8 @@ BENCH_SAMPLES = {"sample_ms": 5, "queue_us": 1000,
 
 
 def bench_shape(sources, **more):
+    """The function (parameters) -> keywords of the topology, in ms, for a number of sources
+    with the round-trip time of the benchmarks (PP94 Figure 23). more: further keywords."""
     def shape(_values):
         return {"rtts_ms": [BENCH_RTT_MS] * sources,
                 "delay_ms": BENCH_DELAY_MS, "sink_ms": BENCH_EDGE_MS, **more}

@@ -7,6 +7,7 @@ from ..errors import TollwayError
 
 
 def mean_or_none(values):
+    """The mean of numbers; None if there are none, or if one of them is None."""
     values = list(values)
     return None if None in values or not values else statistics.fmean(values)
 
@@ -20,6 +21,7 @@ def metric_of(result, case, key):
 
 
 def has_case(result, case):
+    """True if a result, an aggregate or a raw result has a case with this name."""
     return any(point["name"] == case for point in result["cases"])
 
 

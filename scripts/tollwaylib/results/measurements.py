@@ -25,12 +25,17 @@ _EDGE_S = 0.001
 
 
 def entry_of(mapping, key, where):
+    """mapping[key] of a raw result, of any type. where: the name of the mapping in messages.
+    Raises TollwayError if the mapping is no dict or has no such key."""
     if not isinstance(mapping, dict) or key not in mapping:
         raise TollwayError(f"the raw result has no {where}.{key}")
     return mapping[key]
 
 
 def number_of(mapping, key, where, above=None):
+    """mapping[key] of a raw result, a finite number. where: the name of the mapping in
+    messages. above: a number that it must be greater than. Raises TollwayError if there is
+    no such key, or if its value is no such number."""
     value = entry_of(mapping, key, where)
     if (isinstance(value, bool) or not isinstance(value, (int, float))
             or not math.isfinite(value) or (above is not None
@@ -286,6 +291,8 @@ class _Queue:
 
 
 def check_calibration(raw, bottlenecks):
+    """Raises TollwayError if the raw result has no calibration of one of the bottlenecks (names
+    of links), or if the calibration of any link failed."""
     calibration = entry_of(raw, "calibration", "raw")
     for name in bottlenecks:
         if name not in calibration:
@@ -393,7 +400,8 @@ class CaseData:
         for flow in found:
             if flow["final"].get("error"):
                 raise TollwayError(f"{self.case['name']}: flow "
-                                   f"{flow.get('name', flow['id'])} failed: {flow['final']['error']}")
+                                   f"{flow.get('name', flow['id'])} failed: "
+                                   f"{flow['final']['error']}")
         return found
 
     def capacity_pps(self, link):

@@ -132,6 +132,11 @@ def _measure_bound(bound, run, result):
 
 
 def judge(bound, measured):
+    """The verdict of a bound (dict, see description.bound()): the entry of a result, with the
+    bound's value, what was measured and holds or fails. measured: a number in the unit of
+    the bound; None for an event that never came, which fails; OVER_SEEDS if it needs more
+    than one seed. Raises TollwayError if the bound is not complete or its operator is
+    unknown."""
     if "baseline" in bound:
         return judge_baseline(bound, measured, None)
     value = number_of(bound, "value", "bounds")

@@ -57,6 +57,8 @@ def frame_delay_ms(data, words):
 
 
 def frame_rate_mbit(data, words):
+    """Mean rate of acknowledged data of a flow of a role in the window of a metric, Mbit/s;
+    None if there is no such flow."""
     start, stop = data.window(words)
     return mean_or_none(8e-6 * data.mss * rate for rate in
                         rates(data, {**words, "from_s": start, "to_s": stop}))

@@ -40,6 +40,7 @@ def cycles(data, words):
 
 
 def cycle_count(data, words):
+    """The number of cycles in the window of a metric, without those before number `skip`."""
     return len(cycles(data, words))
 
 

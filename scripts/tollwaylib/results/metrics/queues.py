@@ -13,6 +13,9 @@ from .transfers import retransmits, units_of
 
 
 def drops(data, words):
+    """Packets that queues dropped: those of `link`, or of all links. Without words it is the
+    number in the whole case, as the queues counted it; with words the number in the window,
+    None if a queue has fewer than two samples there."""
     if not words:
         return sum(queue["stats_at_end"]["drops"]
                    for queue in data.case["queues"].values())
@@ -45,6 +48,8 @@ def _class_drops(data, flow):
 
 
 def losses_each(data, words):
+    """Mean number of packets that the queues of a flow of a role dropped, in the whole case;
+    None if the queues have no classes."""
     drops = [_class_drops(data, flow) for flow in
              data.of_role(words.get("role"))]
     return mean_or_none(drops)
@@ -70,6 +75,8 @@ def samples_within(data, words, *columns):
 
 
 def of_backlog(function):
+    """A metric: the function of the backlogs of a link in a window, packets; None if there are
+    fewer than two samples."""
     def kind(data, words):
         found = samples_within(data, words, "backlog_pkts")
         return None if found is None else float(function(found[1]))
@@ -87,6 +94,8 @@ def of_delay(function):
 
 
 def utilization(data, words):
+    """What a link sent in a window, with headers, divided by what it can carry at its rate at
+    each time (1: all of it); None if there are fewer than two samples."""
     found = samples_within(data, words, "bytes")
     if found is None:
         return None
@@ -124,6 +133,8 @@ def _class_values(data, words):
 
 
 def class_mean(data, words):
+    """Mean of the mean backlogs of each flow's own queue in a window, packets; None if no queue
+    has classes."""
     values = _class_values(data, words)
     return values and statistics.fmean(float(one.mean()) for one in values)
 
@@ -140,6 +151,8 @@ def class_peak(data, words):
 
 
 def class_jain(data, words):
+    """Jain's index of the mean backlogs of each flow's own queue in a window; None if no queue
+    has classes, or if all were empty."""
     values = _class_values(data, words)
     means = values and [float(one.mean()) for one in values]
     return measures.jain_index(means) if means and max(means) > 0 else None
@@ -167,6 +180,9 @@ def estimate_error(data, words):
 
 
 def measure_link(run, queue):
+    """The numbers of a link (dict, see result.schema.json) from the end of the warm-up to the
+    end of the run. run: CaseData. queue: one of its queues. Rates are in bit/s, backlogs in
+    packets and ms, marks and drops in packets."""
     backlog = queue.backlog_within(run.warmup_s, run.duration_s)
     return {
         "capacity_bps": queue.capacity,
@@ -181,25 +197,30 @@ def measure_link(run, queue):
 
 
 def min_utilization(run, result):
+    """The smallest utilisation of a bottleneck of a result's case (1: all of its rate)."""
     return min(result["links"][name]["utilization"]
                for name in run.bottlenecks)
 
 
 def max_queue_mean(run, result):
+    """The largest mean backlog of a bottleneck of a result's case, packets."""
     return max(result["links"][name]["queue_mean_pkts"]
                for name in run.bottlenecks)
 
 
 def total_drops(run, result):
+    """Packets dropped at all links of a result's case, after the warm-up."""
     return sum(link["drops"] for link in result["links"].values())
 
 
 def total_drops_whole_run(run, result):
+    """Packets dropped at all links from the start of a run on, with its warm-up. run: CaseData."""
     return sum(number_of(queue.raw["stats_at_end"], "drops", queue.where)
                for queue in run.queues.values())
 
 
 def max_utilization(run, result):
+    """The largest utilisation of a bottleneck of a result's case (1: all of its rate)."""
     return max(result["links"][name]["utilization"]
                for name in run.bottlenecks)
 

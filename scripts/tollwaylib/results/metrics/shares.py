@@ -21,6 +21,7 @@ def goodput_share(data, words):
 
 
 def goodput_each(data, words):
+    """goodput_share() of a role, divided by the number of its flows; None if it has none."""
     share = goodput_share(data, words)
     return share and share / len(data.of_role(words["role"]))
 
@@ -35,6 +36,8 @@ def advantage(data, words):
 
 
 def rates(data, words):
+    """[packets/s] of the data of each flow of a role that was acknowledged in the window of a
+    metric."""
     start, stop = data.window(words)
     return [data.rate_pps(flow, start, stop)
             for flow in data.of_role(words.get("role"))]
@@ -69,6 +72,8 @@ def _whole_rates(data, words):
 
 
 def jain(data, words):
+    """Jain's index of the rates of those flows of a role that run during the whole window; None
+    if there are none, or if they sent nothing."""
     rates = _whole_rates(data, words)
     return measures.jain_index(rates) if rates and max(rates) > 0 else None
 
@@ -121,6 +126,10 @@ NEAR_BAND = 0.05
 
 
 def measure_flows(run):
+    """([numbers of a flow], {flow id: packets/s}) of a run (CaseData) from the end of the
+    warm-up to the end of the run, or while the flow runs. The numbers are those of a result,
+    see result.schema.json. Raises TollwayError if a flow sent nothing in this time, unless
+    it is a user of pages."""
     flows, rates = [], {}
     for flow in run.flows:
         start, stop = flow.window(run.warmup_s, run.duration_s)
@@ -142,6 +151,8 @@ def measure_flows(run):
 
 
 def rtt_mean_ms(flow, start, stop):
+    """Mean smoothed round-trip time of a flow in the samples from start to stop (s), ms; None
+    if there are none."""
     if "srtt_us" not in flow.samples:
         return None
     rtt = series_of(flow.samples, "srtt_us", flow.where, len(flow.times))
@@ -158,6 +169,9 @@ def by_class(flows):
 
 
 def classes_of(flows, rates, expected):
+    """[numbers of a class] of flows with the same path and willingness to pay, as in a result:
+    mean rate and mean expected rate (packets/s), the relative error of the former, and the
+    range of rate/expected divided by its mean. rates, expected: {flow id: packets/s}."""
     classes = []
     for (path, wtp), members in by_class(flows).items():
         mean = statistics.fmean(rates[flow.id] for flow in members)
@@ -207,6 +221,10 @@ def steady_state_of(run, result):
 
 
 def intervals_of(run):
+    """[numbers of an interval] of the schedule of a run (CaseData), as in a result: links,
+    classes and times of convergence (s). An interval is measured from SETTLE_S after its
+    start, or from the end of the warm-up. Raises TollwayError if an interval is too short
+    for that, if it has no flows, or if one of them sent nothing."""
     schedule = run.raw["schedule"]
     starts = [number_of(step, "t_s", "schedule") for step in schedule]
     stops = starts[1:] + [run.duration_s]
@@ -277,10 +295,13 @@ def _time_to_share(members, share, start, stop, window_s, band):
 
 
 def max_abs_error(run, result):
+    """The largest relative difference of the mean rate of a class from its expected rate."""
     return max(abs(group["error"]) for group in result["classes"])
 
 
 def max_spread(run, result):
+    """The largest range of the rates of the flows of a class, divided by their mean; each rate
+    is divided by its expected rate first."""
     return max(group["spread"] for group in result["classes"])
 
 
@@ -292,16 +313,22 @@ def _steady_points(result):
 
 
 def max_rate_error(run, result):
+    """The largest relative difference of a class mean from the model of CP05 5.5. Raises
+    TollwayError if the result is not compared with that model."""
     return max(point["max_rate_error"] for point in _steady_points(result))
 
 
 def max_steady_mark_error(run, result):
+    """The largest relative difference of the marked fraction of the packets of a link from the
+    model of CP05 5.5. Raises TollwayError if the result is not compared with that model."""
     return max(abs(point["mark_probability"] /
                    point["expected_mark_probability"] - 1)
                for point in _steady_points(result))
 
 
 def max_steady_queue_error(run, result):
+    """The largest relative difference of the mean backlog of a link from the model of CP05 5.5.
+    Raises TollwayError if the result is not compared with that model."""
     return max(abs(point["queue_pkts"] / point["expected_queue_pkts"] - 1)
                for point in _steady_points(result))
 
@@ -313,28 +340,40 @@ def _interval_list(result):
 
 
 def min_utilization_after_2s(run, result):
+    """The smallest utilisation of a bottleneck in an interval, without the first SETTLE_S (2 s)
+    of each. Raises TollwayError if the result has no intervals."""
     return min(interval["links"][name]["utilization_after_2s"]
                for interval in _interval_list(result)
                for name in run.bottlenecks)
 
 
 def drops_after_2s(run, result):
+    """Packets dropped at all links in all intervals, without the first SETTLE_S (2 s) of each.
+    Raises TollwayError if the result has no intervals."""
     return sum(link["drops_after_2s"] for interval in _interval_list(result)
                for link in interval["links"].values())
 
 
 def max_interval_error(run, result):
+    """The largest relative difference of a class mean from its expected rate in an interval.
+    Raises TollwayError if the result has no intervals."""
     return max(abs(group["error"]) for interval in _interval_list(result)
                for group in interval["classes"])
 
 
 def max_convergence_s(run, result):
+    """The longest time from the start of an interval until the class means are near their
+    expected rates, s; None if that does not happen in one of them. Raises TollwayError if
+    the result has no intervals."""
     times = [interval["max_convergence_s"]
              for interval in _interval_list(result)]
     return None if None in times else max(times)
 
 
 def aimd_max_abs_error(run, result):
+    """The largest relative difference of a class mean from x = w (1 - m)/m, the equilibrium of
+    the source aimd with the marked fraction m. None if a class has no marks, or nothing
+    else. Raises TollwayError if a class has no willingness to pay."""
     worst = 0.0
     groups = by_class(run.flows)
     for group, members in zip(result["classes"], groups.values()):
@@ -397,4 +436,6 @@ def path_share(_run, result, path):
 
 
 def longest_of(times):
+    """The largest of some times; None if one of them is None, which means that the event never
+    came."""
     return None if None in times else max(times)

@@ -26,40 +26,48 @@ def completion_ms(data, words):
 
 
 def optimal_ms(data, words):
+    """Mean shortest possible completion time of the transfers of a role by theory, ms."""
     return 1000 * mean_or_none(best for _, best in _transfers(data, words))
 
 
 def slowdown(data, words):
+    """(mean completion time - optimum) / optimum of a role; None if one transfer did not end."""
     done, best = completion_ms(data, words), optimal_ms(data, words)
     return None if done is None else done / best - 1
 
 
 def completion_units(data, words):
+    """completion_ms() in time units of PP94, hundredths of the round-trip time."""
     value = completion_ms(data, words)
     return None if value is None else value / 10 / data.rtt_s
 
 
 def optimal_units(data, words):
+    """optimal_ms() in time units of PP94, hundredths of the round-trip time."""
     return optimal_ms(data, words) / 10 / data.rtt_s
 
 
 def last_s(data, _words):
+    """End of the last transfer, s from the start of the case; None if one did not end."""
     ends = [data.completion_s(flow) for flow in data.of_role()]
     return None if None in ends else max(
         end + flow["start_s"] for end, flow in zip(ends, data.of_role()))
 
 
 def last_units(data, words):
+    """last_s() in time units of PP94, hundredths of the round-trip time."""
     value = last_s(data, words)
     return None if value is None else 100 * value / data.rtt_s
 
 
 def finished(data, words):
+    """Number of transfers of a role that ended during the case."""
     return sum(data.completion_s(flow) is not None
                for flow in data.of_role(words.get("role")))
 
 
 def retransmits(data, words):
+    """Packets that the flows of a role retransmitted during the case."""
     # A stream sends nothing again.
     return sum(flow["final"].get("retransmits", 0)
                for flow in data.of_role(words.get("role")))
@@ -97,11 +105,15 @@ def goodput_sent(data, _words):
 
 
 def units_of(data, flow):
+    """Completion time of a flow in time units of PP94, hundredths of the round-trip time; None
+    if it did not end."""
     done = data.completion_s(flow)
     return None if done is None else done / data.rtt_s * 100
 
 
 def retransmission_rate(data, words):
+    """Mean number of retransmitted packets of a flow of a role per 1000 time units of its
+    transfer; None if one did not end."""
     rates = []
     for flow in data.of_role(words["role"]):
         units = units_of(data, flow)
