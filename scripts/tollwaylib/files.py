@@ -47,7 +47,8 @@ def write_json_atomic(path, value, indent=1):
 
 
 def write_text_atomic(path, text):
-    """Write text to path in UTF-8: the whole file appears, or nothing does."""
+    """Write text to path in UTF-8: the whole file appears, or nothing does. Raises TollwayError
+    if the file cannot be written; an earlier one is kept then."""
     path = pathlib.Path(path)
     temporary = None
     try:

@@ -19,7 +19,9 @@ _NOT_FOR_MAKE = re.compile(r"""[\s$:%;&|<>()*?{}'"`\\#\[\]]""")
 
 
 def cache_dir():
-    """Directory for built kernels, modules and tools; TOLLWAY_CACHE moves it."""
+    """Directory for built kernels, modules and tools; TOLLWAY_CACHE moves it. Raises
+    TollwayError if there is no home directory, or if make cannot work in the directory
+    because of its name."""
     base = os.environ.get("TOLLWAY_CACHE")
     if not base:
         home = os.environ.get("XDG_CACHE_HOME") or \

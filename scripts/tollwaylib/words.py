@@ -24,6 +24,8 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are one sentence."""
 
     def error(self, message):
+        """Raises TollwayError with the message, in place of printing the usage and ending the
+        program."""
         raise TollwayError(f"{message} ({self.prog} --help explains the "
                            "command line)")
 

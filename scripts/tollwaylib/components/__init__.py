@@ -39,7 +39,8 @@ def known_aqm(aqm):
 
 
 def aqm_words(aqm, values):
-    """tc words of the queue under test, from a name of AQMS or any words."""
+    """tc words of the queue under test, from a name of AQMS or any words. Raises TollwayError
+    if aqm is empty, or if its quotes are not closed."""
     if known_aqm(aqm) in AQMS:
         fields = {name: text for one in COMPONENTS
                   for name, text in one.fields(values).items()}

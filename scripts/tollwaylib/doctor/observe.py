@@ -52,7 +52,7 @@ class Connection:
 
 
 def command(*words):
-    """Output of a program of iproute2."""
+    """Output of a program of iproute2. Raises TollwayError if the program is missing or fails."""
     try:
         done = subprocess.run(
             words, text=True, check=False, stdout=subprocess.PIPE,
@@ -322,7 +322,8 @@ def handshake(family, address, port, cc, seconds=5):
 
 
 def resolve(peer):
-    """(family, address, port or None) of HOST, HOST:PORT, [HOST]:PORT."""
+    """(family, address, port or None) of HOST, HOST:PORT, [HOST]:PORT. port: a number from 1 to
+    65535. Raises TollwayError if peer has another form, or if its host has no address."""
     found = re.fullmatch(r"\[(.+)\](?::(\d+))?|([^:]+)(?::(\d+))?|(.+)", peer)
     if not found:
         raise TollwayError(f"--peer {short(peer)}: give it as HOST or "

@@ -28,6 +28,8 @@ def job(experiment, cc, aqm, values, duration_s, seed, variant=None):
     directories.
 
     duration_s: the longest duration of a case. variant: the Variant that is run, or None.
+
+    Raises TollwayError if the parameter `only` selects no case.
     """
     wtps = sorted(_wtp_of(experiment, values).values())
     network = _network(experiment, values)

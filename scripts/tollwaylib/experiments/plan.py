@@ -14,7 +14,8 @@ def parse_settings(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
 
 def variants(experiment, values):
     """The variants of a model or setup, or those whose numbers `simulations` has; none if the
-    experiment has only runs without a variant."""
+    experiment has only runs without a variant. Raises TollwayError if `simulations` has a
+    number that no variant has."""
     if not experiment.only_compares:
         found = tuple(variant for variant in experiment.variants
                       if variant.model in (values.get("model"),

@@ -50,6 +50,8 @@ class Calibration(Programs):
 
         The source is that of a path that crosses only this link. If there is none, other links
         of a path could limit the overload, and the router before the link sends it.
+
+        Raises TollwayError if no path crosses the link.
         """
         crossing = [path for _, path in sorted(self.topo.paths.items())
                     if link in path["links"]]
@@ -61,7 +63,9 @@ class Calibration(Programs):
         return self.topo.priced[link][0], crossing[0]["sink"]
 
     def calibrate_link(self, link, described):
-        """Overload one link for a short time; returns the measurements."""
+        """Overload one link for a short time; returns the measurements. Raises TollwayError if
+        the link has another rate, if the overload was not dropped at its queue, or if this
+        machine is too slow for it."""
         node, device = self.topo.priced[link]
         source, sink_name = self.load_of(link)
         intf = self.net[node].nameToIntf[device]
@@ -125,7 +129,8 @@ class Calibration(Programs):
         return total
 
     def ping_ms(self, path):
-        """Smallest of three round trips over a path, in ms."""
+        """Smallest of three round trips over a path, in ms. Raises TollwayError if there is no
+        answer."""
         sink = address_of(self.net[path["sink"]])
         text = shell(self.net[path["source"]],
                      f"ping -n -q -c 3 -i 0.1 -w 5 {sink}")

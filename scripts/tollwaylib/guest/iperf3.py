@@ -83,7 +83,8 @@ class IperfTraffic:
                 words, (start_ns - time.monotonic_ns()) / 1e9)
 
     def collect(self):
-        """Wait for the clients; returns {id: flow}."""
+        """Wait for the clients; returns {id: flow}. Raises TollwayError if a client or a server
+        failed, or if a server had another congestion control."""
         timeout_s = self.case["duration_s"] + 60
         sent = {}
         for flow in self.flows:
@@ -100,7 +101,8 @@ class IperfTraffic:
 
     @staticmethod
     def report(flow, started, timeout_s):
-        """What an iperf3 said when it ended."""
+        """What an iperf3 said when it ended. Raises TollwayError if it reports an error, or
+        does not end within timeout_s."""
         process, path = started
         try:
             process.wait(timeout_s)

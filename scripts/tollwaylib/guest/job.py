@@ -164,7 +164,8 @@ class Run(Calibration):
 
     def adapt(self, keywords):
         """Change the network to its topology with these keywords (None: those with which it was
-        built). Only rates and delays of links may differ."""
+        built). Only rates and delays of links may differ. Raises TollwayError if something
+        else differs."""
         wanted = Built(aqm=self.job["aqm"], **(keywords or self.job["topology"]))
         ends = self.topo.ends()
         for device, (node, parameters) in wanted.ends().items():

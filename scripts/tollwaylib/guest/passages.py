@@ -61,7 +61,8 @@ class Passages:
 
     def stop(self, epoch_ns, from_s, to_s):
         """End the captures; returns the results for the packets that entered in a window (s
-        from the epoch, monotonic clock)."""
+        from the epoch, monotonic clock). Raises TollwayError if a capture has failed or
+        missed packets."""
         import numpy
 
         for process, _ in self.started:

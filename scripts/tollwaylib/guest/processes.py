@@ -85,7 +85,9 @@ class Programs:
 
     @staticmethod
     def finish(started, timeout_s):
-        """Wait for a program and read what it wrote."""
+        """Wait for a program and read what it wrote. timeout_s: the longest wait, s. Returns
+        the JSON that it wrote. Raises TollwayError if the program does not end in time,
+        fails, or has written no JSON."""
         process, path = started
         try:
             _, errors = process.communicate(timeout=max(timeout_s, 1))
@@ -163,7 +165,8 @@ class Programs:
                           *(["--classes"] if classes else []))
 
     def qdisc_stats(self, link):
-        """Counters of a priced link's AQM: bytes, packets, drops, marks."""
+        """Counters of a priced link's AQM: bytes, packets, drops, marks. Raises TollwayError if
+        the link has no such queue any more."""
         node, device = self.topo.priced[link]
         text = shell(self.net[node], f"tc -s -j qdisc show dev {device}")
         for qdisc in json.loads(text):

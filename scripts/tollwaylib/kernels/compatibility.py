@@ -58,7 +58,8 @@ class Row:
 
 
 def suite_of(kernel):
-    """(Suite, series, count) of a word of KERNELS."""
+    """(Suite, series, count) of a word of KERNELS. Raises TollwayError if there is no such
+    word."""
     for word, name, releases, series, count in KERNELS:
         if word == kernel:
             return Suite(name, releases), series, count
@@ -117,7 +118,8 @@ def as_clang(root, kdir):
 
 
 def unknown_flags(root, kdir):
-    """Flags that the build of a kernel gives to clang and that clang refuses."""
+    """Flags that the build of a kernel gives to clang and that clang refuses. Raises
+    TollwayError if the build does not call clang."""
     folder = root / "tmp/flags"
     folder.mkdir(exist_ok=True)
     (folder / "Kbuild").write_text("obj-m += empty.o\n")
@@ -283,7 +285,8 @@ def rows(kernels, progress):
 
 
 def modules(kernel, release, progress):
-    """Folder with the modules for a release of a word of KERNELS."""
+    """Folder with the modules for a release of a word of KERNELS. Raises TollwayError if the
+    suite has no headers of this release, or if the modules cannot be built."""
     with headers(kernel, progress) as (suite, root, versions, releases):
         if release not in releases:
             raise TollwayError(f"{suite.name} has no headers of {release}")

@@ -27,7 +27,8 @@ NOT_UNPACKED = ("./usr/share/doc", "./usr/share/man", "./usr/share/locale")
 
 
 def architecture():
-    """The distribution's word for this machine, such as amd64."""
+    """The distribution's word for this machine, such as amd64. Raises TollwayError if this is
+    no Debian system."""
     try:
         return subprocess.run(["dpkg", "--print-architecture"], text=True,
                               stdout=subprocess.PIPE, check=True).stdout.strip()
@@ -36,7 +37,8 @@ def architecture():
 
 
 def mirrors():
-    """{"Debian": URI, "Debian-Security": URI}, as this machine's apt has it."""
+    """{"Debian": URI, "Debian-Security": URI}, as this machine's apt has it. Raises
+    TollwayError if apt has no mirror of Debian."""
     done = subprocess.run(
         ["apt-get", "indextargets", "--format",
          "$(ORIGIN) $(LABEL) $(REPO_URI)", "Created-By: Packages"], text=True,
@@ -171,6 +173,8 @@ class Suite:
 
         versions: names of the package files in it. It is kept until one of them
         has a new version. If the new packages cannot be fetched, the old tree is used.
+
+        Raises TollwayError if a package cannot be fetched and there is no old tree.
         """
         self.update()
         stamp = self.folder / "packages"
@@ -213,6 +217,8 @@ class Suite:
 
         In it is lib/modules/VERSION; kernel and config are there as well in
         newer suites, else boot/vmlinuz-VERSION and boot/config-VERSION.
+
+        Raises TollwayError if the package cannot be fetched.
         """
         self.update()
         with locked(self.folder / "apt"):
@@ -244,7 +250,8 @@ class Suite:
 
 
 def unpack(archive, root):
-    """Unpack a package's files below a directory, through its links."""
+    """Unpack a package's files below a directory, through its links. Raises TollwayError if the
+    package cannot be unpacked."""
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(archive)],
                           stdout=subprocess.PIPE) as source:
         done = subprocess.run(

@@ -67,6 +67,8 @@ def find_source():
 
     KERNEL_SRC names one; else the newest linux-source package of the
     distribution that is installed.
+
+    Raises TollwayError if there is none, or if KERNEL_SRC names no Linux source.
     """
     named = os.environ.get("KERNEL_SRC")
     if named:
@@ -105,8 +107,9 @@ def is_needed(patch, tree):
 
 
 def folders(flavour):
-    """(source, tree, build): what a flavour is built from, the patched copy of
-    it, and where it is built, in the cache."""
+    """(source, tree, build): what a flavour is built from, the patched copy of it, and where it
+    is built, in the cache. Raises TollwayError if there is no such flavour, or no kernel
+    source."""
     source = find_source()
     stamp = source.stat()
     makefile = (source / "Makefile").read_bytes() if source.is_dir() else b""
@@ -144,7 +147,8 @@ def kernel(flavour="plain", progress=None):
 
 
 def unpack(source, tree, progress):
-    """Copy the source into the cache and patch it."""
+    """Copy the source into the cache and patch it. Raises TollwayError if the source is not
+    that of a Linux kernel, or cannot be unpacked."""
     if progress:
         progress.step(f"unpacking {source.name}")
     shutil.rmtree(tree, ignore_errors=True)
@@ -218,8 +222,8 @@ def compile_kernel(tree, build, flavour, progress):
 
 
 def compiled(command, environment, log, on_file):
-    """Run make; returns how many files it compiled, and calls on_file() with
-    that number after each. log: open file for what make says."""
+    """Run make; returns how many files it compiled, and calls on_file() with that number after
+    each. log: open file for what make says. Raises TollwayError if make fails."""
     count = 0
     with subprocess.Popen(command, text=True, errors="replace",
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

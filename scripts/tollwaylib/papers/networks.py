@@ -102,6 +102,8 @@ def parking_lot(rate_bps, delays_ms=(8, 24, 8, 8), edge_ms=1):
     round trips of Table 4.4.1, which is checked; a path has its source's name.
     Where an end of one path is the start of another there are two hosts, s5 and
     d5, so that each has only one kind of packets to send.
+
+    Raises TollwayError if these delays do not give the numbers of Table 4.4.1.
     """
     network = Network()
     routers = [network.router(f"r{number}") for number in range(1, 6)]

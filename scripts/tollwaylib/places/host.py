@@ -101,7 +101,8 @@ class HostPlace:
         return done.returncode, done.stdout
 
     def run(self, job, folder, core, on_line):
-        """Run a job; raw.json is in `folder` afterwards."""
+        """Run a job; raw.json is in `folder` afterwards. Raises TollwayError if the run fails
+        or does not finish in time."""
         folder = folder.absolute()
         inside = dict(job, out_dir=str(folder), bin_dir=str(self.tools),
                       real_time=True)

@@ -290,6 +290,8 @@ def temporary_dir():
     """Directory for the file that is the memory of the lab's kernel.
 
     The kernel also maps this file as code, which the file system must permit.
+
+    Raises TollwayError if there is no such directory.
     """
     named = os.environ.get("TMPDIR")
     for folder in [named] if named else TEMPORARY:
@@ -309,7 +311,8 @@ def scratch_dir(prefix="tollway-lab-"):
 
 
 def shell(lab, out_dir, seed):
-    """A shell in the lab on this terminal."""
+    """A shell in the lab on this terminal. Raises TollwayError if the standard input is not a
+    terminal."""
     if not sys.stdin.isatty():
         raise TollwayError("tollway lab shell needs a terminal: "
                            "use tollway lab exec COMMAND")

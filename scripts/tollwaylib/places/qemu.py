@@ -65,7 +65,8 @@ class StockKernel:
 
 
 def stock_kernel(word, progress=None):
-    """The StockKernel of a word for a kernel, such as 6.1 or newest."""
+    """The StockKernel of a word for a kernel, such as 6.1 or newest. Raises TollwayError if the
+    suite has no such kernel."""
     suite, series, count = compatibility.suite_of(word)
     names = suite.newest("image", series, count)
     if not names:
@@ -154,7 +155,8 @@ def cpio(entries):
 
 
 def initramfs(kernel):
-    """The initramfs for a StockKernel, a file in the cache."""
+    """The initramfs for a StockKernel, a file in the cache. Raises TollwayError if its program
+    cannot be compiled."""
     source = QEMU_FILES / "first.c"
     key = digest_of(kernel.version, str(kernel.folder), source,
                     Path(__file__))[:12]

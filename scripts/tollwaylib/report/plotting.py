@@ -150,6 +150,8 @@ def histograms(series, title, unit, out, look):
     """Histograms of whole numbers, one below another with a common axis.
 
     series: {(kind, name) as of Look: numbers}.
+
+    Raises TollwayError if a series has no numbers.
     """
     if not all(series.values()):
         raise TollwayError("nothing was sampled after the warm-up")
@@ -291,6 +293,8 @@ def save(figure, out, description=None, readings=True, bottom=0.0):
 
     description: a text in the SVG that is not shown. readings: show values under the pointer.
     bottom: fraction of the figure that stays free below the axes.
+
+    Raises TollwayError if a file cannot be written.
     """
     out = pathlib.Path(out)
     try:

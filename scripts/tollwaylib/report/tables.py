@@ -193,7 +193,8 @@ def costliest_path(case):
 
 
 def path_share(case, path):
-    """A path's total rate over its weighted proportionally fair total."""
+    """A path's total rate over its weighted proportionally fair total. Raises TollwayError if
+    the case has no class on the path."""
     found = shares_of_paths(case)
     if path not in found:
         raise TollwayError(f"the result has no class on path {path}")
@@ -218,6 +219,8 @@ def comparison_table(results, name=None):
     default the first. The share column shows
     how much of its fair rate the path with the most bottlenecks gets: far
     below 100 % for loss-based TCP (CP05 4.3.2, Figure 4.3.5).
+
+    Raises TollwayError if there are no results, or if their experiments or links differ.
     """
     if not results:
         raise TollwayError("there are no results to compare")

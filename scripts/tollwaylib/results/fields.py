@@ -27,7 +27,8 @@ def has_case(result, case):
 
 def case_of(result, name=None):
     """A case of a result, an aggregate or a raw result. Without a name it is the first one: if
-    the bounds and published values of an experiment name no case, it has only one."""
+    the bounds and published values of an experiment name no case, it has only one. Raises
+    TollwayError if there is no such case."""
     for case in result["cases"]:
         if name in (None, case["name"]):
             return case

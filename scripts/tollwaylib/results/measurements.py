@@ -47,7 +47,9 @@ def number_of(mapping, key, where, above=None):
 
 
 def series_of(mapping, key, where, length=None):
-    """One list of samples as a float array, finite and of the right length."""
+    """One list of samples as a float array, finite and of the right length. length: the number
+    of samples that it must have. Raises TollwayError if there is no such list, or if it has
+    other values or another length."""
     try:
         values = np.asarray(entry_of(mapping, key, where), dtype=float)
     except (TypeError, ValueError):

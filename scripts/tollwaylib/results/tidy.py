@@ -107,6 +107,8 @@ def write(directory, form, out=None):
     out: the path of a file, which is replaced at once, or not at all if writing fails. A
     special file, such as a FIFO, is opened and written. If out is a symbolic link, its
     target is written. None is the standard output, for csv only.
+
+    Raises TollwayError if parquet shall go to the standard output, or if out cannot be written.
     """
     found = table(directory)
     if form == "parquet":

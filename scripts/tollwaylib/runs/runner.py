@@ -88,6 +88,8 @@ def claimed(out_dir):
     """Lock a directory against a second run while this one lasts.
 
     Directories that were created for it and are empty at the end are removed.
+
+    Raises TollwayError if another run has locked it, or if it cannot be written.
     """
     made = [folder for folder in (out_dir, *out_dir.parents)
             if not folder.exists()]

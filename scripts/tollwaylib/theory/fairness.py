@@ -47,6 +47,8 @@ def wpf_solution(capacity_pps, flows):
     Arguments and errors as for wpf_allocation, with weights in packets/s.
     Returns (rates, prices): dict id -> packets/s, dict link -> price; a link
     without flows or with room to spare has price 0.
+
+    Also raises TollwayError if the rates do not satisfy the conditions of an optimum.
     """
     flows = [(flow, float(weight), frozenset(links))
              for flow, weight, links in flows]

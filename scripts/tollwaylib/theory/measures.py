@@ -11,6 +11,8 @@ def jain_index(values):
     """Jain's fairness index, (sum x)^2 / (n sum x^2): 1 if all are equal.
 
     values: numbers of 0 and up in one unit, at least one of them above 0.
+
+    Raises TollwayError if they are not.
     """
     values = np.asarray(values, dtype=float)
     if not len(values) or np.any(values < 0) or not np.any(values > 0):

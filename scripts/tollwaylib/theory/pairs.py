@@ -101,6 +101,8 @@ def simulate(capacity_pps, starts_s, rtt_s, setting, duration_s, sample_s,
     starts_s: when each of them begins. rates: [(s, packets/s)] of the link, where
     it changes; a source knows its share at once. Returns a dict of arrays: t_s; backlog, sent and
     served (packets), setpoint, and drops so far, with a row for each source.
+
+    Raises TollwayError if stopped() returns True.
     """
     share = capacity_pps / len(starts_s)
     step_s = rtt_s / STEPS_PER_RTT

@@ -12,6 +12,8 @@ def mark_probability(price, phi=math.e):
     """Marking probability m = 1 - phi^-price (CP05 5.2.1; base e in 5.4.1).
 
     price: number or array, no unit, 0 and up; phi: base above 1.
+
+    Raises TollwayError if price or phi is outside of its range.
     """
     if np.any(np.asarray(price) < 0) or phi <= 1:
         raise TollwayError("a mark needs a price of 0 and up "
@@ -23,6 +25,8 @@ def path_mark_probability(probabilities):
     """Marking probability of a path, 1 - prod(1 - m_l) (CP05 5.2.1).
 
     probabilities: iterable of the links' probabilities, 0 to 1.
+
+    Raises TollwayError if one of them is outside of this range.
     """
     passed = 1.0
     for probability in probabilities:
@@ -39,6 +43,8 @@ def expected_backlog(target, gamma, price):
     target: b0 in packets, 0 and up; gamma: price per packet, above 0;
     price: of the link, base e, 0 and up. At price 0 the backlog can be
     anything up to the target: the target is returned.
+
+    Raises TollwayError if an argument is outside of its range.
     """
     if target < 0 or gamma <= 0 or price < 0:
         raise TollwayError("a backlog needs a target and a price of 0 and up "
@@ -58,6 +64,8 @@ def aimd_rate(w, m):
     5.1.2-5.1.3, 5.4.2); they balance at x = w (1 - m)/m.
     w: willingness to pay in packets/s, above 0; m: marking probability of
     the path, above 0 and at most 1.
+
+    Raises TollwayError if w or m is outside of its range: there is no equilibrium then.
     """
     if w <= 0 or not 0 < m <= 1:
         raise TollwayError(

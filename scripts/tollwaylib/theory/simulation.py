@@ -45,7 +45,8 @@ class Setting:
     slow_start: bool = True
 
     def sources(self, wtp, start_s):
-        """Sources with a willingness to pay in packets/s each."""
+        """Sources with a willingness to pay in packets/s each. Raises TollwayError if there is
+        no fluid model of this form."""
         if self.form not in FORMS:
             raise TollwayError(f"there is no fluid model of {self.form}")
         return Sources(self, wtp, start_s)

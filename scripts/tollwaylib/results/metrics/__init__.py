@@ -108,7 +108,8 @@ KINDS = {
 
 def measure(raw, cases):
     """[{"name", "x", "series", "runs", "metrics"}] of the cases (CaseData) of a raw result.
-    Repetitions of a case are one entry, with their means."""
+    Repetitions of a case are one entry, with their means. Raises TollwayError if the raw
+    result names an unknown kind of metric."""
     points = {}
     for data in cases:
         case, found = data.case, {}

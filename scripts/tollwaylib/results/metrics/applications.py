@@ -71,6 +71,8 @@ def pages_of(run):
     A page that was not complete at the end takes longer than the time until then; the
     percentiles count it by the estimator of Kaplan and Meier. The mean is over complete
     pages.
+
+    Raises TollwayError if a flow has no pages, or if no page of a path was complete.
     """
     by_path = {}
     for flow in run.flows:
