@@ -17,13 +17,6 @@ LIBRARY = TOP / "scripts/tollwaylib"
 # What a caller has to know of.
 ERRORS = ("TollwayError", "RefusedError")
 # Functions that do not comply yet.
-WITHOUT_DOCSTRING = {"report/about.py: counted"}
-WITHOUT_ERRORS = {
-    "commands/lab.py: command_lab", "commands/new.py: command_new",
-    "commands/run.py: command_run", "commands/run.py: command_smoke",
-    "experiments/parameters.py: parse", "experiments/parameters.py: parse_words",
-    "report/figures.py: acknowledgements", "report/figures.py: price_tracking",
-    "report/figures.py: windows", "report/page.py: write"}
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +86,10 @@ def test_public_functions_have_docstrings():
     """Methods may be described by their class."""
     assert {name for name, function in public_functions().items()
             if "." not in name.partition(": ")[2]
-            and not ast.get_docstring(function)} <= WITHOUT_DOCSTRING
+            and not ast.get_docstring(function)} == set()
 
 
 def test_docstrings_name_errors():
     assert {name for name, function in public_functions().items()
             if any(error not in (ast.get_docstring(function) or "")
-                   for error in raised(function))} <= WITHOUT_ERRORS
+                   for error in raised(function))} == set()

@@ -10,7 +10,7 @@ from ..progress import Progress
 
 
 def command_lab(arguments):
-    """Build, describe or enter the lab."""
+    """Build, describe or enter the lab. Raises TollwayError if `exec` has no command."""
     argv = getattr(arguments, "argv", [])
     argv = argv[1:] if argv[:1] == ["--"] else argv
     if arguments.action == "exec" and not argv:

@@ -116,7 +116,8 @@ settings = {{}}
 
 
 def command_new(file):
-    """Write a commented experiment to begin with; an existing file stays."""
+    """Write a commented experiment to begin with; an existing file stays. Raises TollwayError if
+    it cannot have this name or cannot be written."""
     path = Path(file)
     if path.suffix != ".py" or not NAME.fullmatch(path.stem):
         raise TollwayError(f"tollway new {file}: give the name of a file as "

@@ -33,7 +33,8 @@ _CALLED = {"settings": "set", "as_json": "json"}
 
 
 def command_smoke(arguments):
-    """Run the smoke set at a place; its lines of KTAP go to the terminal."""
+    """Run the smoke set at a place; its lines of KTAP go to the terminal. Raises TollwayError for
+    options that it does not have."""
     if arguments.on == "model":
         raise TollwayError("smoke tests kernel modules, and --on model has no kernel")
     if arguments.on == "host":
@@ -61,7 +62,9 @@ def command_smoke(arguments):
 
 
 def command_run(arguments, words):
-    """Run an experiment, or all variants of one that compares."""
+    """Run an experiment, or all variants of one that compares; returns the exit status. Raises
+    TollwayError for wrong options and if a run fails, RefusedError if the kernel cannot run it.
+    """
     if arguments.experiment == "smoke":
         return command_smoke(arguments)
     experiment = papers.get(arguments.experiment)

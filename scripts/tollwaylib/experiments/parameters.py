@@ -51,7 +51,8 @@ SHIPPED, PRICED = components.SHIPPED, components.PRICED
 
 
 def parse(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
-    """{name: value} from a list of "name=value"; unknown or bad ones raise.
+    """{name: value} from a list of "name=value". Raises TollwayError if one is unknown or wrong, or
+    if they do not fit together.
 
     A parameter that is not set has the value of the experiment's presets for this
     congestion control over this queue, or with setup=paper the value of the paper.
@@ -84,7 +85,7 @@ def parse(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
 
 def parse_words(experiment, words):
     """{name: value} of a list of "name=value"; the values are not compared with each
-    other."""
+    other. Raises TollwayError if one is unknown or wrong."""
     known = experiment.parameters()
     given = {}
     for word in words:

@@ -22,6 +22,7 @@ def experiment_of(name):
 
 
 def counted(count, word):
+    """"1 flow" or "2 flows", of a number and a word."""
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 

@@ -21,7 +21,7 @@ def windows(raw, name, out, look, flow_ids=(1, 5, 9)):
     """Congestion windows over time (as CP05 Figure 4.3.6).
 
     flow_ids: the flows to show, those that exist. With a schedule, every second
-    interval is shaded.
+    interval is shaded. Raises TollwayError if none of them exists.
     """
     case = case_of(raw, name)
     chosen = [flow for flow in case["flows"] if flow["id"] in flow_ids]
@@ -94,7 +94,7 @@ def acknowledgements(raw, name, out, look, paths=("S3", "S5", "S6", "S1"),
     Figures 4.4.4 and 5.2.7): equal slopes are equal rates.
 
     paths: those to show, that exist. The two flows are the first that run from
-    the beginning.
+    the beginning. Raises TollwayError if the run has none of the paths.
     """
     case = case_of(raw, name)
     chosen = {path: [flow for flow in case["flows"] if flow["path"] == path][:2]
@@ -135,7 +135,7 @@ def price_tracking(raw, name, out, look, path="S1", step_s=0.5):
     The price is the sum of the sampled prices of the path's queues. If marks carry the price,
     the estimate is -ln(1 - m) of the acknowledged segments. If the price itself is sent, the
     estimate is w over the rate of the flow, the price for which this rate is right. All are
-    means over step_s.
+    means over step_s. Raises TollwayError if a queue of the path has no price.
     """
     case = case_of(raw, name)
     flow = next((flow for flow in case["flows"] if flow["path"] == path), None)

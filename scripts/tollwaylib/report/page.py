@@ -53,7 +53,8 @@ def write_report(directory):
 
 
 def write(directory):
-    """write_report(); also returns the results or aggregates that it shows."""
+    """write_report(), with its TollwayError; also returns the results or aggregates that it shows.
+    """
     directory = pathlib.Path(directory)
     groups = _collect(directory)
     try:
