@@ -189,7 +189,7 @@ def _plain(value):
 
 # --- measures ----------------------------------------------------------------
 
-def yardsticks(groups):
+def measure_notes(groups):
     """The reasons why a comparison by fair shares does not treat all runs alike."""
     if any("classes" not in case or "pages" in case
            for group in groups for case in group.outcome["cases"]):

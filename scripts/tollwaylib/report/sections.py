@@ -77,7 +77,7 @@ def comparison(groups, directory, look):
             return None if not shown else {
                 "figures": [], "reasons": [], "tables": shown}
         drawn += _drawn(groups, outcomes, base, directory, look)
-    return {"figures": drawn, "reasons": about.yardsticks(groups),
+    return {"figures": drawn, "reasons": about.measure_notes(groups),
             "tables": shown}
 
 
