@@ -12,6 +12,7 @@ that wait at the border are not admitted yet (AACC 4.2).
 from ..experiments.description import (SAME_QUEUE, Case, Experiment, Paper, Variant,
                                        case_bound, cases_bound, metric, panel,
                                        program)
+from ..experiments.parameters import SHIPPED
 from . import networks
 
 PAPER = Paper(
@@ -438,9 +439,7 @@ EXPERIMENTS = (
         bounds=((OURS, _tcp_bounds(0.5)), (("sbrm+delay",), _tcp_bounds(1.0))),
         # sbrm and the law delay as the modules are shipped.
         defaults={**_DEFAULTS, "rtt_ms": TCP_RTT_MS, "initcwnd": 10,
-                  "fifo_limit": TCP_ROOM_PKTS, "limit": TCP_ROOM_PKTS,
-                  "source": "relative", "wtp": 25, "loss_cut": 2,
-                  "coupling": 0.5},
+                  "fifo_limit": TCP_ROOM_PKTS, "limit": TCP_ROOM_PKTS, **SHIPPED},
         metrics=(
             metric("goodput", "goodput_share", "goodput", 1, role="tcp",
                    from_s=20.0),

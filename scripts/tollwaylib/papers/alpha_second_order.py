@@ -9,6 +9,7 @@ link of 96 Mbit/s and packets of 1000 bytes.
 
 from ..experiments.description import (Case, Experiment, Paper, Variant, case_bound,
                                        metric, panel)
+from ..experiments.parameters import SHIPPED
 from ..experiments.workload import capacity_pps, flow_of
 from ..theory.rate_cycle import RateCycle
 from . import networks
@@ -511,8 +512,8 @@ EXPERIMENTS = (
                   "start_jitter_s": 0.1, "initcwnd": 10,
                   "queue_sample_us": 2000, "limit": PATH_ROOM,
                   "buffer": PATH_ROOM, "fifo_limit": PATH_ROOM,
-                  "high": 50, "goal": GOAL, "source": "relative", "wtp": 25,
-                  "loss_cut": 2},
+                  # The others as their modules are shipped.
+                  "high": 50, "goal": GOAL, **SHIPPED},
         metrics=(
             metric("utilization", "utilization",
                    "utilisation, last half", 1, link=LINK, from_part=0.5),
