@@ -166,9 +166,9 @@ def test_a_program_needs_its_node_and_address(guest):
         started(guest, "exit 0", words=("{address:n9-r}",))
 
 
-@pytest.mark.parametrize("place", ["lab", "qemu"])
-def test_tollway_admit_has_all_it_imports_in_a_guest(place, tmp_path):
-    text = (HERE.parent / f"scripts/{place}/init").read_text()
+@pytest.mark.parametrize("script", ["lab/init", "qemu/start"])
+def test_tollway_admit_has_all_it_imports_in_a_guest(script, tmp_path):
+    text = (HERE.parent / f"scripts/{script}").read_text()
     copied = re.findall(r"^cd /run/tollway/src/(\S+) .*\n"
                         r"cp --parents ([^/]+(?:/\*\.py)?) \\?\s*"
                         r"/run/tollway/(\S+)$", text, re.MULTILINE)
