@@ -95,8 +95,7 @@ PICTURE := build/picture
 picture_run = $(plainly) scripts/tollway run double-bottleneck --duration 30
 picture: dependencies ## make scripts/images/double-bottleneck.svg, the picture of the README, from four runs (3 minutes)
 	rm -rf $(PICTURE)
-	$(picture_run) --aqm delay --set source=relative --set wtp=25 \
-		--out $(PICTURE)/sbrm-delay
+	$(picture_run) --aqm delay --out $(PICTURE)/sbrm-delay
 	$(picture_run) --cc cubic --aqm fq_codel --out $(PICTURE)/cubic-fq_codel
 	$(picture_run) --cc bbr --aqm fq --out $(PICTURE)/bbr-fq
 	$(picture_run) --cc dctcp --aqm "codel ce_threshold 1ms ecn" \

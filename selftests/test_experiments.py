@@ -142,6 +142,32 @@ def test_a_setting_wins_over_a_preset():
     assert (values["target"], values["phi"]) == (7, 1.06)
 
 
+@pytest.mark.parametrize("name", ["double-bottleneck", "double-bottleneck-dynamics",
+                                  "parking-lot", "single-bottleneck", "steady-state"])
+def test_over_the_law_delay_sbrm_is_as_the_modules_come(name):
+    """As in any-rate, and unless told; over other laws it has the paper's source."""
+    def chosen(*words, cc="sbrm", aqm="delay"):
+        values = plan.parse_settings(papers.get(name), words, cc, aqm)
+        return {key: values[key] for key in components.SHIPPED}
+    assert chosen() == components.SHIPPED
+    assert chosen("wtp=7", "source=direct") == {
+        **components.SHIPPED, "wtp": 7, "source": "direct"}
+    plain = {key: entry[0] for key, entry in papers.get(name).parameters().items()
+             if key in components.SHIPPED}
+    assert plain["source"] == "direct"
+    assert chosen(aqm="sbrm") == chosen(cc="cubic") == plain
+    made = job(name, aqm="delay")
+    assert made["sysctls"]["net.ipv4.tcp_sbrm.source"] == "relative"
+    assert "mark delay target 3ms coupling 0.5" in made["aqm"] or \
+        "mark delay target 3ms nodrop" in made["aqm"]
+
+
+def test_price_laws_keeps_the_source_of_the_paper():
+    """All of its variants are the paper's."""
+    values = plan.parse_settings(papers.get("price-laws"), [], "sbrm", "delay")
+    assert (values["source"], values["coupling"]) == ("direct", 0)
+
+
 # any-rate and aacc-tcp have what the queue does without being told.
 @pytest.mark.parametrize("name", [name for name in papers.EXPERIMENTS
                                   if name not in ("any-rate", "aacc-tcp")])
