@@ -485,5 +485,13 @@ def check_many_fast():
                   (1000, 20, "cubic", "nodrop")], seconds=30, from_s=10)
 
 
+def check_many_fast_as_shipped():
+    """1 Gb/s with the modules' defaults. A window of Reno comes back from a loss
+    in 25 s with 40 ms, so that a cell takes longer than the others."""
+    grid("fast-shipped", [(1000, rtt, cc) for cc in ("cubic", "reno")
+                          for rtt in (10, 20, 40)],
+         judged=True, shipped=True, seconds=80, from_s=20)
+
+
 if __name__ == "__main__":
     guest_base.main(globals())
