@@ -132,14 +132,14 @@
  * first price: where more is due, windows have time to follow a. The size of 12:
  * windows grow by 2.5 per second, and in the 0.1 s until sources answer it is a
  * factor of 3. It needs nine targets: if six were enough, single flows at 10 Mb/s,
- * where this is 15 packets, would have 93 instead of 96 % of a line with a round
+ * where this is 15 packets, would have 92 instead of 94 % of a line with a round
  * trip of 100 ms that both directions fill.
  *
  * Three targets, because the term a alone keeps a queue at rest below that: the
- * 99th percentile of the delay is 8.5 ms at most, 2.8 targets, with one and
- * four flows at 10 and 100 Mb/s (selftests/README.md). With less, the queue at
- * rest would raise the price; with more, a price that is too low would be
- * raised later.
+ * 99th percentile of the delay is 7.3 ms at most, 2.4 targets, with one and
+ * four flows at 10 and 100 Mb/s and round trips of up to 100 ms, and 9.7 ms with
+ * 200 ms (selftests/README.md). With less, the queue at rest would raise the
+ * price; with more, a price that is too low would be raised later.
  */
 #define DELAY_RISE		6
 #define DELAY_RISE_MAX		2U
@@ -151,17 +151,16 @@
  * Below a 128th of the first price it rises by so many times as much. That is 8
  * marks per second of a full link, a third of what a single flow with the default w
  * of 25 asks for at rest. With more, bursts that others send now and then bring the
- * price to what flows of a small w cannot pay: one of w = 1 beside 64 kB in each
- * second at 10 Mb/s has 0.38 of the link. Before there was l d' it had 0.36, of 0.53
- * without this, and 0.21 with a 32nd. With less, windows of several flows that come at
- * once are not slowed.
+ * price to what flows of a small w cannot pay. One of w = 1 beside a connection that
+ * sends 64 kB in each second has 0.43 of 10 Mb/s; it has 0.66 without this, and 0.29
+ * with a 32nd (20 ms, means of three seeds). With less, windows of several flows that
+ * come at once are not slowed.
  *
  * A link that is used in part may have e^-10 of it, which 12 per second make up
  * for in 0.8 s, and this in less than 0.1 s. If it were at once, each burst that
- * takes more than three targets would bring it there. Without it, a queue of twenty
- * targets builds up in the meantime: with users of web pages on a link that is full for
- * 0.6 of the time, 65 ms at the 99th percentile instead of 40 (23 with a 32nd, and 32
- * with l d').
+ * takes more than three targets would bring it there. Without it, a queue of more than
+ * twenty targets builds up in the meantime: with users of web pages on a link that is
+ * full for 0.6 of the time, 80 ms at the 99th percentile instead of 37 (29 with a 32nd).
  */
 #define DELAY_RISE_FAST		16
 /* That 128th: ln 128. */
