@@ -17,10 +17,11 @@
  * segments they are sparse up to 5 to 8 Mb/s of data.
  *
  * Pages of the HTTP model at 70 % load, median and 99th percentile in s (means of six
- * seeds; README has the command for one): 0.113 and 1.82 in a FIFO; with 20, 30 and 42
- * frames 0.085 and 1.82, 0.083 and 1.74, 0.082 and 1.73; with cubic over fq_codel 0.089 and
- * 1.72. Longest queue while 36 flows start on 100 Mb/s (three seeds): 27 to 35 ms in a
- * FIFO, 35 to 50 with 30 frames, as the first flights do not see the queue.
+ * seeds; README has the command for one): 0.113 and 1.86 in a FIFO, 0.084 and 1.79 with 30
+ * frames, and 0.090 and 1.72 with cubic over fq_codel. When l of the law delay was 2, these
+ * were 0.085 and 1.82 with 20 frames, 0.083 and 1.74 with 30, and 0.082 and 1.73 with 42.
+ * Longest queue while 36 flows start on 100 Mb/s (three seeds): 27 to 36 ms in a FIFO, 36
+ * to 51 with 30 frames, as the first flights do not see the queue.
  *
  * Four rules limit what this does to others:
  *
