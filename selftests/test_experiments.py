@@ -168,9 +168,9 @@ def test_price_laws_keeps_the_source_of_the_paper():
     assert (values["source"], values["coupling"]) == ("direct", 0)
 
 
-# any-rate and aacc-tcp have what the queue does without being told.
+# These have what the queue does without being told.
 @pytest.mark.parametrize("name", [name for name in papers.EXPERIMENTS
-                                  if name not in ("any-rate", "aacc-tcp")])
+                                  if name not in ("any-rate", "aacc-tcp", "alpha-paths")])
 def test_the_price_of_packets_without_ecn_is_that_of_the_published_runs(name):
     for aqm in ("sbrm", "rem", "rem4", "vqm", "price", "price-sbrm"):
         values = plan.parse_settings(papers.get(name), [], "sbrm",

@@ -281,13 +281,13 @@ def test_a_model_has_a_time_limit(tmp_path, monkeypatch, name, cc, aqm):
 
 def test_several_jobs_at_the_same_time(tmp_path):
     """They have the same numbers as one after another."""
-    for jobs in (1, 2):
-        done = run("double-bottleneck", "--duration", 12, "--repeat", 2, "-j", jobs,
-                   "--out", tmp_path / str(jobs))
+    for number in (1, 2):
+        done = run("double-bottleneck", "--duration", 12, "--repeat", 2, "-j", number,
+                   "--out", tmp_path / str(number))
         assert done.returncode == 0, done.stderr
     for seed in (1, 2):
-        one, other = (json.loads((tmp_path / f"{jobs}/seed-{seed}/result.json").read_text())
-                      for jobs in (1, 2))
+        one, other = (json.loads((tmp_path / f"{number}/seed-{seed}/result.json").read_text())
+                      for number in (1, 2))
         assert one["digest"] == other["digest"]
 
 
