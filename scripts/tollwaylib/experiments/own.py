@@ -52,6 +52,8 @@ FIELDS = ("title", "links", "paths", "flows", "cases", "x_title", "programs",
 FIGURES = {"rates": "throughput", "queue": "queue", "sequence": "sequence",
            "utilization": "utilization"}
 CURVE = "curve"
+# Parameters of --set that are fields here, or that need a paper.
+_NO_SETTINGS = ("warmup_s", "rate_mbit", "setup")
 # In the command of a program.
 ADDRESS = re.compile(r"\{address:([^}]*)\}")
 # Of the curves that are drawn if the file names no figure.
@@ -200,6 +202,9 @@ def _cases(file, links, duration_s):
     found = []
     for name, entry in file.named("cases").items():
         place = ("cases", name)
+        if name == WHOLE_RUN:
+            raise file.error(place, f"cases has {name!r}, which is the name of a run "
+                             "without cases: give it another name")
         case = file.table(place, entry, {}, {
             "links": as_dict("{name of a link: {...}}"),
             "flows": as_dict("{name of flows: their number}"),
@@ -318,12 +323,15 @@ def _settings(file, warmup_s, cc, queue, base=()):
                          "dict {parameter of --set: value}")
     for name, value in given.items():
         place = ("settings", name)
-        if name not in COMMON or name in ("warmup_s", "rate_mbit"):
-            near = difflib.get_close_matches(str(name), COMMON, 1)
+        known = [one for one in COMMON if one not in _NO_SETTINGS]
+        if name not in known:
+            near = [] if name in _NO_SETTINGS else \
+                difflib.get_close_matches(str(name), known, 1)
             raise file.error(place, f"settings has no {name!r}: "
                              + (f"did you mean {near[0]}? " if near else "")
                              + "give parameters of --set, see tollway(1); the "
-                             "warm-up is the field warmup, rates are in links")
+                             "warm-up is the field warmup, rates are in links, "
+                             "and a setup is of a paper")
         try:
             usual |= parse_words(experiment, [f"{name}={value}"])
         except ValueError:

@@ -5,12 +5,14 @@ Also a JSON file beside it.
 Each error is one sentence with the file, the line and what is allowed.
 """
 
+import __future__
 import ast
 import difflib
 import json
 import math
 import re
 import types
+import unicodedata
 import warnings
 from pathlib import Path
 
@@ -25,6 +27,8 @@ _RATE = re.compile(r"(\d+(?:\.\d+)?)(k|M|G|)bit")
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)(k|M|G|)B")
 _TIMES = {"k": 10**3, "M": 10**6, "G": 10**9, "": 1}
+# What `from __future__ import ...` assigns.
+_FEATURE = type(__future__.annotations)
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
@@ -146,7 +150,8 @@ def listed(words):
 
 def _text_of(path):
     try:
-        return path.read_text(encoding="utf-8")
+        # Editors of other systems may put a mark of their encoding first.
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise TollwayError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -172,6 +177,15 @@ def _line_in(node, keys, line):
     return line
 
 
+def _of_exception(error):
+    """An exception of a file that was run, in one line."""
+    try:
+        said = " ".join(str(error).split())
+    except Exception:  # of a class of the file
+        said = ""
+    return ": ".join(filter(None, [type(error).__name__, said]))
+
+
 class _File:
     """A file of values, each at a place: the keys that lead to it."""
 
@@ -184,6 +198,20 @@ class _File:
     def error(self, place, sentence):
         """A TollwayError about a part of the file."""
         return TollwayError(f"{self.path}:{self.line(place)}: {sentence}")
+
+    def no_pairs(self, tree):
+        """Raise TollwayError if a dict of a tree has a key twice: Python and JSON take the
+        last one, and what the first one was for is lost."""
+        for node in ast.walk(tree):
+            seen = set()
+            for key in getattr(node, "keys", ()):
+                if not isinstance(key, ast.Constant):
+                    continue
+                if key.value in seen:
+                    raise TollwayError(f"{self.path}:{key.lineno}: this dict has "
+                                       f"{shown(key.value)} twice: give each entry a "
+                                       "name of its own")
+                seen.add(key.value)
 
     def read(self, place, value, reader):
         """What a reader makes of a value."""
@@ -239,6 +267,8 @@ class JsonFile(_File):
                 self.tree = ast.parse(f"({text}\n)", mode="eval").body
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             self.tree = None
+        else:
+            self.no_pairs(self.tree)
 
     def line(self, place):
         return _line_in(self.tree, place, 1)
@@ -259,21 +289,22 @@ class SourceFile(_File):
         given = {"__name__": "experiment", "__file__": str(path)}
         try:
             exec(compile(self.tree, str(path), "exec"), given)
-        except (Exception, SystemExit) as error:  # whatever the file does
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever the file does
             line, frame = getattr(error, "lineno", None) or 1, error.__traceback__
             while frame:
                 if frame.tb_frame.f_code.co_filename == str(path):
                     line = frame.tb_lineno
                 frame = frame.tb_next
-            raise TollwayError(f"{path}:{line}: {type(error).__name__}: "
-                               f"{error}") from error
-        # Its docstring: paragraphs of text.
-        self.about = "\n\n".join(" ".join(part.split()) for part in (
-            ast.get_docstring(self.tree) or "").split("\n\n")).strip()
+            raise TollwayError(f"{path}:{line}: {_of_exception(error)}") from error
+        self.no_pairs(self.tree)
+        self.about = self._docstring()
+        # What a file uses is no field of it, unless it has the name of one.
         self.given = {
             name: value for name, value in given.items()
-            if not name.startswith("_") and not isinstance(
-                value, (types.ModuleType, types.FunctionType, type))}
+            if not name.startswith("_") and (name in fields or not isinstance(
+                value, (types.ModuleType, types.FunctionType, type, _FEATURE)))}
         for name in self.given:
             if name not in fields:
                 near = difflib.get_close_matches(name, fields, 1)
@@ -283,6 +314,17 @@ class SourceFile(_File):
                     + f"There are {', '.join(fields)}; a name of your own "
                     f"begins with _")
 
+    def _docstring(self):
+        """The docstring of the file: paragraphs of text."""
+        text = "\n\n".join(" ".join(part.split()) for part in (
+            ast.get_docstring(self.tree) or "").split("\n\n")).strip()
+        wrong = [sign for sign in text.replace("\n", "")
+                 if unicodedata.category(sign) in ("Cc", "Cs")]
+        if wrong:
+            raise TollwayError(f"{self.path}:{self.tree.body[0].lineno}: the docstring "
+                               f"has {wrong[0]!r}: give a text that can be shown")
+        return text
+
     def line(self, place):
         """The line of a part of what is assigned, as well as it is known."""
         nodes = [node for node in self.tree.body
@@ -290,7 +332,13 @@ class SourceFile(_File):
                  for target in getattr(node, "targets", None) or [node.target]
                  if isinstance(target, ast.Name) and target.id == place[0]]
         if not nodes:
-            return len(self.tree.body) and self.tree.body[-1].end_lineno or 1
+            # Where else the name is given a value, or else the end.
+            lines = [node.lineno for node in ast.walk(self.tree)
+                     if place[:1] == (getattr(node, "name", None),)
+                     or isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+                     and place[:1] == (node.id,)]
+            return max(lines, default=0) or \
+                len(self.tree.body) and self.tree.body[-1].end_lineno or 1
         return _line_in(nodes[-1].value, place[1:], nodes[-1].lineno)
 
     def has(self, field):

@@ -6,8 +6,9 @@ import json
 import math
 
 from ..components import known_aqm
-from .own_file import (JsonFile, as_dict, as_number, as_shown, as_spelled, as_text,
-                       one_of, shown, spoken)
+from .own_file import (JsonFile, as_dict, as_number, as_shown, as_spelled, one_of,
+                       shown, spoken)
+from .own_words import as_control, as_queue
 from .parameters import COMMON
 
 BETTER = ("higher", "lower")
@@ -42,7 +43,7 @@ def _row_of(file, place, entry, names, units, cc, queue):
         place, entry, {"metric": lambda value: value, "value": as_number,
                        "source": as_shown},
         {"tolerance": _as_tolerance, "case": one_of(names, "the name of a case, "),
-         "better": one_of(BETTER), "cc": as_text, "queue": as_text})
+         "better": one_of(BETTER), "cc": as_control, "queue": as_queue})
     key = one["metric"]
     if not isinstance(key, (list, tuple)) or len(key) != 2:
         raise file.error((*place, "metric"), f"{spoken(place)}['metric'] is "
@@ -68,7 +69,11 @@ def _of_json(own, path, names, links, units):
     """The parts in a JSON file. own: the file that names it; path: from the
     directory of that file."""
     where = own.path.parent / path
-    if not where.is_file():
+    try:
+        there = where.is_file()
+    except (OSError, ValueError):  # of a name that no file can have
+        there = False
+    if not there:
         raise own.error(("published",), f"published is {shown(path)}: there is no "
                         f"such file beside {own.path.name}: give a list, or the "
                         "path of a JSON file")
@@ -147,8 +152,8 @@ def _row(file, place, entry, names, units):
         if not isinstance(pair, list) or len(pair) != 2:
             raise file.error((*inner, index), f"{spoken((*inner, index))} is "
                              f"{shown(pair)}: give [congestion control, queue]")
-        cc, queue = (file.read((*inner, index, number), word, as_text)
-                     for number, word in enumerate(pair))
+        cc, queue = (file.read((*inner, index, number), word, reader) for number, (
+            word, reader) in enumerate(zip(pair, (as_control, as_queue))))
         pairs.append([cc, known_aqm(queue)])
     return {**row, "pairs": pairs, "numbers": [
         _number(file, (*place, "numbers", index), one, names, units)

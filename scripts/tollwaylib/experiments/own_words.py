@@ -20,6 +20,8 @@ from .own_file import as_text, listed, shown, spoken
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 # What a kernel was built with beside it: modules of others have a file there.
 _MODULES = Path("/lib/modules", os.uname().release)
+# Programs of tools/, which are built before a run.
+_TOOLS = ("tollway-admit", "tollway-qsample", "tollway-traffic")
 
 
 def _of_this_machine():
@@ -64,8 +66,7 @@ def as_program(value):
         raise ValueError("give the name of a program, or a path that begins with /, as "
                          "each program has a working directory of its own")
     found = shutil.which(value, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
-    # Those of tools/ are built before the run.
-    if not found and not value.startswith("tollway-"):
+    if not found and value not in _TOOLS:
         raise ValueError(f"give a program that is installed: there is no {value!r}")
     return value
 
