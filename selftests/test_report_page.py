@@ -5,6 +5,7 @@ import html
 import html.parser
 import re
 import shutil
+import types
 import unicodedata
 import urllib.parse
 
@@ -15,6 +16,7 @@ import synthetic
 from tollwaylib import files, papers
 from tollwaylib.errors import TollwayError
 from tollwaylib.report import about
+from tollwaylib.report import page as page_module
 from tollwaylib.report.page import write_report
 from tollwaylib.results import schema
 
@@ -328,3 +330,40 @@ def test_the_measure_is_explained_where_it_favours_a_run(tmp_path):
     save(tmp_path / "b", synthetic.steady(aqm="pfifo"))
     text = write_report(tmp_path).read_text(encoding="utf-8")
     assert reason not in text
+
+
+def _group(cases, aqm="pfifo", **links):
+    """A page's group: cases are (queue, changed links) of one flow each."""
+    raw = {"experiment": "mine", "links": links, "cases": [
+        {"name": str(number), "flows": [{}], "aqm": words, "links": changed}
+        for number, (words, changed) in enumerate(cases)]}
+    return types.SimpleNamespace(raw=raw, results=[], outcome={
+        "parameters": {"cc": "cubic", "aqm": aqm, "duration_s": 9.0}, "columns": [1]})
+
+
+@pytest.mark.parametrize("cases, queues, said", [
+    ([("pfifo limit 9", {})], (None, None), "1 flow over 2 links of 1 to 2 Mbit/s, with the "
+     "congestion control cubic and the queue pfifo."),
+    ([("pfifo limit 9", {}), ("pfifo limit 9", {"a": 8e6})], (None, "red"),
+     "2 cases, each of 1 flow, over 2 links of 1 to 8 Mbit/s, with the congestion control "
+     "cubic, and links without a queue of their own have the queue pfifo."),
+    ([("pfifo", {})], ("red", "red"), "1 flow over 2 links of 1 to 2 Mbit/s, with the "
+     "congestion control cubic; each link has a queue of its own."),
+    ([("pfifo", {}), ("codel", {})], (None, None), "2 cases, each of 1 flow, over 2 links of "
+     "1 to 2 Mbit/s, with the congestion control cubic; cases have queues of their own.")])
+def test_the_first_sentence(cases, queues, said):
+    """It has the rates of all cases, and says which links have the queue of the run."""
+    def link(bps, queue):
+        return {"capacity_bps": bps, "bottleneck": True, **({"queue": queue} if queue else {})}
+
+    group = _group([(words, {name: link(bps, None) for name, bps in changed.items()})
+                    for words, changed in cases],
+                   a=link(1e6, queues[0]), b=link(2e6, queues[1]))
+    assert about._what([group]) == said
+
+
+def test_the_queue_of_a_link_that_is_not_the_same_in_all_runs():
+    groups = [_group([("pfifo", {})], a={"queue": words}, b={"queue": "red"}, c={})
+              for words in ("sbrm delay 5ms", "sbrm delay 9ms")]
+    assert [link.get("queue") for link in page_module._same_queues(groups)["links"].values()] \
+        == ["of the run", "red", None]

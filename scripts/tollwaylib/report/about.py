@@ -54,21 +54,22 @@ def sentences(groups):
 
 
 def _what(groups):
-    raw = groups[0].raw
-    links = raw["links"].values()
-    rates = numbers([link["capacity_bps"] / 1e6 for link in links
-                     if link.get("bottleneck")] or
-                    [link["capacity_bps"] / 1e6 for link in links])
-    bottlenecks = sum(bool(link.get("bottleneck")) for link in links) \
-        or len(raw["links"])
-    network = f"{counted(bottlenecks, 'link')} of {rates} Mbit/s"
+    # Those of each case, which may change them.
+    networks = [{**group.raw["links"], **case.get("links", {})}
+                for group in groups for case in group.raw["cases"]]
+    bottlenecks = [[link for link in links.values() if link.get("bottleneck")]
+                   or [*links.values()] for links in networks]
+    rates = numbers([link["capacity_bps"] / 1e6 for links in bottlenecks
+                     for link in links])
+    network = f"{counted(max(map(len, bottlenecks)), 'link')} of {rates} Mbit/s"
     pairs = list(dict.fromkeys(
         (group.outcome["parameters"].get("cc"),
          group.outcome["parameters"].get("aqm")) for group in groups))
     if len(pairs) == 1:
         control, queue = pairs[0]
-        end = (f", with the congestion control {control}, and the links have the queue "
-               f"{queue}.")
+        said = "; cases have queues of their own" if several_queues(groups) else \
+            _queues(bottlenecks, queue)
+        end = f", with the congestion control {control}{said}."
     else:
         compared = listed(f"{control} over {queue}" for control, queue in pairs)
         end = f". They compare {compared}."
@@ -86,6 +87,23 @@ def _what(groups):
                        for group in groups])
     return (f"{runs}{counted(max(counts), 'flow')} over {network} for {seconds} seconds"
             f"{end}")
+
+
+def several_queues(groups):
+    """True if cases have queues of several kinds."""
+    return len({case["aqm"].split()[0] for group in groups for case in group.raw["cases"]
+                if case.get("aqm")}) > len({group.outcome["parameters"].get("aqm")
+                                            for group in groups})
+
+
+def _queues(networks, queue):
+    """Which of the links in these lists have the queue of the run, as the end of a sentence."""
+    own = ["queue" in link for links in networks for link in links]
+    if all(own):
+        return "; each link has a queue of its own"
+    if any(own):
+        return f", and links without a queue of their own have the queue {queue}"
+    return f" and the queue {queue}"
 
 
 def _changes(groups):

@@ -152,8 +152,9 @@ def _page(groups, directory, above=None):
     outcomes = [group.outcome for group in named]
     look = Look()
     queues = {outcome["parameters"].get("aqm", "") for outcome in outcomes}
-    drawing = sketch(groups[0].raw, look, f"queue {queues.pop()}"
-                     if len(queues) == 1 else "queue: the one of the run")
+    queue = "queue: the one of the case" if about.several_queues(groups) else \
+        f"queue {queues.pop()}" if len(queues) == 1 else "queue: the one of the run"
+    drawing = sketch(_same_queues(groups), look, queue)
     names = dict(zip(map(id, groups), run_names(outcomes)))
     title = about.title(groups[0].raw)
     return render_page(
@@ -165,6 +166,16 @@ def _page(groups, directory, above=None):
                                    look)
                   for group, anchor in sections.with_file_names(groups)],
         commands=_commands(groups), limitations=limitations(groups))
+
+
+def _same_queues(groups):
+    """The raw result of the first group; a link whose own queue is not the same in all
+    groups has that of the run."""
+    raw = groups[0].raw
+    return {**raw, "links": {
+        name: link if all(group.raw["links"].get(name, {}).get("queue")
+                          == link.get("queue") for group in groups)
+        else {**link, "queue": "of the run"} for name, link in raw["links"].items()}}
 
 
 def _index(experiments, names):

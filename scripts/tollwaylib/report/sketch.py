@@ -32,8 +32,9 @@ class _Sets:
 def sketch(raw, look, queue):
     """The data of the template: {width, height, links, nodes, lanes, text}.
 
-    queue: text about the queue under test, which all other links have. links and lanes have x1, x2 and y; text describes
-    the network in a sentence. None if the result has no paths.
+    queue: text about the queue under test, which all links have that do not have one of
+    their own. links and lanes have x1, x2 and y; text describes the network in a sentence.
+    None if the result has no paths.
     """
     if not raw.get("paths"):
         return None
@@ -134,7 +135,7 @@ def _link(raw, name, queue, x1, x2, y):
     link = raw["links"][name]
     changed = any(name in case.get("links", {}) for case in raw["cases"])
     return {"name": name, "x1": x1, "x2": x2, "y": y,
-            # Of a link that has the same queue in all runs.
+            # Of a link that has a queue of its own.
             "queue": f"queue {link['queue']}" if "queue" in link else queue,
             "facts": _facts(link) + ("; cases differ" if changed else "")}
 
