@@ -7,16 +7,15 @@ PP94 leaves it as future work: nothing of it is published.
 from ..experiments.description import Case, Experiment, case_bound, metric
 from ..experiments.workload import (MIRRORED, OURS, PIPE_PKTS, flow_of,
                                     paired_payload)
-from . import networks
-from .pp94 import (PAPER,  # noqa: F401, of these experiments, too
-                   ROW_DEFAULTS, arrival_flows, often, row_presets, table_3,
-                   units)
+from . import networks, pp94
+from .pp94 import ROW_DEFAULTS, arrival_flows, often, row_presets, table_3, units
 from .pp94_transfers import (BENCH_DEFAULTS, BENCH_SAMPLES, CROSSES, FRAME_BYTES,
                              FRAME_S, VIDEO_CROSSES, VIDEO_LEAST_BPS,
                              VIDEO_METRICS, VIDEO_MOST_BPS, VIDEOS,
                              adaptive_coder, bench_shape, two_way_flows,
                              video_case)
 
+PAPER = pp94.PAPER
 SETPOINT = 20
 # Sources of the sweep, of which each has this setpoint: half of the buffer.
 SWEEP_SOURCES, SWEEP_SETPOINT = 10, 5
