@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Limits of the places: a job that hangs ends everywhere."""
 
+import concurrent.futures
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -81,6 +83,35 @@ def test_a_process_that_hangs(deaf, kind, tmp_path, monkeypatch):
     # It was asked first, so that it could remove its namespaces.
     assert (tmp_path / "told").exists()
     assert gone(said[0].split()[1])
+
+def test_a_stop_reaches_all_at_once(tmp_path, monkeypatch):
+    """Jobs that do not end when they are told to do not delay one another."""
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/hangs.py").write_text(f"deaf = True\n{HANGS}")
+    monkeypatch.setattr(limits, "END_S", 3)
+    place = place_with("hangs", "model", monkeypatch, tmp_path)
+    said, stops = [], threading.Barrier(4)
+
+    def run(number):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+
+        def on_line(line):
+            said.append(line)
+            stops.wait()
+
+        with pytest.raises(TollwayError, match="was stopped"):
+            place.run({"virtual_s": 1, "cases": []}, folder, None, on_line)
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        done = [pool.submit(run, number) for number in range(3)]
+        stops.wait()
+        started = time.monotonic()
+        place.stop()
+        for one in done:
+            one.result()
+    assert 3 <= time.monotonic() - started < 6
+    assert all(gone(line.split()[1]) for line in said)
 
 
 # A run whose child needs memory; what it does where it gets none.

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 from .. import errors
 from ..errors import TollwayError
@@ -91,17 +92,26 @@ class Children:
     def stop(self):
         """End all jobs, which remove what they have made, and those that begin later."""
         with self._lock:
-            self._stopped, running = True, list(self._running)
+            self._stopped = True
+            running = [process for process in self._running if process.poll() is None]
+        # All at the same time: one that takes long does not delay the others.
         for process in running:
-            _end(process)
+            process.terminate()
+        deadline = time.monotonic() + limits.END_S
+        for process in running:
+            _wait(process, deadline - time.monotonic())
 
 
 def _end(process):
-    if process.poll() is not None:
-        return
-    process.terminate()
+    if process.poll() is None:
+        process.terminate()
+        _wait(process, limits.END_S)
+
+
+def _wait(process, seconds):
+    """Wait for the end of a process that was told to end; then kill what is left."""
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(limits.END_S)
+        process.wait(max(0, seconds))
     # What is left of it would keep the console open, and a namespace goes
     # with its last process.
     end_session(process.pid)
