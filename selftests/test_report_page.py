@@ -347,8 +347,10 @@ def _group(cases, aqm="pfifo", **links):
     ([("pfifo limit 9", {}), ("pfifo limit 9", {"a": 8e6})], (None, "red"),
      "2 cases, each of 1 flow, over 2 links of 1 to 8 Mbit/s, with the congestion control "
      "cubic, and links without a queue of their own have the queue pfifo."),
-    ([("pfifo", {})], ("red", "red"), "1 flow over 2 links of 1 to 2 Mbit/s, with the "
+    ([("pfifo", {})], ("red", "pie"), "1 flow over 2 links of 1 to 2 Mbit/s, with the "
      "congestion control cubic; each link has a queue of its own."),
+    ([("pfifo", {})], ("red", "red"), "1 flow over 2 links of 1 to 2 Mbit/s, with the "
+     "congestion control cubic and the queue red."),
     ([("pfifo", {}), ("codel", {})], (None, None), "2 cases, each of 1 flow, over 2 links of "
      "1 to 2 Mbit/s, with the congestion control cubic; cases have queues of their own.")])
 def test_the_first_sentence(cases, queues, said):
@@ -360,6 +362,9 @@ def test_the_first_sentence(cases, queues, said):
                     for words, changed in cases],
                    a=link(1e6, queues[0]), b=link(2e6, queues[1]))
     assert about._what([group]) == said
+    # A file without a docstring says nothing more, not even an empty paragraph.
+    group.results.append({"provenance": {"place": "model"}})
+    assert about.sentences([group])[:-1] == [said] and all(about.sentences([group]))
 
 
 def test_the_queue_of_a_link_that_is_not_the_same_in_all_runs():

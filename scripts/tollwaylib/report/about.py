@@ -50,7 +50,8 @@ def title(raw):
 def sentences(groups):
     """What was run, why and where, for the groups of one experiment."""
     raw = groups[0].raw
-    return [_what(groups), *_changes(groups), *_reasons(raw["experiment"], groups), _places(groups)]
+    return [*filter(None, (_what(groups), *_changes(groups),
+                           *_reasons(raw["experiment"], groups), _places(groups)))]
 
 
 def _what(groups):
@@ -98,10 +99,11 @@ def several_queues(groups):
 
 def _queues(networks, queue):
     """Which of the links in these lists have the queue of the run, as the end of a sentence."""
-    own = ["queue" in link for links in networks for link in links]
-    if all(own):
-        return "; each link has a queue of its own"
-    if any(own):
+    own = {link.get("queue") for links in networks for link in links}
+    if None not in own:
+        return f" and the queue {own.pop()}" if len(own) == 1 else \
+            "; each link has a queue of its own"
+    if len(own) > 1:
         return f", and links without a queue of their own have the queue {queue}"
     return f" and the queue {queue}"
 
