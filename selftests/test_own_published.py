@@ -98,8 +98,8 @@ WRONG = (
     ('"schema": 2', '"schema": 3', 2, "schema is 3: give 2"),
     ('"notes"', '"reasons"', 3, "the file has no 'reasons': it has experiments, "
      "schema, notes"),
-    ('"notes": ["Where they are from."],\n "experiments"', '"notes"', 1, "the file has no experiments: it needs "
-     "experiments"),
+    ('"notes": ["Where they are from."],\n "experiments"', '"notes"', 1,
+     "the file has no experiments: it needs experiments"),
     ('"mine": [{', '"mein": [{', 4, "experiments has no 'mine': give what was "
      "published of mine.py by this name"),
     ('"mine": [{', '"mine": [], "yours": [{', 6, "experiments['mine'] is []: give "
