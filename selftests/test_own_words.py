@@ -13,7 +13,7 @@ from tollwaylib import papers
 from tollwaylib.commands import run
 from tollwaylib.commands.list import command_list
 from tollwaylib.errors import TollwayError
-from tollwaylib.experiments import own_words
+from tollwaylib.experiments import own_words, plan
 from tollwaylib.paths import TOP
 
 
@@ -128,3 +128,10 @@ def test_programs_of_tools():
     assert sorted(own_words._TOOLS) == sorted([
         *built, *(path.name for path in (TOP / "tools").glob("tollway-*")
                   if os.access(path, os.X_OK))])
+
+
+def test_rates_are_those_of_the_file(tmp_path):
+    """--set rate_mbit would have no effect."""
+    with pytest.raises(TollwayError, match="--set rate_mbit: the links of an experiment of "
+                       "your own have their rates in its file"):
+        plan.parse_settings(papers.get(written(tmp_path, GOOD)), ["rate_mbit=5"])

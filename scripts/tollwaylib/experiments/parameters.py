@@ -68,6 +68,9 @@ def parse(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
     for names, preset in experiment.presets:
         if setting.issuperset(names):
             values.update(preset)
+    if experiment.is_own and "rate_mbit" in given:
+        raise TollwayError("--set rate_mbit: the links of an experiment of your own have "
+                           "their rates in its file")
     if experiment.only_compares and given.get("setup") == "ours":
         raise TollwayError(f"--set setup=ours: {experiment.name} has only the "
                            "setup of the paper")
