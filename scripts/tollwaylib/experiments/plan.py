@@ -8,7 +8,7 @@ from .parameters import parse
 
 
 def parse_settings(experiment, words, cc="sbrm", aqm="sbrm", with_setup=True):
-    """{name: value} from a list of "name=value", see settings.parse()."""
+    """{name: value} from a list of "name=value", see parameters.parse()."""
     return parse(experiment, words, cc, aqm, with_setup)
 
 
