@@ -81,6 +81,14 @@
  */
 #define SBRM_DROP_RUN		64
 
+/*
+ * A packet is small with so many bytes: a SYN with the options of Linux has 74 over IPv4
+ * and 94 over IPv6, and tunnels add to it. With more, what is above the limit takes more
+ * time: so it is a twelfth of the limit in full packets. With fewer, connections are made
+ * late in a full queue.
+ */
+#define SBRM_SMALL_BYTES	128
+
 /**
  * struct sbrm_sched_data - private data of one queue
  * @law: functions of @params.law
@@ -437,6 +445,19 @@ static noinline bool sbrm_settle(struct sbrm_sched_data *q, struct sk_buff *skb,
 	return true;
 }
 
+/*
+ * Where sparse flows leave first, a full queue still takes small packets, up to twice the
+ * limit. Without this, when more flows begin than the queue has room for, those that are
+ * connected fill it, and the SYNs of the others, which come again at the same times, are lost:
+ * 403 of 1000 flows at 10 Mb/s did not connect within a minute.
+ */
+static noinline bool sbrm_has_room_small(const struct sbrm_sched_data *q, u32 len,
+					 u32 backlog)
+{
+	return q->params.flags & SBRM_F_SPARSE && len <= SBRM_SMALL_BYTES &&
+	       backlog / 2 < q->params.limit;
+}
+
 static int sbrm_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 			struct sk_buff **to_free)
 {
@@ -461,7 +482,7 @@ static int sbrm_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	size = q->params.flags & SBRM_F_BYTES ? len : segments;
 	/* A packet larger than the limit passes through an empty queue. */
 	if (unlikely(size > q->params.limit - min(q->params.limit, backlog) &&
-		     sch->q.qlen)) {
+		     sch->q.qlen && !sbrm_has_room_small(q, len, backlog))) {
 		sbrm_overflow(q, skb, segments);
 		return qdisc_drop(skb, sch, to_free);
 	}

@@ -61,6 +61,7 @@ struct sbrm_bucket {
  * @left: those of them that have left it; wraps
  * @credit: bytes that may still overtake the second part, at most
  *	%SBRM_SPARSE_CREDIT
+ * @bulk: number, as in @joined, of the last packet of a flow that was not sparse
  */
 struct sbrm_sparse {
 	struct sbrm_bucket	*buckets;
@@ -68,6 +69,7 @@ struct sbrm_sparse {
 	u32			joined;
 	u32			left;
 	u32			credit;
+	u32			bulk;
 };
 
 int sbrm_sparse_init(struct sbrm_sparse *sparse);
@@ -134,6 +136,8 @@ static inline bool sbrm_sparse_send(struct sbrm_sparse *sparse, u32 flow, u32 le
 		return true;
 
 	bucket->last = sparse->joined + 1;
+	if (used > SBRM_SPARSE_BURST)
+		sparse->bulk = sparse->joined + 1;
 	return false;
 }
 

@@ -289,10 +289,10 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)
 		sbrm_cut_for_loss(sk, ca);
 
-	/* While lost packets are repaired the window stays as it was cut. */
+	/* While lost packets are repaired the window stays as it was cut, or is one. */
 	if (unlikely(inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery) &&
 	    !ca->spared)
-		sbrm_cwnd_set(sk, ca, ca->cwnd);
+		sbrm_cwnd_set(sk, ca, ca->cwnd + sbrm_relative_in_turn(ca, &news));
 	else
 		sbrm_update(sk, ca, &news, price);
 	/* 16 bits: sbrm_loss_update() has taken the lower half. */

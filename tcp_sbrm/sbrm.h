@@ -144,6 +144,7 @@ struct sbrm_field {
  * @prior_halved: @halved before the last loss, for undo
  * @prior_slow_start: the same of @slow_start
  * @priced: a price has been seen
+ * @in_turn: relative: one packet on its way, see sbrm_relative_in_turn()
  * @acked_us: low word of the time of the last ACK
  * @waited_us: time before it that no segment has stood for yet
  * @gap: mean time between segments, in 2^-4 us, for the AIMD forms
@@ -199,7 +200,8 @@ struct sbrm {
 	u32	rtt_last_us:25,
 		prior_halved:1,
 		prior_slow_start:1,
-		priced:1;
+		priced:1,
+		in_turn:1;
 	u32	acked_us;
 	u32	waited_us;
 	u32	gap;
@@ -357,6 +359,7 @@ u64 sbrm_relative_paid(const struct sbrm *ca, const struct sbrm_ack *ack);
 s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
 		       const struct sbrm_ack *ack, s64 due);
 u32 sbrm_relative_rtt_slow(const struct sbrm *ca);
+s64 sbrm_relative_in_turn(struct sbrm *ca, const struct sbrm_ack *ack);
 
 /* sbrm_loss.c */
 bool sbrm_spares_loss(const struct sbrm *ca);
@@ -512,6 +515,8 @@ static inline s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
  *
  * A window below two segments has one packet on its way, or none: a packet that
  * waited would make the next gap longer by as much, out of phase with the queue.
+ * Where flows have one packet each on its way, ACKs are the clock, and half of the
+ * time is enough for bursts to be paced.
  *
  * Return: us.
  */
@@ -519,6 +524,8 @@ static inline u32 sbrm_relative_rtt(const struct sbrm *ca)
 {
 	if (likely(ca->cwnd >= 2 * FIXP_ONE))
 		return ca->rtt_us;
+	if (unlikely(ca->in_turn))
+		return ca->rtt_us / 2;
 	return sbrm_relative_rtt_slow(ca);
 }
 
@@ -543,11 +550,12 @@ static inline void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd)
 	 * So it is rounded up, and leaves room for the segment whose ACK a
 	 * receiver holds back. In slow start the window itself is the limit: no
 	 * more than initcwnd may leave at first, nor more than two segments for
-	 * the first ACK after a timeout (RFC 5681). Below 2^25.
+	 * the first ACK after a timeout (RFC 5681). And it is one segment where
+	 * the queue serves flows in turn. Below 2^25.
 	 */
 	tcp_snd_cwnd_set(tp, min_t(u32, tp->snd_cwnd_clamp,
 				   (u32)((cwnd + FIXP_ONE - 1) >> FIXP_SHIFT) +
-				   !ca->slow_start));
+				   !(ca->slow_start | ca->in_turn)));
 }
 
 /**

@@ -104,6 +104,20 @@
  */
 #define RELATIVE_LATER_US	5000U
 
+/*
+ * Above a price of 6 fewer than one packet in 400 is unmarked, and marks do not tell how
+ * high the price is. A flow that has what it should at such a price only, so that its rate
+ * is below w / 6, has one packet on its way while the price may be that high: if more than
+ * 7/8 of its packets are marked, see sbrm_relative_in_turn(). With the default w of 25 these
+ * are 4 packets per second. With a price below 6 weights no longer count where marks still
+ * show them; with one above 8, windows grow until the queue is full: what a mark stands for
+ * ends at 11.
+ *
+ * With a larger share a flow needs dozens of packets, at a few per second, to find out.
+ */
+#define RELATIVE_PRICE_MOST	6U
+#define RELATIVE_MARK_MOST	(U32_MAX - U32_MAX / 8)
+
 /* The slow round-trip time, in 2^-6 us, takes its steps. */
 static noinline void relative_slow_step(struct sbrm *ca,
 					const struct sbrm_ack *ack)
@@ -265,6 +279,7 @@ void sbrm_relative_begin(struct sbrm *ca)
 {
 	if (ca->source != SBRM_SOURCE_RELATIVE)
 		return;
+	ca->in_turn = 0;
 	/* TCP/RM takes it for the end of its cut: there is none any more. */
 	ca->balance = 0;
 	ca->cut = 0;
@@ -407,6 +422,45 @@ static noinline s64 relative_down(struct sbrm *ca, const struct sbrm_ack *ack,
 }
 
 /**
+ * sbrm_relative_in_turn() - the window where marks do not tell the price
+ * @ca: connection, out of slow start
+ * @ack: what the ACK brought
+ *
+ * Where more flows want to pass than marks can tell a price for, all of them send one
+ * packet, and the next one when its ACK comes. So the queue, a FIFO, serves the flows in
+ * turn: rates are the same, and there are as many packets in the queue as flows. (If each
+ * window followed marks that say nothing, windows would grow until the queue is full.)
+ *
+ * A flow comes to this from both sides: with a larger window it takes more than its turn;
+ * with a smaller one it would wait for a minute to have it. As its rate must not be above
+ * that for which this applies, a smaller window may be what is due then.
+ *
+ * Return: change of the window, segments in Q32, size below 2^57; 0 where marks tell the
+ *	price.
+ */
+s64 sbrm_relative_in_turn(struct sbrm *ca, const struct sbrm_ack *ack)
+{
+	u64 most;
+
+	ca->in_turn = 0;
+	if (ca->mark < RELATIVE_MARK_MOST || !sbrm_by_marks(ca))
+		return 0;
+	most = div_u64(sbrm_paid(ack->wtp, ca->rtt_us, 0), RELATIVE_PRICE_MOST);
+	if (ca->cwnd >= most)
+		return 0;
+	/* Half of the way, as the queue is too long, and an eighth, as it gets longer. */
+	if (ca->cwnd >= 2 * FIXP_ONE)
+		return -(s64)(ca->cwnd - FIXP_ONE) / 2;
+	if (most > FIXP_ONE) {
+		most = FIXP_ONE;
+		ca->in_turn = 1;
+	}
+	if (ca->cwnd > most)
+		return -(s64)(ca->cwnd - most);
+	return (most - ca->cwnd) / 8;
+}
+
+/**
  * sbrm_relative_step() - how far an ACK moves the window
  * @sk: socket
  * @ca: its private area
@@ -424,12 +478,18 @@ s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
 	s64 balance = relative_balance(ca, ack, due);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 size, change;
+	s64 to_turn;
 
 	/* After slow start it holds what is no sequence number. */
 	if (!before(tp->snd_una, ca->round_cut_end) ||
 	    after(ca->round_cut_end, tp->snd_nxt)) {
 		ca->round_cut_end = tp->snd_nxt;
 		ca->round_cut = 0;
+	}
+	if (unlikely(ca->mark >= RELATIVE_MARK_MOST || ca->in_turn)) {
+		to_turn = sbrm_relative_in_turn(ca, ack);
+		if (to_turn || ca->in_turn)
+			return to_turn;
 	}
 	if (unlikely(balance < 0))
 		return relative_down(ca, ack, -balance);

@@ -198,6 +198,37 @@ static void sparse_spare_test(struct kunit *test)
 	kvfree(sparse.buckets);
 }
 
+/* Where all that wait are of sparse flows, packets leave as they came. */
+static void sparse_all_test(struct kunit *test)
+{
+	struct sbrm_sparse sparse;
+	u32 n = 10;
+
+	sparse_make(test, &sparse);
+	KUNIT_EXPECT_FALSE(test, sends(&sparse, 3, SBRM_SPARSE_BURST + 1, 0));
+	while (sends(&sparse, n++, FRAME, 0))
+		;
+	KUNIT_EXPECT_FALSE(test, sends(&sparse, n++, FRAME, 0));
+	/* One that is not sparse has left, and the credit is back: two others wait. */
+	leaves(&sparse, SBRM_SPARSE_CREDIT);
+	KUNIT_EXPECT_EQ(test, sparse.credit, SBRM_SPARSE_CREDIT);
+	KUNIT_EXPECT_FALSE(test, sends(&sparse, n++, 1, 0));
+	leaves(&sparse, FRAME);
+	leaves(&sparse, FRAME);
+	KUNIT_EXPECT_FALSE(test, sends(&sparse, n++, 1, 0));
+	KUNIT_EXPECT_EQ(test, sparse.credit, SBRM_SPARSE_CREDIT);
+	/* They may overtake one that is not sparse, wherever in the queue it is. */
+	KUNIT_EXPECT_FALSE(test, sends(&sparse, 3, FRAME, 0));
+	KUNIT_EXPECT_TRUE(test, sends(&sparse, n++, 1, 0));
+	leaves(&sparse, 1);
+	leaves(&sparse, 1);
+	KUNIT_EXPECT_TRUE(test, sends(&sparse, n++, 1, 0));
+	leaves(&sparse, FRAME);
+	KUNIT_EXPECT_EQ(test, sparse.left, sparse.joined);
+	KUNIT_EXPECT_TRUE(test, sends(&sparse, n++, 1, 0));
+	kvfree(sparse.buckets);
+}
+
 /* What is reset has no first part: its packets are freed. */
 static void sparse_reset_test(struct kunit *test)
 {
@@ -221,6 +252,7 @@ static struct kunit_case sparse_cases[] = {
 	KUNIT_CASE(sparse_order_test),
 	KUNIT_CASE(sparse_credit_test),
 	KUNIT_CASE(sparse_spare_test),
+	KUNIT_CASE(sparse_all_test),
 	KUNIT_CASE(sparse_reset_test),
 	{}
 };

@@ -44,7 +44,8 @@ ACCOUNTS_CASES = {"accounts_first_test", "accounts_range_test",
                   "accounts_oldest_test", "accounts_crowd_test"}
 
 SPARSE_CASES = {"sparse_burst_test", "sparse_call_test", "sparse_order_test",
-                "sparse_credit_test", "sparse_spare_test", "sparse_reset_test"}
+                "sparse_credit_test", "sparse_spare_test", "sparse_all_test",
+                "sparse_reset_test"}
 
 STATES_CASES = {"cc_zero_test", "cc_leftover_test", "cc_after_init_test",
                 "cc_unlocked_info_test", "cc_any_order_test"}

@@ -40,7 +40,8 @@ class Order:
         self.bench = bench
         self.first, self.second = collections.deque(), collections.deque()
         self.sparse, self.credit, self.overtook = True, CREDIT, 0
-        self.joined = self.left = 0
+        # bulk: the number of the last packet of a flow that was not sparse.
+        self.joined = self.left = self.bulk = 0
         self.used, self.last = {}, collections.defaultdict(int)
 
     def rested(self):
@@ -52,6 +53,7 @@ class Order:
         self.bench.change(flags=SPARSE * sparse, selector=SPARSE)
         if sparse and not self.sparse:
             self.last = collections.defaultdict(lambda joined=self.joined: joined)
+            self.bulk = self.joined
         self.sparse = sparse
 
     def is_sparse(self, flow, size):
@@ -62,10 +64,12 @@ class Order:
         if used <= BURST and self.left >= self.last[flow]:
             if not self.second:
                 return True
-            if self.credit >= size + (used > FEW) * SPARE:
+            if self.bulk > self.left and self.credit >= size + (used > FEW) * SPARE:
                 self.credit -= size
                 return True
         self.last[flow] = self.joined + 1
+        if used > BURST:
+            self.bulk = self.joined + 1
         return False
 
     def send(self, flow, size):
@@ -221,6 +225,26 @@ def check_new_flows():
         share = sum(out[150:]) / len(out[150:])
         note(f"sparse {sparse}: the flow that waits has {share:.3f}")
         assert 0.47 < share < 0.53 if sparse else share == 1, share
+        guest_base.cleanup()
+
+
+def check_small_packets():
+    """A full queue has room for as many packets of up to 128 bytes, and drops larger
+    ones and what is above that; without the option it drops all."""
+    for sparse in (True, False):
+        bench = filled("htb", flags=DEFAULTS | SPARSE * sparse, limit=40)
+        # One leaves at once, and the class may hold the next.
+        while not bench.stats().x.full_drops:
+            bench.send(FRAME, ECT0, port(6000))
+        full = bench.stats().qlen
+        assert full in (40, 41), full
+        for number, (size, fits) in enumerate(((128, 39), (129, 39), (128, 40), (128, 40)),
+                                              6001):
+            for _ in range(39 if number == 6001 else 1):
+                bench.send(size, ECT0, port(number))
+            waiting = bench.stats().qlen - full
+            note(f"sparse {sparse}: {waiting} small ones")
+            assert waiting == (fits if sparse else 0), (number, waiting)
         guest_base.cleanup()
 
 
