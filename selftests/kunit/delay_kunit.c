@@ -180,7 +180,7 @@ static void delay_slow_test(struct kunit *test)
 
 /*
  * A price that is far too low rises at once while the delay is above three targets
- * and does not fall, but no further than to a quarter of the first one. Below a 128th
+ * and does not fall, but no further than to an eighth of the first one. Below a 128th
  * of that it rises sixteen times as fast.
  */
 static void delay_rise_test(struct kunit *test)
@@ -195,7 +195,7 @@ static void delay_rise_test(struct kunit *test)
 
 	/* Four targets: a third of 6 per second, and 3 / 40. */
 	link_queue(&link, 100, 18000, 0);
-	u = link_change(&link, first - 2 * (s64)FIXP_ONE, 100, 18000);
+	u = link_change(&link, first - 3 * (s64)FIXP_ONE, 100, 18000);
 	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 2075 / 10000, 200),
 			      "by %lld", u);
 
@@ -206,7 +206,7 @@ static void delay_rise_test(struct kunit *test)
 
 	/* Nine: twice 6, and 8 / 40: 12.2 per second. */
 	link_queue(&link, 20, 40500, 0);
-	u = link_change(&link, first - 2 * (s64)FIXP_ONE, 20, 40500);
+	u = link_change(&link, first - 3 * (s64)FIXP_ONE, 20, 40500);
 	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 244 / 1000, 200),
 			      "by %lld", u);
 
