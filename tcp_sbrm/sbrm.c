@@ -170,11 +170,8 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 	if (unlikely(ca->slow_start)) {
 		u64 cwnd = sbrm_start_end(sk, ca, ack, price);
 
-		/* A mark alone does not end it, as the stack takes it to do. */
-		if (!cwnd && ack->ece && sbrm_by_marks(ca))
-			tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 		if (!cwnd && tcp_in_slow_start(tp)) {
-			if (tcp_is_cwnd_limited(sk) && !sbrm_relative_pauses(ca))
+			if (tcp_is_cwnd_limited(sk))
 				sbrm_cwnd_set(sk, ca, ca->cwnd +
 					((u64)ack->acked << FIXP_SHIFT));
 			return;
@@ -182,7 +179,6 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 		if (cwnd)
 			sbrm_cwnd_set(sk, ca, cwnd);
 		ca->slow_start = 0;
-		tp->snd_ssthresh = max(tcp_snd_cwnd(tp), 2U);
 		sbrm_estimator_restart(ca);
 	}
 
@@ -306,7 +302,7 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 /*
  * Called on the way into CWR, Recovery and Loss alike; what the window becomes
  * is decided in set_state(), which knows. Any of them ends slow start, but for a
- * loss that is spared, see sbrm_spare(), and a mark, see sbrm_relative_start_end().
+ * loss that is spared, see sbrm_spare().
  */
 static u32 sbrm_ssthresh(struct sock *sk)
 {

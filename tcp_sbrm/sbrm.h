@@ -558,12 +558,6 @@ static inline void sbrm_cwnd_set(struct sock *sk, struct sbrm *ca, u64 cwnd)
 				   !(ca->slow_start | ca->in_turn)));
 }
 
-/* Does slow start wait until the marks that it has seen are paid for? */
-static inline bool sbrm_relative_pauses(const struct sbrm *ca)
-{
-	return sbrm_by_marks(ca) && ca->balance < 0;
-}
-
 /**
  * sbrm_forgotten() - what a price too low takes from the proof
  * @ca: connection

@@ -291,15 +291,12 @@ void sbrm_relative_begin(struct sbrm *ca)
  * @ca: its private area, in slow start
  * @ack: what the ACK brought
  *
- * A mark alone says little: other flows have a price, too. It proves that there is
- * one, see sbrm_loss_priced(), and the window stays as it is until the mark is paid
- * for: slow start goes on while the flow is charged less than it is willing to pay, so
- * the more slowly the nearer it is to its rate. (When the first mark ended it, a flow
- * at 1 Gb/s and 200 ms was at 2 % of the link then, and filled it after 4.3 s.)
- *
- * The window is halved where the flow was charged more than that by a mark, since the
- * last time that it was not; of what it saved before, a round trip counts. And it loses
- * a quarter where packets wait, with no price, or not yet.
+ * A mark alone says little: other flows have a price, too. It ends slow start, as
+ * the stack goes to CWR and sets ssthresh for it, but with the window as it is, and
+ * proves that there is a price: see sbrm_loss_priced().
+ * That is halved where the flow was charged more than it was willing to pay, by a
+ * mark, since the last time that it was not; of what it saved before, a round trip
+ * counts. And it loses a quarter where packets wait, with no price, or not yet.
  *
  * Return: the window to go on with, segments in Q32; 0 while slow start goes on.
  */

@@ -11,9 +11,10 @@ and a source changes the logarithm of its window W by (tcp_sbrm/sbrm_relative.c)
     (ln W)' = (w - x p r)/k
 
 where x = W/RTT is its rate, p the price that its marks carry, and r the round-trip time that
-paces it, divided by its average over two seconds. In slow start W' = x, or 0 while the charge
-exceeds what was due. Slow start ends when it does so by more than one mark, which halves the
-window; or when packets wait, which reduces it by a quarter.
+paces it, divided by its average over two seconds. In slow start W' = x. Slow start ends when
+one mark is due, which leaves the window unchanged; when the charge exceeds what was due by
+more than one mark, which halves the window; or when packets wait, which reduces it by a
+quarter.
 
 No paper has this source and law. The constants are those of the modules, whose files have
 the reasons. The part of the law that measures the rate of the link is not modelled: a fluid
@@ -163,7 +164,7 @@ class RelativeSources:
         self.window = np.full(count, float(setting.first_window))
         self.starting = np.full(count, setting.slow_start)
         self.slow_rtt_s, self.least_rtt_s = np.zeros((2, count))
-        self.marked, self.balance = np.zeros((2, count))
+        self.marked, self.balance, self.due = np.zeros((3, count))
 
     def pace_s(self, rtt_s):
         """The round-trip time by which the rate is W/RTT. For a window below two packets, the
@@ -191,9 +192,9 @@ class RelativeSources:
         paid = rate * mark * -np.log1p(-share) / share
         lacks = self.wtp - paid * np.clip(self.pace_s(rtt_s) / self.slow_rtt_s,
                                           0.25, 4)
-        grows = np.where(self.starting, rate * (self.balance >= 0), self.window * np.maximum(
+        grows = np.where(self.starting, rate, self.window * np.maximum(
             lacks / self._marks(rtt_s), -CUT_MAX / rtt_s))
-        self._starts(step_s, lacks, rtt_s)
+        self._starts(step_s, lacks, mark * rate, rtt_s)
         self.window += grows * step_s * active
         np.maximum(self.window, WINDOW_MIN, out=self.window)
 
@@ -205,9 +206,10 @@ class RelativeSources:
         return np.maximum(MARKS, self.wtp * np.maximum(TIME_S,
                                                        ROUNDS * answer_s))
 
-    def _starts(self, step_s, lacks, rtt_s):
+    def _starts(self, step_s, lacks, marks_per_s, rtt_s):
         """Slow starts that end."""
         on = self.starting
+        self.due += np.where(on, marks_per_s * step_s, 0.0)
         self.balance = np.where(on, np.minimum(self.balance + lacks * step_s,
                                                self.wtp * rtt_s + 1), 0.0)
         charged = on & (self.balance < -1)
@@ -215,4 +217,4 @@ class RelativeSources:
             self.least_rtt_s / 8, LATER_S))
         self.window[charged] /= 2
         self.window[late] *= 0.75
-        self.starting = on & ~charged & ~late
+        self.starting = on & ~charged & ~late & (self.due < 1)
