@@ -449,9 +449,6 @@ def test_time_with_an_open_gate():
                         "d1": {"output": {}}}
     # From 1.2 on: two at 0.5 and three at 0.79, of which one was open.
     assert measured("free_below", made, below=0.8) == pytest.approx(3 / 5)
-    # The load is that low for three seconds.
-    assert measured("free_below", made, below=0.8, least_s=3) == pytest.approx(3 / 5)
-    assert measured("free_below", made, below=0.8, least_s=3.1) is None
     assert measured("beta_mean", made, from_s=2) == pytest.approx(0.675)
     assert measured("gate_drops", made) == 7
     trace["beta"] = [0.9] * 7

@@ -107,7 +107,7 @@ def beta_mean(data, words):
 def free_below(data, words):
     """Of the time in which the offered sum is below a level of the link's rate: the fraction in
     which a gate is open (beta 1), from the first time on that it was open. If it was never
-    open, all of the time counts. None if there are less than least_s seconds of it."""
+    open, all of the time counts."""
     start, stop = data.window(words)
     offered = [flow["final"]["mmpp"] for flow in data.case["flows"]]
     sums = sum(np.asarray(one["rate_bps"], dtype=float) for one in offered)
@@ -115,8 +115,6 @@ def free_below(data, words):
     wire = data.packet_bytes / (data.packet_bytes - ETHERNET_HEADER_BYTES)
     sums = sums * wire / next(iter(data.links.values()))["capacity_bps"]
     times = np.asarray(offered[0]["t_s"], dtype=float)
-    if np.diff(times)[sums[:-1] < words["below"]].sum() < words.get("least_s", 0):
-        return None
     free = low = 0
     for at_s, beta in _traces(data):
         opened = np.flatnonzero(beta >= 1)
