@@ -84,8 +84,8 @@
 /*
  * A packet is small with so many bytes: a SYN with the options of Linux has 74 over IPv4
  * and 94 over IPv6, and tunnels add to it. With more, what is above the limit takes more
- * time: so it is a twelfth of the limit in full packets. With fewer, connections are made
- * late in a full queue.
+ * time: so it is a twelfth of the limit in full packets, as it is in bytes. With fewer,
+ * connections are made late in a full queue.
  */
 #define SBRM_SMALL_BYTES	128
 
@@ -447,15 +447,20 @@ static noinline bool sbrm_settle(struct sbrm_sched_data *q, struct sk_buff *skb,
 
 /*
  * Where sparse flows leave first, a full queue still takes small packets, up to twice the
- * limit. Without this, when more flows begin than the queue has room for, those that are
+ * limit, or a twelfth more if it is in bytes. Without this, when more flows begin than the queue has room for, those that are
  * connected fill it, and the SYNs of the others, which come again at the same times, are lost:
  * 403 of 1000 flows at 10 Mb/s did not connect within a minute.
  */
 static noinline bool sbrm_has_room_small(const struct sbrm_sched_data *q, u32 len,
 					 u32 backlog)
 {
-	return q->params.flags & SBRM_F_SPARSE && len <= SBRM_SMALL_BYTES &&
-	       backlog / 2 < q->params.limit;
+	u32 room = q->params.limit;
+
+	if (!(q->params.flags & SBRM_F_SPARSE) || len > SBRM_SMALL_BYTES)
+		return false;
+	if (q->params.flags & SBRM_F_BYTES)
+		room /= 12;
+	return backlog < q->params.limit || backlog - q->params.limit < room;
 }
 
 static int sbrm_enqueue(struct sk_buff *skb, struct Qdisc *sch,
@@ -800,7 +805,7 @@ static int sbrm_change(struct Qdisc *sch, struct nlattr *opt,
 	u32 drops = 0, drop_len = 0, segments;
 	struct sbrm_params params;
 	struct sk_buff *skb;
-	bool reset_stats;
+	bool reset_stats, other_limit;
 	int err;
 
 	/* Only changes write the parameters, and those hold RTNL. */
@@ -811,6 +816,9 @@ static int sbrm_change(struct Qdisc *sch, struct nlattr *opt,
 
 	sch_tree_lock(sch);
 
+	/* Small packets above the limit stay, as long as it is the same. */
+	other_limit = params.limit < q->params.limit ||
+		      (params.flags ^ q->params.flags) & (SBRM_F_BYTES | SBRM_F_SPARSE);
 	sbrm_params_apply(q, &params);
 	if (reset_stats) {
 		memset(&q->stats, 0, sizeof(q->stats));
@@ -827,7 +835,7 @@ static int sbrm_change(struct Qdisc *sch, struct nlattr *opt,
 	 * A lower limit costs the packets that would leave next. One that a parent peeked at
 	 * is not in the queue any more: its class stays active for it.
 	 */
-	while (sbrm_backlog(q) > params.limit && sch->q.qlen > 1) {
+	while (other_limit && sbrm_backlog(q) > params.limit && sch->q.qlen > 1) {
 		skb = sbrm_take(sch, &segments);
 		if (!skb)
 			break;

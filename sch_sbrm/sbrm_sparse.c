@@ -31,7 +31,7 @@
  *   they came, the number of the last one tells. (Packets with another hash are another
  *   flow: IPv4 fragments without ports, what a socket of Linux sends after a timeout, and
  *   the flows within a tunnel that begins on this host.)
- * - While a packet waits in the second part, the first part may take 64 frames and as
+ * - While a packet of a flow that is not sparse waits, the first part may take 64 frames and as
  *   many bytes as leave the second part: half of the link in the long run. A flood in
  *   which each packet is a new flow cannot stop the others.
  * - The last 16 of these frames are for flows whose buckets hold at most two. By the first
@@ -122,8 +122,11 @@ bool sbrm_sparse_overtake(struct sbrm_sparse *sparse, u32 len, u32 spare)
 	 * to those that come, 1000 flows at 10 Mb/s would have round trips of 0.5 and of
 	 * 2 s by turns.
 	 */
-	if ((s32)(sparse->left - sparse->bulk) >= 0)
+	if ((s32)(sparse->left - sparse->bulk) >= 0) {
+		/* It must not seem to be one that will come, 2^31 packets later. */
+		sparse->bulk = sparse->left;
 		return false;
+	}
 	if (sparse->credit < spare || sparse->credit - spare < len)
 		return false;
 

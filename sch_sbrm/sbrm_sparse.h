@@ -32,7 +32,7 @@
  */
 #define SBRM_SPARSE_SHIFT	ilog2(HZ / 8)
 
-/* Bytes that may overtake a waiting packet in any case: 64 frames, 8 ms at 100 Mb/s. */
+/* Bytes that may overtake a waiting packet at once: 64 frames, 8 ms at 100 Mb/s. */
 #define SBRM_SPARSE_CREDIT	(64 * SBRM_SPARSE_FRAME)
 
 /* The last 16 frames of it are for flows whose bucket holds two at most: sbrm_sparse.c. */

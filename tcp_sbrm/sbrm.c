@@ -51,7 +51,7 @@
  * - the window is a fixed-point number and paced at cwnd / RTT: at 6 ms and
  *   w = 100 the fair window is 2.4 segments, which no integer expresses. What
  *   the kernel and ss know as cwnd is a cap, rounded up, plus one segment after
- *   slow start;
+ *   slow start (and one segment where sbrm_relative_in_turn() says so);
  * - the time itself takes the place of RTT / cwnd, see sbrm_direct(), and the
  *   gaps between packets vary, see sbrm_pace();
  * - slow start ends with half of its window at the first mark, or at the first
@@ -188,7 +188,7 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 	if (unlikely(unused))
 		sbrm_decay(sk, ca, ack, unused);
 	if ((ack->app_limited || unused) && change > 0)
-		return;
+		change = 0;
 
 	/* |change| < 2^56 and cwnd < 2^57: no overflow. */
 	sbrm_cwnd_set(sk, ca, ca->cwnd + change);
@@ -292,7 +292,7 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	/* While lost packets are repaired the window stays as it was cut, or is one. */
 	if (unlikely(inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery) &&
 	    !ca->spared)
-		sbrm_cwnd_set(sk, ca, ca->cwnd + sbrm_relative_in_turn(ca, &news));
+		sbrm_cwnd_set(sk, ca, ca->cwnd + sbrm_relative_in_turn(sk, ca, &news));
 	else
 		sbrm_update(sk, ca, &news, price);
 	/* 16 bits: sbrm_loss_update() has taken the lower half. */

@@ -145,6 +145,7 @@ struct sbrm_field {
  * @prior_slow_start: the same of @slow_start
  * @priced: a price has been seen
  * @in_turn: relative: one packet on its way, see sbrm_relative_in_turn()
+ * @told: relative: packets without a mark have come since dozens in a row had one
  * @acked_us: low word of the time of the last ACK
  * @waited_us: time before it that no segment has stood for yet
  * @gap: mean time between segments, in 2^-4 us, for the AIMD forms
@@ -201,7 +202,8 @@ struct sbrm {
 		prior_halved:1,
 		prior_slow_start:1,
 		priced:1,
-		in_turn:1;
+		in_turn:1,
+		told:1;
 	u32	acked_us;
 	u32	waited_us;
 	u32	gap;
@@ -359,7 +361,8 @@ u64 sbrm_relative_paid(const struct sbrm *ca, const struct sbrm_ack *ack);
 s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
 		       const struct sbrm_ack *ack, s64 due);
 u32 sbrm_relative_rtt_slow(const struct sbrm *ca);
-s64 sbrm_relative_in_turn(struct sbrm *ca, const struct sbrm_ack *ack);
+s64 sbrm_relative_in_turn(const struct sock *sk, struct sbrm *ca,
+			  const struct sbrm_ack *ack);
 
 /* sbrm_loss.c */
 bool sbrm_spares_loss(const struct sbrm *ca);

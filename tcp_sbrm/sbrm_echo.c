@@ -143,6 +143,7 @@ static void sbrm_marks_watch(const struct sock *sk, struct sbrm *ca,
 	    (u32)ca->marks.latched * ca->marks.clear >=
 	    SBRM_LATCHED_ODDS * ((u32)ca->marks.epochs + ca->marks.clear)) {
 		ca->echo = SBRM_ECHO_LATCHED;
+		ca->in_turn = 0;
 		sbrm_count(sock_net(sk), SBRM_COUNT_LATCHED);
 		pr_info_once("a peer repeats ECE until CWR (RFC 3168): connections to such peers use TCP/RM\n");
 	}

@@ -107,16 +107,24 @@
 /*
  * Above a price of 6 fewer than one packet in 400 is unmarked, and marks do not tell how
  * high the price is. A flow that has what it should at such a price only, so that its rate
- * is below w / 6, has one packet on its way while the price may be that high: if more than
- * 7/8 of its packets are marked, see sbrm_relative_in_turn(). With the default w of 25 these
- * are 4 packets per second. With a price below 6 weights no longer count where marks still
- * show them; with one above 8, windows grow until the queue is full: what a mark stands for
- * ends at 11.
- *
- * With a larger share a flow needs dozens of packets, at a few per second, to find out.
+ * is below w / 6, has one packet on its way while the price may be that high, see
+ * sbrm_relative_in_turn(). With the default w of 25 these are 4 packets per second. If this
+ * were smaller, weights would no longer count where marks still show them; if it were 8,
+ * 1000 flows at 10 Mb/s would need minutes to have equal rates. What a mark stands for ends
+ * at 11.
  */
 #define RELATIVE_PRICE_MOST	6U
+/*
+ * It may be that high if more than 7/8 of the packets are marked, and the queue makes half
+ * of the round trip, or no packet was ever unmarked. (A flow that begins in a full queue
+ * does not know the round trip without it.) Else 44 in a row must be marked, from where on
+ * the share is within 2^-11 of one: at a price of 4, one in 55 is not. If 7/8 were enough,
+ * a flow with a round trip of 0.6 s and a price of 3 would never have more than one packet
+ * on its way, a fifth of its share. If 44 were asked for always, 1000 flows at 10 Mb/s would
+ * need minutes to have equal rates.
+ */
 #define RELATIVE_MARK_MOST	(U32_MAX - U32_MAX / 8)
+#define RELATIVE_MARK_AGAIN	(U32_MAX - BIT(21))
 
 /* The slow round-trip time, in 2^-6 us, takes its steps. */
 static noinline void relative_slow_step(struct sbrm *ca,
@@ -423,7 +431,8 @@ static noinline s64 relative_down(struct sbrm *ca, const struct sbrm_ack *ack,
 
 /**
  * sbrm_relative_in_turn() - the window where marks do not tell the price
- * @ca: connection, out of slow start
+ * @sk: socket
+ * @ca: its private area, out of slow start
  * @ack: what the ACK brought
  *
  * Where more flows want to pass than marks can tell a price for, all of them send one
@@ -435,15 +444,21 @@ static noinline s64 relative_down(struct sbrm *ca, const struct sbrm_ack *ack,
  * with a smaller one it would wait for a minute to have it. As its rate must not be above
  * that for which this applies, a smaller window may be what is due then.
  *
- * Return: change of the window, segments in Q32, size below 2^57; 0 where marks tell the
+ * Return: change of the window, segments in Q32, size below 2^56; 0 where marks tell the
  *	price.
  */
-s64 sbrm_relative_in_turn(struct sbrm *ca, const struct sbrm_ack *ack)
+s64 sbrm_relative_in_turn(const struct sock *sk, struct sbrm *ca,
+			  const struct sbrm_ack *ack)
 {
 	u64 most;
 
 	ca->in_turn = 0;
-	if (ca->mark < RELATIVE_MARK_MOST || !sbrm_by_marks(ca))
+	if (ack->marked < ack->acked)
+		ca->told = 1;
+	else if (ca->mark >= RELATIVE_MARK_AGAIN)
+		ca->told = 0;
+	if (ca->mark < RELATIVE_MARK_MOST || !sbrm_by_marks(ca) || sbrm_is_rm(ca) ||
+	    (ca->told && ca->rtt_us / 2 < tcp_min_rtt(tcp_sk(sk))))
 		return 0;
 	most = div_u64(sbrm_paid(ack->wtp, ca->rtt_us, 0), RELATIVE_PRICE_MOST);
 	if (ca->cwnd >= most)
@@ -486,8 +501,8 @@ s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
 		ca->round_cut_end = tp->snd_nxt;
 		ca->round_cut = 0;
 	}
-	if (unlikely(ca->mark >= RELATIVE_MARK_MOST || ca->in_turn)) {
-		to_turn = sbrm_relative_in_turn(ca, ack);
+	if (unlikely(ca->mark >= RELATIVE_MARK_MOST || ca->in_turn || !ca->told)) {
+		to_turn = sbrm_relative_in_turn(sk, ca, ack);
 		if (to_turn || ca->in_turn)
 			return to_turn;
 	}

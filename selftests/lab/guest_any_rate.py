@@ -242,6 +242,21 @@ def check_in_turn():
         guest_base.cleanup()
 
 
+def check_not_in_turn():
+    """A long round trip is no queue: where marks tell the price, flows that begin later
+    have their share, and not one packet on its way."""
+    flows, seconds, from_s, late_s = 10, 120, 80, 20
+    link = Link(10**6, 600, flows, seconds, limit=1000)
+    for number in range(flows):
+        link.add(start=f"{late_s * (number % 2) + 0.01 * number:.2f}")
+    link.go()
+    cell = link.cell(from_s, seconds)
+    note(f"{flows} flows at 1 Mb/s and 600 ms: {cell.utilisation:.3f} used, delay "
+         f"{cell.mean_ms:.0f} ms, worst share {cell.worst:.3f} off")
+    assert cell.utilisation >= 0.95 and cell.worst <= 0.15
+    guest_base.cleanup()
+
+
 def settled(link, event_s, flows, rate_bps):
     """(s until each flow is within 15 % of its share, until the link is full to
     90 %) after an event; judged over 0.3 s."""

@@ -245,6 +245,11 @@ def check_small_packets():
             waiting = bench.stats().qlen - full
             note(f"sparse {sparse}: {waiting} small ones")
             assert waiting == (fits if sparse else 0), (number, waiting)
+        # They stay while the limit does.
+        bench.change(delay=5000)
+        assert bench.stats().qlen == full + waiting
+        bench.change(limit=39)
+        assert bench.stats().qlen <= 40
         guest_base.cleanup()
 
 
