@@ -447,9 +447,10 @@ static noinline bool sbrm_settle(struct sbrm_sched_data *q, struct sk_buff *skb,
 
 /*
  * Where sparse flows leave first, a full queue still takes small packets, up to twice the
- * limit, or a twelfth more if it is in bytes. Without this, when more flows begin than the queue has room for, those that are
- * connected fill it, and the SYNs of the others, which come again at the same times, are lost:
- * 403 of 1000 flows at 10 Mb/s did not connect within a minute.
+ * limit, or a twelfth more if it is in bytes. Without this, when more flows begin than the
+ * queue has room for, those that are connected fill it, and the SYNs of the others, which
+ * come again at the same times, are lost: 403 of 1000 flows at 10 Mb/s did not connect
+ * within a minute.
  */
 static noinline bool sbrm_has_room_small(const struct sbrm_sched_data *q, u32 len,
 					 u32 backlog)
