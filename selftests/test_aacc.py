@@ -447,12 +447,16 @@ def test_time_with_an_open_gate():
              "dropped_packets": [0, 1, 1, 1, 1, 2, 7]}
     case["programs"] = {"g1": {"output": {"trace": trace}},
                         "d1": {"output": {}}}
-    # From 1.2 on: two at 0.5 and three at 0.79, of which one was open.
-    assert measured("free_below", made, below=0.8) == pytest.approx(3 / 5)
+    # From 0 to 2 and from 3 to 4. The gate is closed until 1.2, from 3 to 3.4 and from 3.6.
+    assert measured("low_s", made, below=0.8) == pytest.approx(3)
+    assert measured("held_s", made, below=0.8) == pytest.approx(1.2 + 0.4 + 0.4)
     assert measured("beta_mean", made, from_s=2) == pytest.approx(0.675)
     assert measured("gate_drops", made) == 7
     trace["beta"] = [0.9] * 7
-    assert measured("free_below", made, below=0.8) == 0.0
+    assert measured("held_s", made, below=0.8) == pytest.approx(3)
+    case["programs"] = {}
+    assert measured("held_s", made, below=0.8) is None
+    assert measured("low_s", made, below=0.8) == pytest.approx(3)
 
 
 def test_picture_of_admission(tmp_path):

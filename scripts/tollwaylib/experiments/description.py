@@ -251,12 +251,14 @@ def panel(key, log=False):
     return {"key": key, "log": log}
 
 
-def case_bound(name, case, key, operator, value, of_case=None,
+def case_bound(name, case, key, operator, value, of_case=None, of_metric=None,
                over_seeds=False):
     """A bound on a metric of a case. of_case: value is a fraction of what the case with this
-    name measured. over_seeds: the bound applies to means over seeds, not to each seed."""
+    name measured, of the metric of_metric if that is another one. over_seeds: the bound
+    applies to means over seeds, not to each seed."""
     return {"name": name, "case": case, "metric": key, "op": operator,
             "value": value, **({"of_case": of_case} if of_case else {}),
+            **({"of_metric": of_metric} if of_metric else {}),
             **({"over_seeds": True} if over_seeds else {})}
 
 

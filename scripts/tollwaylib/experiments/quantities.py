@@ -201,10 +201,11 @@ OF_CASES = {
     "delay_units": "packet times",
     "build_out_units": "packet times",
     "loss_at_build_out": "%",
-    # of gates: mean beta, fraction of the time with beta = 1 while less than a level
-    # was offered, drops
+    # the time in which less than a level was offered; of gates: mean beta, the time of
+    # these in which beta is below 1, drops
+    "low_s": "s",
     "beta_mean": None,
-    "free_below": "%",
+    "held_s": "s",
     "gate_drops": None,
     # Jain's index of the numbers of packets of each flow that entered the network
     "admitted_jain": None,

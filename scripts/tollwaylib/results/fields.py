@@ -47,7 +47,8 @@ def limit_of(bound, result, mean_of):
     """The limit of a bound: its value, or this fraction of the value of another case."""
     if "of_case" not in bound:
         return bound["value"]
-    other = mean_of(metric_of(result, bound["of_case"], bound["metric"]))
+    other = mean_of(metric_of(result, bound["of_case"],
+                              bound.get("of_metric", bound["metric"])))
     return None if other is None else bound["value"] * other
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from ...errors import TollwayError
 from ..fields import mean_or_none
 from .admission import (admitted_jain, beta_mean, build_out_units,
-                        delay_units, free_below, gate_drops, in_time_share,
-                        late_part, loss_at_build_out)
+                        delay_units, gate_drops, held_s, in_time_share,
+                        late_part, loss_at_build_out, low_s)
 from .applications import frame_delay_ms, frame_rate_mbit
 from .cycles import (cycle_count, cycle_drops, drops_after, first_cycle,
                      fluid, gain_jain, gain_sum, of_cycles, paper_ms, received,
@@ -96,7 +96,8 @@ KINDS = {
     "build_out_units": build_out_units,
     "loss_at_build_out": loss_at_build_out,
     "beta_mean": beta_mean,
-    "free_below": free_below,
+    "low_s": low_s,
+    "held_s": held_s,
     "gate_drops": gate_drops,
     "admitted_jain": admitted_jain,
     "frame_delay_ms": frame_delay_ms,

@@ -104,27 +104,42 @@ def beta_mean(data, words):
                         for value in values)
 
 
-def free_below(data, words):
-    """Of the time in which the offered sum is below a level of the link's rate: the fraction in
-    which a gate is open (beta 1), from the first time on that it was open. If it was never
-    open, all of the time counts."""
-    start, stop = data.window(words)
+def _offered(data):
+    """When the offered sum of modulated sources changes, and to what part of the link's rate."""
     offered = [flow["final"]["mmpp"] for flow in data.case["flows"]]
     sums = sum(np.asarray(one["rate_bps"], dtype=float) for one in offered)
     # The rates leave the Ethernet header out, which the link's has.
     wire = data.packet_bytes / (data.packet_bytes - ETHERNET_HEADER_BYTES)
-    sums = sums * wire / next(iter(data.links.values()))["capacity_bps"]
-    times = np.asarray(offered[0]["t_s"], dtype=float)
-    free = low = 0
+    return np.asarray(offered[0]["t_s"], dtype=float), \
+        sums * wire / next(iter(data.links.values()))["capacity_bps"]
+
+
+def low_s(data, words):
+    """The time in which the offered sum is below a level of the link's rate."""
+    start, stop = data.window(words)
+    times, parts = _offered(data)
+    ends = np.append(times[1:], times[-1])
+    spans = np.clip(ends, start, stop) - np.clip(times, start, stop)
+    return float(spans[parts < words["below"]].sum())
+
+
+def held_s(data, words):
+    """The part of low_s in which beta is below 1, a mean over the gates; None without one.
+
+    Each sample of beta stands for the time until the next one. Before the first one a gate
+    has what it starts with, and counts as one that holds packets back."""
+    start, stop = data.window(words)
+    times, parts = _offered(data)
+    stop = min(stop, times[-1])
+    held = []
     for at_s, beta in _traces(data):
-        opened = np.flatnonzero(beta >= 1)
-        since = max(start, at_s[opened[0]]) if len(opened) else start
-        there = (at_s >= since) & (at_s < min(stop, times[-1]))
-        place = np.searchsorted(times, at_s[there], side="right") - 1
-        below = sums[place] < words["below"]
-        low += below.sum()
-        free += (below & (beta[there] >= 1)).sum()
-    return float(free / low) if low else None
+        # Everything that changes, and what is there from then on.
+        marks = np.unique(np.clip(np.concatenate((at_s, times, [start, stop])), start, stop))
+        low = parts[np.searchsorted(times, marks[:-1], side="right") - 1] < words["below"]
+        place = np.searchsorted(at_s, marks[:-1], side="right") - 1
+        closed = (place < 0) | (beta[place] < 1)
+        held.append(float(np.diff(marks)[low & closed].sum()))
+    return mean_or_none(held)
 
 
 def admitted_jain(data, _words):
