@@ -188,7 +188,7 @@ static void sbrm_update(struct sock *sk, struct sbrm *ca,
 	if (unlikely(unused))
 		sbrm_decay(sk, ca, ack, unused);
 	if ((ack->app_limited || unused) && change > 0)
-		change = 0;
+		return;
 
 	/* |change| < 2^56 and cwnd < 2^57: no overflow. */
 	sbrm_cwnd_set(sk, ca, ca->cwnd + change);
