@@ -18,9 +18,10 @@
  * of data.
  *
  * Pages of the HTTP model at 70 % load, median and 99th percentile in s (means of six
- * seeds; README has the command for one): 0.113 and 1.86 in a FIFO, 0.084 and 1.79 with 30
- * frames, and 0.090 and 1.72 with cubic over fq_codel. When l of the law delay was 2, these
- * were 0.085 and 1.82 with 20 frames, 0.083 and 1.74 with 30, and 0.082 and 1.73 with 42.
+ * seeds, before packets of sparse flows waited for each other; README has the command for
+ * one): 0.113 and 1.86 in a FIFO, 0.084 and 1.79 with 30 frames, and 0.090 and 1.72 with
+ * cubic over fq_codel. When l of the law delay was 2, these were 0.085 and 1.82 with 20
+ * frames, 0.083 and 1.74 with 30, and 0.082 and 1.73 with 42.
  * Longest queue while 36 flows start on 100 Mb/s (three seeds): 27 to 36 ms in a FIFO, 36
  * to 51 with 30 frames, as the first flights do not see the queue.
  *

@@ -44,7 +44,7 @@ def cases_with(results, part):
 
 
 def limit_of(bound, result, mean_of):
-    """The limit of a bound: its value, or this fraction of the value of another case."""
+    """The limit of a bound: its value, or this fraction of what another case measured."""
     if "of_case" not in bound:
         return bound["value"]
     other = mean_of(metric_of(result, bound["of_case"],
