@@ -360,7 +360,7 @@ u64 sbrm_relative_start_end(const struct sock *sk, struct sbrm *ca,
 u64 sbrm_relative_paid(const struct sbrm *ca, const struct sbrm_ack *ack);
 s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
 		       const struct sbrm_ack *ack, s64 due);
-u32 sbrm_relative_rtt_slow(const struct sbrm *ca);
+u32 sbrm_relative_rtt_small(const struct sbrm *ca);
 s64 sbrm_relative_in_turn(const struct sock *sk, struct sbrm *ca,
 			  const struct sbrm_ack *ack);
 
@@ -512,24 +512,42 @@ static inline s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
 	return sbrm_source_step_slow(sk, ca, ack, price);
 }
 
+/*
+ * From 2^1 segments on, half of the round-trip time to pace by is the last one, and half
+ * the slow one. Below, the last one counts less, down to nothing: the next sample comes
+ * with the next packet, and what it says of the queue is late by that much more. With 2^2,
+ * four flows at 1 Mb/s and 5 ms had 97 instead of 36 ms at the 99th percentile.
+ */
+#define SBRM_RTT_HALF_CWND_SHIFT	1
+
 /**
  * sbrm_relative_rtt() - round-trip time to pace by
  * @ca: connection
  *
- * A window below two segments has one packet on its way, or none: a packet that
- * waited would make the next gap longer by as much, out of phase with the queue.
- * Where flows have one packet each on its way, ACKs are the clock, and half of the
- * time is enough for bursts to be paced.
+ * By the last one alone a queue that is longer by q slows the flow by q / RTT, a round trip
+ * later. That is (q / RTT)' = -(q / RTT) / RTT with a delay of RTT, which swings for many
+ * round trips: its phase margin is pi / 2 - 1, a third of a right angle. With half of it
+ * the margin is pi / 2 - 1/2. What the queue is in the mean of two seconds still counts in
+ * full, and the window still bounds what is on its way. With a quarter, windows are the
+ * only bound for too long: four flows at 1 Mb/s and 200 ms had 75 instead of 28 ms.
+ * With all of it, 36 flows at 100 Mb/s and 200 ms had 32 instead of 4.8 ms at the 99th
+ * percentile, from 3 s after the start.
+ *
+ * In slow start it is the last one, and the window is what counts. Where flows have one
+ * packet each on its way, ACKs are the clock, and half of the time is enough for bursts to
+ * be paced.
  *
  * Return: us.
  */
 static inline u32 sbrm_relative_rtt(const struct sbrm *ca)
 {
-	if (likely(ca->cwnd >= 2 * FIXP_ONE))
+	if (unlikely(ca->slow_start || !ca->rtt_slow))
 		return ca->rtt_us;
+	if (likely(ca->cwnd >= FIXP_ONE << SBRM_RTT_HALF_CWND_SHIFT))
+		return (ca->rtt_us + (ca->rtt_slow >> SBRM_RTT_SLOW_SHIFT)) / 2;
 	if (unlikely(ca->in_turn))
 		return ca->rtt_us / 2;
-	return sbrm_relative_rtt_slow(ca);
+	return sbrm_relative_rtt_small(ca);
 }
 
 /**

@@ -11,12 +11,12 @@
  *
  * - g(m) = -ln(1 - m) / m, m the share of marks: the price that a mark stands
  *   for. It is 1 while few packets are marked;
- * - r is the last round-trip time over its average of two seconds, and 1 at rest.
- *   Once a link is full, marks come at its capacity times the price, however
- *   large the windows are: without r they are all that a source learns, the
- *   queue grows for a round trip longer, and beyond 100 ms all of it swings. A
- *   window below two segments is paced by the average, see sbrm_relative_rtt():
- *   what it sends does not follow the round trip, and neither does r;
+ * - r is the round-trip time that paces the flow, see sbrm_relative_rtt(), over its
+ *   average of two seconds, and 1 at rest. Once a link is full, marks come at its
+ *   capacity times the price, however large the windows are: without r they are
+ *   all that a source learns, the queue grows for a round trip longer, and beyond
+ *   100 ms all of it swings. With small windows it is 1: their packets are so
+ *   rare that marks and round trips are known late anyway;
  * - k is at least 10 marks, so that single ones do not shake the flow; what is
  *   due in 0.2 s; and in three times what it takes to see an answer: a round trip
  *   and, where windows are small, two to ten packets.
@@ -84,6 +84,16 @@
  * are long for a moment would raise it.
  */
 #define RELATIVE_SLOW_MOST	4
+
+/*
+ * From so many segments on, Q32, a mark counts by r. Below, a sample is as old as the time
+ * between two packets, and with it r is a gain of 1 / RTT beside the b of the queue that
+ * comes too late. A hundred flows at 10 Mb/s and 20 ms swung by 200 ms, every 1.3 s, for half
+ * of the time; 36 of them had 25 ms at the 99th percentile where the slow round-trip time had
+ * its part in r, and 8.5 ms without r. With 8 instead of 4 segments flows with a round trip
+ * of 200 ms swing (36 at 10 Mb/s: 29 ms).
+ */
+#define RELATIVE_BY_RTT_CWND	(4 * FIXP_ONE)
 
 /* m is at least 2^-20 (2^12 in Q32) when the price of a mark is computed. */
 #define RELATIVE_MARK_MIN	BIT(12)
@@ -242,16 +252,13 @@ static noinline s64 relative_charge(struct sbrm *ca, const struct sbrm_ack *ack)
 	u32 rtt;
 
 	ca->halved = 0;
+	if (ca->cwnd < RELATIVE_BY_RTT_CWND)
+		return ack->paid;
 	/*
 	 * r is 1/4 to 4. With a wider range a queue that some flows make when
 	 * they begin, or another path, would make a mark worth next to nothing,
 	 * or worth most of the window, for two seconds. A narrower one would
 	 * end the damping in long queues.
-	 *
-	 * By the round trip that paces the flow: where windows are small, the last
-	 * one is that of a queue which no window limits, and r would be a gain of
-	 * 1 / RTT beside the b of the queue. A hundred flows at 10 Mb/s and 20 ms
-	 * swung by 200 ms with it, every 1.3 s, for half of the time.
 	 */
 	rtt = clamp_t(u64, (u64)sbrm_relative_rtt(ca) << SBRM_RTT_SLOW_SHIFT,
 		      ca->rtt_slow / 4, (u64)ca->rtt_slow * 4);
@@ -522,20 +529,19 @@ s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
 }
 
 /**
- * sbrm_relative_rtt_slow() - round-trip time to pace a small window by
- * @ca: connection; its window is below two segments
+ * sbrm_relative_rtt_small() - round-trip time to pace a small window by
+ * @ca: connection, with a slow round-trip time; its window is below
+ *	2^%SBRM_RTT_HALF_CWND_SHIFT segments
  *
  * The smaller the window, the more the slow round-trip time counts.
  *
  * Return: us.
  */
-u32 sbrm_relative_rtt_slow(const struct sbrm *ca)
+u32 sbrm_relative_rtt_small(const struct sbrm *ca)
 {
 	u32 slow = ca->rtt_slow >> SBRM_RTT_SLOW_SHIFT;
 
-	if (!slow)
-		return ca->rtt_us;
-	/* Half of the window is a part of 2^33: 2^24 of it, times 2^24 us. */
+	/* The window is below 2^34, 2^25 of that, times 2^24 us. */
 	return slow + (((s64)ca->rtt_us - slow) * (s64)(ca->cwnd >> 9) >>
-		       (FIXP_SHIFT + 1 - 9));
+		       (FIXP_SHIFT + SBRM_RTT_HALF_CWND_SHIFT + 1 - 9));
 }

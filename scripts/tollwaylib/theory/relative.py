@@ -10,8 +10,9 @@ and a source changes the logarithm of its window W by (tcp_sbrm/sbrm_relative.c)
 
     (ln W)' = (w - x p r)/k
 
-where x = W/RTT is its rate, p the price that its marks carry, and r the round-trip time that
-paces it, divided by its average over two seconds. In slow start W' = x. Slow start ends when
+where p is the price that its marks carry and x = W/T is its rate. T lies between the last
+round-trip time and its average over two seconds, and r is T divided by that average, or 1 where
+windows are small. In slow start W' = x. Slow start ends when
 one mark is due, which leaves the window unchanged; when the charge exceeds what was due by
 more than one mark, which halves the window; or when packets wait, which reduces it by a
 quarter.
@@ -65,7 +66,10 @@ CUT_MAX = 0.7
 SLOW_RTT_S, SLOW_RTT_MOST, MARK_PKTS = 2.1, 4, 8
 MARK_MIN = 2.0 ** -20
 LATER_S = 0.005
-WINDOW_MIN, PACED_PKTS = 1 / 64, 2
+# The last round trip is so much of the one that paces, with this window and larger ones.
+# From BY_RTT_PKTS on, a mark counts by it.
+WINDOW_MIN, LAST_PART, LAST_PKTS = 1 / 64, 1 / 2, 2
+BY_RTT_PKTS = 4
 
 
 @dataclass(frozen=True)
@@ -167,11 +171,11 @@ class RelativeSources:
         self.marked, self.balance, self.due = np.zeros((3, count))
 
     def pace_s(self, rtt_s):
-        """The round-trip time by which the rate is W/RTT. For a window below two packets, the
-        average counts more, the smaller the window is."""
-        slow_s = np.where(self.slow_rtt_s > 0, self.slow_rtt_s, rtt_s)
-        return np.where(self.window < PACED_PKTS, slow_s + (rtt_s - slow_s) *
-                        self.window / PACED_PKTS, rtt_s)
+        """The round-trip time by which the rate is W/RTT: between the last one and its average,
+        and nearer to the average, the smaller the window is. In slow start it is the last one."""
+        slow_s = np.where((self.slow_rtt_s > 0) & ~self.starting, self.slow_rtt_s, rtt_s)
+        return slow_s + (rtt_s - slow_s) * LAST_PART * np.minimum(
+            self.window / LAST_PKTS, 1)
 
     def advance(self, step_s, now, active, rate, rtt_s, price):
         """A step: rate in packets/s, the round trip with queues, and the price
@@ -190,8 +194,9 @@ class RelativeSources:
         # What a mark stands for.
         share = np.clip(self.marked, MARK_MIN, 1 - 2.0 ** -16)
         paid = rate * mark * -np.log1p(-share) / share
-        lacks = self.wtp - paid * np.clip(self.pace_s(rtt_s) / self.slow_rtt_s,
-                                          0.25, 4)
+        lacks = self.wtp - paid * np.where(
+            self.window < BY_RTT_PKTS, 1.0,
+            np.clip(self.pace_s(rtt_s) / self.slow_rtt_s, 0.25, 4))
         grows = np.where(self.starting, rate, self.window * np.maximum(
             lacks / self._marks(rtt_s), -CUT_MAX / rtt_s))
         self._starts(step_s, lacks, mark * rate, rtt_s)
