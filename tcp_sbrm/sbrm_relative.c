@@ -90,10 +90,10 @@
  * between two packets, and with it r is a gain of 1 / RTT beside the b of the queue that
  * comes too late. A hundred flows at 10 Mb/s and 20 ms swung by 200 ms, every 1.3 s, for half
  * of the time; 36 of them had 25 ms at the 99th percentile where the slow round-trip time had
- * its part in r, and 8.5 ms without r. With 8 instead of 4 segments flows with a round trip
+ * its part in r, and 8.5 ms without r. With 8 segments instead of 3, flows with a round trip
  * of 200 ms swing (36 at 10 Mb/s: 29 ms).
  */
-#define RELATIVE_BY_RTT_CWND	(4 * FIXP_ONE)
+#define RELATIVE_BY_RTT_CWND	(3 * FIXP_ONE)
 
 /* m is at least 2^-20 (2^12 in Q32) when the price of a mark is computed. */
 #define RELATIVE_MARK_MIN	BIT(12)

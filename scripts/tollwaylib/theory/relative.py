@@ -69,7 +69,7 @@ LATER_S = 0.005
 # The last round trip is so much of the one that paces, with this window and larger ones.
 # From BY_RTT_PKTS on, a mark counts by it.
 WINDOW_MIN, LAST_PART, LAST_PKTS = 1 / 64, 1 / 2, 2
-BY_RTT_PKTS = 4
+BY_RTT_PKTS = 3
 
 
 @dataclass(frozen=True)
