@@ -137,6 +137,12 @@
  * where this is 15 packets, would have 92 instead of 94 % of a line with a round
  * trip of 100 ms that both directions fill.
  *
+ * Beyond that eighth, up to the first price, while a full queue drops packets. Else 36 flows
+ * at 10 Gb/s and 20 ms, where a queue of 40 ms holds what two round trips send, fill it every
+ * 0.9 s for longer than 30 s: what they lose halves windows long before a brings the price
+ * there. Not for longer than that: one flow that fills a short queue as it begins would
+ * rest at a fortieth of the link with the first price.
+ *
  * Three targets, because the term a alone keeps a queue at rest below that: the
  * 99th percentile of the delay is 7.3 ms at most, 2.4 targets, with one and
  * four flows at 10 and 100 Mb/s and round trips of up to 100 ms, and 9.7 ms with
@@ -146,6 +152,7 @@
 #define DELAY_RISE		6
 #define DELAY_RISE_MAX		2U
 #define DELAY_RISE_LATE		3
+#define DELAY_RISE_FULL		4
 /* That eighth: ln 8, from Q48 to Q32. */
 #define DELAY_RISE_LOG		(3 * (s64)(FIXP_LN2_Q48 >> 16))
 
@@ -205,7 +212,8 @@
  * round trip late. K is a third of 1 / RTT at most, so that l / 3 of each change comes
  * back: with 3 it would go on for ever, and with 2 the queue that 36 flows make when they
  * begin swings for many seconds (100 Mb/s, 100 ms: 13 ms at the 99th percentile after
- * 3 s, and 7 ms with 1.5; 200 ms: 7.6 ms in the mean, and 3.6).
+ * 3 s, and 7 ms with 1.5; 200 ms: 7.6 ms in the mean, and 3.6; when all of the last round
+ * trip paced tcp_sbrm).
  */
 #define DELAY_LEAD_HALVES	3
 
@@ -622,6 +630,8 @@ static s64 delay_next(const struct sbrm_coef *coef,
 		u = max3(u, min(u + step * DELAY_RISE_FAST,
 				first - DELAY_RISE_FAST_LOG),
 			 min(u + step, first - DELAY_RISE_LOG));
+		if (unlikely(state->full))
+			u = max(u, min(u + step * DELAY_RISE_FULL, first));
 	}
 	return clamp_t(s64, u, DELAY_LOG_MIN, DELAY_LOG_MAX);
 }
@@ -706,6 +716,7 @@ static noinline void delay_update(const struct sbrm_coef *coef,
 	state->packets = 0;
 	state->busy_ns = 0;
 	state->idle_ns = 0;
+	state->full = false;
 }
 
 /**

@@ -105,6 +105,7 @@ struct sbrm_coef {
  * @input: rem: input rate y, units per interval, Q24, at most 2^61
  * @pending: rem: bytes that arrived since @time, at most 2^37; vqm: service time
  *	of the virtual backlog, ns in Q16, at most @room
+ * @full: a packet found no room since the law delay has last updated its price
  * @log_price: delay: u, Q32, -16 .. ln 400
  * @service: delay: ns to serve a byte, Q20; 0 while unknown
  * @served: delay: bytes served in @served_ns, Q8; older bytes count less
@@ -139,6 +140,7 @@ struct sbrm_coef {
 struct sbrm_state {
 	u64	time;
 	u64	price;
+	bool	full;
 	union {
 		struct {
 			u64	input;

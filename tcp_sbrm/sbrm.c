@@ -48,7 +48,8 @@
  * where none does. ss -ti shows which: dctcp:fallback_mode is TCP/RM.
  *
  * Notable differences from the paper:
- * - the window is a fixed-point number and paced at cwnd / RTT: at 6 ms and
+ * - the window is a fixed-point number and paced at cwnd / RTT (with the default
+ *   source, RTT is that of sbrm_relative_rtt()): at 6 ms and
  *   w = 100 the fair window is 2.4 segments, which no integer expresses. What
  *   the kernel and ss know as cwnd is a cap, rounded up, plus one segment after
  *   slow start (and one segment where sbrm_relative_in_turn() says so);
@@ -105,9 +106,9 @@
  * @sample_us: round-trip time of the ACK, us, negative if it has none
  *
  * Not srtt: with its lag a loop of 34 ms began to swing, while cwnd over the
- * last sample answers a growing queue at once, as ACK clocking does. (The source
- * relative adds the lag that it needs, see sbrm_relative_rtt().) Of the last two
- * samples the smaller counts: a receiver that saw the mark change sends the ACK
+ * last sample answers a growing queue at once, as ACK clocking does. (For the
+ * source relative half of that answer is enough, see sbrm_relative_rtt().) Of the
+ * last two samples the smaller counts: a receiver that saw the mark change sends the ACK
  * it held back first, and that sample has waited.
  *
  * Not so for a small window of relative: samples come a packet apart, and by two
@@ -129,7 +130,7 @@ static void sbrm_rtt_update(struct sbrm *ca, const struct tcp_sock *tp,
 	ca->rtt_last_us = rtt_us;
 	if (likely(last_us) &&
 	    (likely(ca->cwnd >= SBRM_RTT_TWO_CWND) || ca->slow_start ||
-	     ca->source != SBRM_SOURCE_RELATIVE))
+	     !sbrm_is_relative(ca)))
 		rtt_us = min(last_us, rtt_us);
 	ca->rtt_us = rtt_us;
 }
@@ -281,6 +282,8 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	ca->acked_us = news.now_us;
 
 	sbrm_rtt_update(ca, tp, rs->rtt_us);
+	if (likely(ca->source == SBRM_SOURCE_RELATIVE))
+		sbrm_relative_slow(ca, &news);
 	sbrm_echo_watch(sk, ca, &news);
 	by_marks = sbrm_by_marks(ca);
 	price = sbrm_estimate(ca, &news, by_marks);

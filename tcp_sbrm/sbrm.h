@@ -51,6 +51,14 @@
  */
 #define SBRM_RTT_SLOW_SHIFT	6
 
+/*
+ * It takes steps of 2^13 us: a 2^8th, 2.1 s in all. It must be slow beside the
+ * swings that r is to damp, which are of some round trips. If it is faster it
+ * follows them; if it is slower, r is wrong for longer after the path has
+ * changed. Between two steps an ACK has nothing to do for it.
+ */
+#define SBRM_RTT_SLOW_US_SHIFT	13
+
 /* Prices are stored in Q28, so that prices below 16 fit into 32 bits (at most 11.1 occur). */
 #define SBRM_PRICE_SHIFT	28
 
@@ -139,7 +147,7 @@ struct sbrm_field {
  * @delivered_ce: tp->delivered_ce at the last update
  * @mark: estimate of the share m of marked packets, Q32; unused with @carrier
  * @price: price of the path at the last update, Q28
- * @rtt_us: round-trip time in force, 1 .. 2^24 us
+ * @rtt_us: round-trip time in force, 1 .. 2^24 us; see also sbrm_relative_rtt()
  * @rtt_last_us: last sample of it; 0 before the first
  * @prior_halved: @halved before the last loss, for undo
  * @prior_slow_start: the same of @slow_start
@@ -361,6 +369,7 @@ u64 sbrm_relative_paid(const struct sbrm *ca, const struct sbrm_ack *ack);
 s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
 		       const struct sbrm_ack *ack, s64 due);
 u32 sbrm_relative_rtt_small(const struct sbrm *ca);
+void sbrm_relative_slow_step(struct sbrm *ca, const struct sbrm_ack *ack);
 s64 sbrm_relative_in_turn(const struct sock *sk, struct sbrm *ca,
 			  const struct sbrm_ack *ack);
 
@@ -495,6 +504,21 @@ static inline s64 sbrm_estimate(struct sbrm *ca, const struct sbrm_ack *ack,
 }
 
 /**
+ * sbrm_relative_slow() - keep the slow round-trip time
+ * @ca: connection with %SBRM_SOURCE_RELATIVE
+ * @ack: what the ACK brought
+ *
+ * For each ACK, also in a recovery, and while TCP/RM takes the place of the source.
+ * Between two steps there is nothing to do.
+ */
+static inline void sbrm_relative_slow(struct sbrm *ca, const struct sbrm_ack *ack)
+{
+	if (unlikely(!ca->rtt_slow ||
+		     (ack->now_us ^ ack->last_us) >> SBRM_RTT_SLOW_US_SHIFT))
+		sbrm_relative_slow_step(ca, ack);
+}
+
+/**
  * sbrm_source_step() - how far an ACK moves the window
  * @sk: socket
  * @ca: its private area
@@ -516,7 +540,7 @@ static inline s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
  * From 2^1 segments on, half of the round-trip time to pace by is the last one, and half
  * the slow one. Below, the last one counts less, down to nothing: the next sample comes
  * with the next packet, and what it says of the queue is late by that much more. With 2^2,
- * four flows at 1 Mb/s and 5 ms had 97 instead of 36 ms at the 99th percentile.
+ * four flows at 1 Mb/s and 5 ms had 97 instead of 48 ms at the 99th percentile.
  */
 #define SBRM_RTT_HALF_CWND_SHIFT	1
 
@@ -529,24 +553,31 @@ static inline s64 sbrm_source_step(struct sock *sk, struct sbrm *ca,
  * round trips: its phase margin is pi / 2 - 1, a third of a right angle. With half of it
  * the margin is pi / 2 - 1/2. What the queue is in the mean of two seconds still counts in
  * full, and the window still bounds what is on its way. With a quarter, windows are the
- * only bound for too long: four flows at 1 Mb/s and 200 ms had 75 instead of 28 ms.
- * With all of it, 36 flows at 100 Mb/s and 200 ms had 32 instead of 4.8 ms at the 99th
- * percentile, from 3 s after the start.
+ * only bound for too long: four flows at 1 Mb/s and 200 ms had 75 instead of 33 ms in the
+ * mean. With all of it, 36 flows at 100 Mb/s and 200 ms had 32 instead of 4.8 ms at the
+ * 99th percentile, from 3 s after the start.
+ *
+ * Of the slow one no more counts than twice the last one, so that this is at most half as
+ * much again as the last one: where a path has become shorter by ten times, a flow would
+ * have a fifth of its rate for a second, and take it for one that its program holds back,
+ * see sbrm_unused().
  *
  * In slow start it is the last one, and the window is what counts. Where flows have one
  * packet each on its way, ACKs are the clock, and half of the time is enough for bursts to
  * be paced.
  *
- * Return: us.
+ * Return: 2^-6 us, at most 2^31.
  */
 static inline u32 sbrm_relative_rtt(const struct sbrm *ca)
 {
+	u32 last = ca->rtt_us << SBRM_RTT_SLOW_SHIFT;
+
 	if (unlikely(ca->slow_start || !ca->rtt_slow))
-		return ca->rtt_us;
+		return last;
 	if (likely(ca->cwnd >= FIXP_ONE << SBRM_RTT_HALF_CWND_SHIFT))
-		return (ca->rtt_us + (ca->rtt_slow >> SBRM_RTT_SLOW_SHIFT)) / 2;
+		return (last + min(ca->rtt_slow, 2 * last)) / 2;
 	if (unlikely(ca->in_turn))
-		return ca->rtt_us / 2;
+		return last / 2;
 	return sbrm_relative_rtt_small(ca);
 }
 

@@ -68,20 +68,13 @@
 #define RELATIVE_CUT_SHIFT	14
 #define RELATIVE_CUT_MAX	11469U		/* 0.7 */
 
-/*
- * The slow round-trip time takes steps of 2^13 us: a 2^8th, 2.1 s in all. It
- * must be slow beside the swings that r is to damp, which are of some round
- * trips. If it is faster it follows them; if it is slower, r is wrong for
- * longer after the path has changed. Between two steps an ACK has nothing to do
- * for it.
- */
-#define RELATIVE_SLOW_US_SHIFT	13
+/* A step of the slow round-trip time is a 2^8th, see SBRM_RTT_SLOW_US_SHIFT. */
 #define RELATIVE_SLOW_SHIFT	8
 /*
- * It is at most so many times the last one, from where on r says no more. After
- * round trips of 4 s it would need 8 s to come there, in which flows that return at
- * different times have different shares. Not the other way round: round trips that
- * are long for a moment would raise it.
+ * It is at most so many times the last one. After round trips of 4 s it would need
+ * 8 s to come there, in which flows that return at different times have different
+ * shares. Not the other way round: round trips that are long for a moment would
+ * raise it.
  */
 #define RELATIVE_SLOW_MOST	4
 
@@ -136,14 +129,19 @@
 #define RELATIVE_MARK_MOST	(U32_MAX - U32_MAX / 8)
 #define RELATIVE_MARK_AGAIN	(U32_MAX - BIT(21))
 
-/* The slow round-trip time, in 2^-6 us, takes its steps. */
-static noinline void relative_slow_step(struct sbrm *ca,
-					const struct sbrm_ack *ack)
+/**
+ * sbrm_relative_slow_step() - the slow round-trip time takes its steps
+ * @ca: connection
+ * @ack: what the ACK brought
+ *
+ * It is in 2^-6 us.
+ */
+void sbrm_relative_slow_step(struct sbrm *ca, const struct sbrm_ack *ack)
 {
 	/* The clock wraps at 2^32 us, and the number of its steps with it. */
-	u32 steps = ((ack->now_us >> RELATIVE_SLOW_US_SHIFT) -
-		     (ack->last_us >> RELATIVE_SLOW_US_SHIFT)) &
-		    (BIT(32 - RELATIVE_SLOW_US_SHIFT) - 1);
+	u32 steps = ((ack->now_us >> SBRM_RTT_SLOW_US_SHIFT) -
+		     (ack->last_us >> SBRM_RTT_SLOW_US_SHIFT)) &
+		    (BIT(32 - SBRM_RTT_SLOW_US_SHIFT) - 1);
 	s64 off;
 
 	/* Not rtt_us: what it is before the first sample may be part of that. */
@@ -160,14 +158,6 @@ static noinline void relative_slow_step(struct sbrm *ca,
 	ca->rtt_slow = clamp_t(s64, ca->rtt_slow + off, 1,
 			       ((s64)ca->rtt_us << SBRM_RTT_SLOW_SHIFT) *
 			       RELATIVE_SLOW_MOST);
-}
-
-/* Keep it; between two steps there is nothing to do. */
-static void relative_slow_update(struct sbrm *ca, const struct sbrm_ack *ack)
-{
-	if (unlikely(!ca->rtt_slow ||
-		     (ack->now_us ^ ack->last_us) >> RELATIVE_SLOW_US_SHIFT))
-		relative_slow_step(ca, ack);
 }
 
 /**
@@ -249,19 +239,21 @@ static noinline s64 relative_due_late(const struct sbrm *ca,
 /* What the marks of an ACK take, marks in Q32: g(m) r for each. */
 static noinline s64 relative_charge(struct sbrm *ca, const struct sbrm_ack *ack)
 {
-	u32 rtt;
+	u64 rtt;
 
 	ca->halved = 0;
 	if (ca->cwnd < RELATIVE_BY_RTT_CWND)
 		return ack->paid;
 	/*
-	 * r is 1/4 to 4. With a wider range a queue that some flows make when
-	 * they begin, or another path, would make a mark worth next to nothing,
-	 * or worth most of the window, for two seconds. A narrower one would
-	 * end the damping in long queues.
+	 * r is at most 4, and at least 1/4, which it is only in slow start: a slow
+	 * round-trip time four times as long as the last one makes it 3/8. With
+	 * a wider range a queue that some flows make when they begin, or another
+	 * path, would make a mark worth next to nothing, or worth most of the
+	 * window, for two seconds. A narrower one would end the damping in long
+	 * queues.
 	 */
-	rtt = clamp_t(u64, (u64)sbrm_relative_rtt(ca) << SBRM_RTT_SLOW_SHIFT,
-		      ca->rtt_slow / 4, (u64)ca->rtt_slow * 4);
+	rtt = clamp_t(u64, sbrm_relative_rtt(ca), ca->rtt_slow / 4,
+		      (u64)ca->rtt_slow * 4);
 	/* Below 2^56 times 4. */
 	return fixp_mul_div(ack->paid, rtt, ca->rtt_slow);
 }
@@ -280,7 +272,6 @@ static __always_inline s64 relative_balance(struct sbrm *ca,
 	/* Nearly always: what it may be is four times that, or more. */
 	if (unlikely(ack->time_us > ca->rtt_us))
 		due = relative_due_late(ca, ack);
-	relative_slow_update(ca, ack);
 	if (unlikely(ack->paid))
 		due -= relative_charge(ca, ack);
 	return due;
@@ -535,13 +526,13 @@ s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
  *
  * The smaller the window, the more the slow round-trip time counts.
  *
- * Return: us.
+ * Return: 2^-6 us.
  */
 u32 sbrm_relative_rtt_small(const struct sbrm *ca)
 {
-	u32 slow = ca->rtt_slow >> SBRM_RTT_SLOW_SHIFT;
+	s64 longer = ((s64)ca->rtt_us << SBRM_RTT_SLOW_SHIFT) - ca->rtt_slow;
 
-	/* The window is below 2^34, 2^25 of that, times 2^24 us. */
-	return slow + (((s64)ca->rtt_us - slow) * (s64)(ca->cwnd >> 9) >>
-		       (FIXP_SHIFT + SBRM_RTT_HALF_CWND_SHIFT + 1 - 9));
+	/* The window is below 2^33, 2^24 of that, times 2^32. */
+	return ca->rtt_slow + (longer * (s64)(ca->cwnd >> 9) >>
+			       (FIXP_SHIFT + SBRM_RTT_HALF_CWND_SHIFT + 1 - 9));
 }

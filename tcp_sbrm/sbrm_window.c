@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The window of a connection, and the rate that follows from it: cwnd / RTT, by
- * pacing.
+ * pacing. (For the source relative, RTT is that of sbrm_relative_rtt().)
  */
 
 #include <linux/math64.h>
@@ -77,7 +77,7 @@ static noinline void sbrm_burst_set(struct sock *sk, u64 flow, u64 one)
 /**
  * sbrm_burst() - limit what may leave as one packet
  * @sk: socket
- * @ca: its private area
+ * @rtt_us: round-trip time that sets the rate, at least 1
  * @cwnd: window that sets the rate, Q32, at most 2^57
  *
  * Its segments arrive at the queue together and wait for each other. The stack
@@ -87,14 +87,14 @@ static noinline void sbrm_burst_set(struct sock *sk, u64 flow, u64 one)
  * less. By the mean rate: if the length of a packet followed the gaps of
  * sbrm_pace(), these would all be the same.
  */
-static void sbrm_burst(struct sock *sk, const struct sbrm *ca, u64 cwnd)
+static void sbrm_burst(struct sock *sk, u32 rtt_us, u64 cwnd)
 {
 	/*
 	 * Segments in Q16, at most 2^41, times 2^6 us; and us in Q16, so that the
 	 * quotient is segments.
 	 */
 	u64 flow = (cwnd >> (FIXP_SHIFT - 16)) * SBRM_BURST_US;
-	u64 one = (u64)ca->rtt_us << 16;
+	u64 one = (u64)rtt_us << 16;
 
 	/* At most rates, and where the limit is that or less: no quotient. */
 	if (unlikely(flow >= (TOLLWAY_BURST_MIN + 1) * one ||
@@ -109,7 +109,7 @@ static noinline u64 sbrm_rate_large(u64 cwnd, u64 bytes, u64 time)
 }
 
 /**
- * sbrm_pace() - pace at cwnd / RTT, see sbrm_paced_window()
+ * sbrm_pace() - pace at cwnd / RTT, see sbrm_paced_window() and sbrm_relative_rtt()
  * @sk: socket
  * @ca: its private area
  * @cwnd: its window, which those who have just set it know
@@ -128,10 +128,15 @@ void sbrm_pace(struct sock *sk, const struct sbrm *ca, u64 cwnd, u16 random)
 	bool relative = sbrm_is_relative(ca);
 	u32 gap = sbrm_gap(ca, relative, random);
 	u64 bytes = (u64)tp->mss_cache * USEC_PER_SEC;	/* below 2^36 */
-	u32 rtt_us = relative ? sbrm_relative_rtt(ca) : ca->rtt_us;
-	u64 time = (u64)max(rtt_us, 1U) * gap;		/* below 2^41 */
-	u64 rate, most;
+	u32 rtt_us = ca->rtt_us;
+	u64 time, rate, most;
 
+	/* To the nearest us. */
+	if (likely(relative))
+		rtt_us = (sbrm_relative_rtt(ca) + BIT(SBRM_RTT_SLOW_SHIFT - 1)) >>
+			 SBRM_RTT_SLOW_SHIFT;
+	rtt_us = max(rtt_us, 1U);
+	time = (u64)rtt_us * gap;			/* below 2^42 */
 	cwnd = sbrm_paced_window(tp, ca, cwnd);
 	/*
 	 * The gap is in 2^-16, and so is the time, as the window has to be. Below
@@ -146,5 +151,5 @@ void sbrm_pace(struct sock *sk, const struct sbrm *ca, u64 cwnd, u16 random)
 	if (unlikely(!rate || rate > most))
 		rate = max_t(u64, min_t(u64, rate, most), 1);
 	WRITE_ONCE(sk->sk_pacing_rate, rate);
-	sbrm_burst(sk, ca, cwnd);
+	sbrm_burst(sk, rtt_us, cwnd);
 }

@@ -10,17 +10,18 @@ and a source changes the logarithm of its window W by (tcp_sbrm/sbrm_relative.c)
 
     (ln W)' = (w - x p r)/k
 
-where p is the price that its marks carry and x = W/T is its rate. T lies between the last
-round-trip time and its average over two seconds, and r is T divided by that average, or 1 where
-windows are small. In slow start W' = x. Slow start ends when
-one mark is due, which leaves the window unchanged; when the charge exceeds what was due by
-more than one mark, which halves the window; or when packets wait, which reduces it by a
-quarter.
+where p is the price that its marks carry and x = W/T is its rate, but no more than the window
+and two packets in a round trip. T lies between the last round-trip time and its average over
+two seconds, and r is T divided by that average, or 1 where windows are small. In slow start
+W' = x. Slow start ends when one mark is due, which leaves the window unchanged; when the charge
+exceeds what was due by more than one mark, which halves the window; or when packets wait, which
+reduces it by a quarter.
 
 No paper has this source and law. The constants are those of the modules, whose files have
 the reasons. The part of the law that measures the rate of the link is not modelled: a fluid
 link has a known rate. Nor is the one packet that each flow has on its way where its share is
-below w / 6.
+below w / 6, nor that a queue which drops packets raises its price faster. And a source knows the round-trip time with the queue of this moment, not that of
+the last packet which is acknowledged: swings for which that delay is the cause do not appear.
 """
 
 import math
@@ -66,9 +67,12 @@ CUT_MAX = 0.7
 SLOW_RTT_S, SLOW_RTT_MOST, MARK_PKTS = 2.1, 4, 8
 MARK_MIN = 2.0 ** -20
 LATER_S = 0.005
-# The last round trip is so much of the one that paces, with this window and larger ones.
+# The last round trip is so much of the one that paces, with this window and larger ones, and
+# the average counts as so many times the last one at most there.
 # From BY_RTT_PKTS on, a mark counts by it.
-WINDOW_MIN, LAST_PART, LAST_PKTS = 1 / 64, 1 / 2, 2
+WINDOW_MIN, LAST_PART, LAST_PKTS, SLOW_PACE_MOST = 1 / 64, 1 / 2, 2, 2
+# So many packets more than the window may be on their way.
+BESIDE_PKTS = 2
 BY_RTT_PKTS = 3
 
 
@@ -171,9 +175,16 @@ class RelativeSources:
         self.marked, self.balance, self.due = np.zeros((3, count))
 
     def pace_s(self, rtt_s):
-        """The round-trip time by which the rate is W/RTT: between the last one and its average,
-        and nearer to the average, the smaller the window is. In slow start it is the last one."""
+        """The time in which a window is sent."""
+        return np.where(self.starting, rtt_s, np.maximum(
+            self._mean_s(rtt_s), rtt_s * self.window / (self.window + BESIDE_PKTS)))
+
+    def _mean_s(self, rtt_s):
+        """The round-trip time that paces: between the last one and its average, and nearer to
+        the average, the smaller the window is. In slow start it is the last one."""
         slow_s = np.where((self.slow_rtt_s > 0) & ~self.starting, self.slow_rtt_s, rtt_s)
+        slow_s = np.where(self.window < LAST_PKTS, slow_s,
+                          np.minimum(slow_s, SLOW_PACE_MOST * rtt_s))
         return slow_s + (rtt_s - slow_s) * LAST_PART * np.minimum(
             self.window / LAST_PKTS, 1)
 
@@ -196,7 +207,7 @@ class RelativeSources:
         paid = rate * mark * -np.log1p(-share) / share
         lacks = self.wtp - paid * np.where(
             self.window < BY_RTT_PKTS, 1.0,
-            np.clip(self.pace_s(rtt_s) / self.slow_rtt_s, 0.25, 4))
+            np.clip(self._mean_s(rtt_s) / self.slow_rtt_s, 0.25, 4))
         grows = np.where(self.starting, rate, self.window * np.maximum(
             lacks / self._marks(rtt_s), -CUT_MAX / rtt_s))
         self._starts(step_s, lacks, mark * rate, rtt_s)
