@@ -348,6 +348,26 @@ def check_unequal_round_trips():
         guest_base.cleanup()
 
 
+def check_shorter_path():
+    """A path becomes ten times as short, and three of four flows leave: the other one is
+    not held back by the round trips that were (sbrm_relative_rtt())."""
+    rate_bps, event_s, flows = 2 * 10**7, 15, 4
+    for rtt_ms in (100, 400):
+        link = Link(rate_bps, rtt_ms, flows, event_s + 3)
+        for number in range(flows):
+            stop = {"stop": event_s} if number else {}
+            link.add(start=f"{0.1 * number / flows:.4f}", **stop)
+        link.go(event_s, lambda link=link: link.path.r2.run(
+            f"tc qdisc change dev left root netem delay {rtt_ms // 10}ms limit 1000000"))
+        shares = [link.rates(event_s + at, event_s + at + 0.5, [0])[0] / rate_bps
+                  for at in (0.25, 0.75, 1.25, 1.75)]
+        worst_ms = max(look.delay_ms for look in link.between(event_s + 1, event_s + 3))
+        note(f"{rtt_ms} ms become {rtt_ms // 10} ms: {' '.join(f'{share:.2f}' for share in shares)}"
+             f" of the link in half seconds, delay up to {worst_ms:.1f} ms after a second")
+        assert min(shares) >= 0.6, shares
+        guest_base.cleanup()
+
+
 def check_rest():
     """A link that rests for a minute, or carries a little, does not lead to a
     price that is too low for all who come then."""
