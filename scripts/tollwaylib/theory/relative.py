@@ -12,7 +12,7 @@ and a source changes the logarithm of its window W by (tcp_sbrm/sbrm_relative.c)
 
 where p is the price that its marks carry and x = W/T is its rate, but no more than the window
 and two packets in a round trip. T lies between the last round-trip time and its average over
-two seconds, and r is T divided by that average, or 1 where windows are small. In slow start
+two seconds, and r is T divided by that average. In slow start
 W' = x. Slow start ends when one mark is due, which leaves the window unchanged; when the charge
 exceeds what was due by more than one mark, which halves the window; or when packets wait, which
 reduces it by a quarter.
@@ -69,11 +69,9 @@ MARK_MIN = 2.0 ** -20
 LATER_S = 0.005
 # The last round trip is so much of the one that paces, with this window and larger ones, and
 # the average counts as so many times the last one at most there.
-# From BY_RTT_PKTS on, a mark counts by it.
 WINDOW_MIN, LAST_PART, LAST_PKTS, SLOW_PACE_MOST = 1 / 64, 1 / 2, 2, 2
 # So many packets more than the window may be on their way.
 BESIDE_PKTS = 2
-BY_RTT_PKTS = 3
 
 
 @dataclass(frozen=True)
@@ -205,9 +203,7 @@ class RelativeSources:
         # What a mark stands for.
         share = np.clip(self.marked, MARK_MIN, 1 - 2.0 ** -16)
         paid = rate * mark * -np.log1p(-share) / share
-        lacks = self.wtp - paid * np.where(
-            self.window < BY_RTT_PKTS, 1.0,
-            np.clip(self._mean_s(rtt_s) / self.slow_rtt_s, 0.25, 4))
+        lacks = self.wtp - paid * np.clip(self._mean_s(rtt_s) / self.slow_rtt_s, 0.25, 4)
         grows = np.where(self.starting, rate, self.window * np.maximum(
             lacks / self._marks(rtt_s), -CUT_MAX / rtt_s))
         self._starts(step_s, lacks, mark * rate, rtt_s)
