@@ -130,6 +130,15 @@ static void link_queue(struct link *link, int ms, u32 backlog, int step)
 		link_serve(link, NSEC_PER_MSEC, 1500, backlog);
 }
 
+/* The same, and all the time packets find no room. */
+static void link_queue_full(struct link *link, int ms, u32 backlog, int step)
+{
+	for (; ms; ms--, backlog += step) {
+		link->state.full = true;
+		link_serve(link, NSEC_PER_MSEC, 1500, backlog);
+	}
+}
+
 /* By how much ln p rises from @log_price in @ms at a backlog. */
 static s64 link_change(struct link *link, s64 log_price, int ms, u32 backlog)
 {
@@ -243,6 +252,75 @@ static void delay_rise_test(struct kunit *test)
 	for (n = 0; n < 5; n++)
 		link_serve(&link, 12 * NSEC_PER_MSEC, 1500, 31500 - 450 * n);
 	u = link.state.log_price + 4 * (s64)FIXP_ONE;
+	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 20);
+}
+
+/*
+ * While a full queue drops packets for the second time within two seconds, the price rises
+ * four times as fast, up to the first one; but not while the delay is below three targets,
+ * or falls.
+ */
+static void delay_full_test(struct kunit *test)
+{
+	struct link link;
+	s64 first, u;
+	int n;
+
+	link_start(&link, 3000000);
+	link_queue(&link, 1000, 4500, 0);
+	first = delay_log_first(&link.state);
+
+	/* One burst, whose drops are a fifth of a second apart. */
+	link_queue(&link, 100, 18000, 0);
+	u = first - FIXP_ONE * 3 / 2;
+	link.state.log_price = u;
+	for (n = 0; n < 3; n++) {
+		link_queue_full(&link, 10, 18000, 0);
+		link_queue(&link, 200, 18000, 0);
+	}
+	u = link.state.log_price - u;
+	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 10);
+
+	/* Another one, of four targets: four times a third of 6 per second, and 3 / 40. */
+	link_queue(&link, 100, 18000, 0);
+	u = first - FIXP_ONE * 3 / 2;
+	link.state.log_price = u;
+	link_queue_full(&link, 100, 18000, 0);
+	u = link.state.log_price - u;
+	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 8075 / 10000, 200),
+			      "by %lld", u);
+
+	/* As long as packets are dropped, and not if the next burst comes later. */
+	u = link_change(&link, first - FIXP_ONE, 100, 18000);
+	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 100);
+	link_queue(&link, 2000, 18000, 0);
+	u = first - FIXP_ONE;
+	link.state.log_price = u;
+	link_queue_full(&link, 100, 18000, 0);
+	u = link.state.log_price - u;
+	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 100);
+
+	/* Up to the first price; a takes it on. */
+	link_queue(&link, 300, 18000, 0);
+	link.state.log_price = first - FIXP_ONE;
+	link_queue_full(&link, 1000, 18000, 0);
+	u = link.state.log_price - first;
+	KUNIT_EXPECT_GE(test, u, 0);
+	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 10);
+
+	/* A limit of less than three targets. */
+	link.state.log_price = first - FIXP_ONE;
+	link_queue(&link, 1000, 13500, 0);
+	u = link.state.log_price;
+	link_queue_full(&link, 100, 13500, 0);
+	u = link.state.log_price - u;
+	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 100);
+
+	/* It falls by 0.25 s in a second, from 66 to 41 ms. */
+	link.state.log_price = first - FIXP_ONE;
+	link.state.slow_ns = 74000000;
+	link_queue_full(&link, 100, 99000, -375);
+	u = link.state.log_price - first + FIXP_ONE;
 	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 20);
 }
 
@@ -529,6 +607,7 @@ static struct kunit_case delay_cases[] = {
 	KUNIT_CASE(delay_price_test),
 	KUNIT_CASE(delay_slow_test),
 	KUNIT_CASE(delay_rise_test),
+	KUNIT_CASE(delay_full_test),
 	KUNIT_CASE(delay_lead_test),
 	KUNIT_CASE(delay_rest_test),
 	KUNIT_CASE(delay_faster_test),

@@ -31,9 +31,9 @@ PP_CASES = {"pp_fuzzy_test", "pp_estimator_test", "pp_estimator_range_test",
             "pp_wait_test"}
 
 DELAY_CASES = {"delay_rate_test", "delay_price_test", "delay_slow_test",
-               "delay_rise_test", "delay_lead_test", "delay_rest_test",
-               "delay_faster_test",
-               "delay_burst_test", "delay_ahead_test", "delay_start_test",
+               "delay_rise_test", "delay_full_test", "delay_lead_test",
+               "delay_rest_test", "delay_faster_test", "delay_burst_test",
+               "delay_ahead_test", "delay_start_test",
                "delay_range_test", "delay_fresh_test"}
 
 ALPHA_CASES = {"alpha_example_test", "alpha_gain_range_test",

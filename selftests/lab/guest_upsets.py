@@ -89,6 +89,28 @@ def check_not_served():
     expect([after])
 
 
+def check_burst():
+    """Datagrams that fill a short queue for a tenth of a second and are lost: a queue that
+    drops packets once does not take its price for one that is too low. If they come again
+    within two seconds, it does."""
+    flows, first_s, again_s, takes_s = 10, 8, 16, 0.1
+    link = Link(10**8, RTT_MS, flows, 19, limit=330)
+    link.path.sink("sbrm", PORT + 1)
+    for number in range(flows):
+        link.add(start=f"{0.01 * number:.2f}")
+    for at in (first_s, again_s, again_s + 1):
+        link.add(port=PORT + 1, proto="udp", rate=2 * 10**8, size=PACKET - 42,
+                 overhead=42, start=at, stop=at + takes_s)
+    link.go()
+    used = [link.utilisation(at + takes_s, at + takes_s + 0.5)
+            for at in (first_s, again_s, again_s + 1)]
+    drops = link.between(0, first_s + 1)[-1].drops - link.between(0, first_s)[-1].drops
+    note(f"{drops} packets dropped; in the next half second the flows use "
+         f"{used[0]:.3f} of the link, after two other bursts {used[1]:.3f} and {used[2]:.3f}")
+    assert drops > 500 and used[0] >= 0.95 and used[1] >= 0.95 > 0.9 > used[2], used
+    guest_base.cleanup()
+
+
 RATE = {REM_PC1, REM_PC3, VQM}
 
 

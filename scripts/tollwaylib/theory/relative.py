@@ -20,8 +20,9 @@ reduces it by a quarter.
 No paper has this source and law. The constants are those of the modules, whose files have
 the reasons. The part of the law that measures the rate of the link is not modelled: a fluid
 link has a known rate. Nor is the one packet that each flow has on its way where its share is
-below w / 6, nor that a queue which drops packets raises its price faster. And a source knows the round-trip time with the queue of this moment, not that of
-the last packet which is acknowledged: swings for which that delay is the cause do not appear.
+below w / 6, nor that a queue which drops packets again and again raises its price faster. And a
+source knows the round-trip time with the queue of this moment, not that of the last packet which
+is acknowledged: swings for which that delay is the cause do not appear.
 """
 
 import math
