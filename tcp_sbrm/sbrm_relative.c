@@ -516,7 +516,7 @@ s64 sbrm_relative_step(const struct sock *sk, struct sbrm *ca,
 /**
  * sbrm_relative_rtt_small() - round-trip time to pace a small window by
  * @ca: connection, with a slow round-trip time; its window is below
- *	2^%SBRM_RTT_HALF_CWND_SHIFT segments
+ *	2^%SBRM_RTT_HALF_CWND_SHIFT segments, or twice that with the price field
  *
  * The smaller the window, the more the slow round-trip time counts.
  *
@@ -526,7 +526,7 @@ u32 sbrm_relative_rtt_small(const struct sbrm *ca)
 {
 	s64 longer = ((s64)ca->rtt_us << SBRM_RTT_SLOW_SHIFT) - ca->rtt_slow;
 
-	/* The window is below 2^33, 2^24 of that, times 2^32. */
+	/* The window is below 2^34, 2^25 of that, times 2^32. */
 	return ca->rtt_slow + (longer * (s64)(ca->cwnd >> 9) >>
 			       (FIXP_SHIFT + SBRM_RTT_HALF_CWND_SHIFT + 1 - 9));
 }

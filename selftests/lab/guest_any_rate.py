@@ -15,7 +15,7 @@ from pathlib import Path
 
 import guest_base
 from guest_base import near, note, start
-from rtnl import DELAY, options
+from rtnl import DELAY, PRICE, options
 from tcp_bench import PACKET, TRAFFIC, info, pump
 from tcp_bench import Path as TcpPath
 
@@ -37,17 +37,18 @@ class Link:
     """A link and flows of sbrm over it, s -> d; rates in bit/s."""
 
     def __init__(self, rate_bps, rtt_ms, flows, seconds, wtps=(W,), most_bps=None,
-                 limit=None, rtts_ms=(), **words):
+                 limit=None, rtts_ms=(), feedback=None, **words):
         """wtps: w of SO_PRIORITY 0, 1, ..; most_bps: what the link is changed
         to, if that is more; limit: of the queue, packets; rtts_ms: round trips of
-        flows to port PORT, PORT + 1, .., the longest is rtt_ms; words: of the
-        path."""
+        flows to port PORT, PORT + 1, .., the longest is rtt_ms; feedback: of the
+        queue; words: of the path."""
         self.rate_bps, self.rtt_ms, self.seconds = rate_bps, rtt_ms, seconds
         most_bps = max(rate_bps, most_bps or 0)
         limit = limit or max(1000, round(
             2 * most_bps * rtt_ms / 8e3 / PACKET))
         self.path = TcpPath(rate_bps=rate_bps, rtt_ms=0 if rtts_ms else rtt_ms,
-                            shipped=True, aqm=options(law=None, limit=limit),
+                            shipped=True, aqm=options(law=None, limit=limit,
+                                                       feedback=feedback),
                             **words)
         assert self.path.stats().law == DELAY
         s, d = self.path.s, self.path.d
@@ -203,6 +204,23 @@ def check_soon():
     """Soon after the start of many flows, or of some on a slow link, the queue is short, and
     does not swing: what paces a flow is not the last round trip alone (sbrm_relative_rtt())."""
     expect([measure(100, 200, 36), measure(1, 100, 4)])
+
+
+def check_price_field():
+    """Queues that add their price to a field: where windows are small, a flow is not paced by
+    the last round trip alone (sbrm_relative_rtt())."""
+    for mbit, rtt_ms, flows, p99_ms in ((10, 20, 36, 20), (2, 100, 8, 80)):
+        link = Link(mbit * 10**6, rtt_ms, flows, 60, feedback=PRICE)
+        for space in (link.path.s, link.path.d):
+            space.sysctl(SYSCTL + "estimator", "explicit")
+        for number in range(flows):
+            link.add(start=f"{0.1 * number / flows:.4f}")
+        link.go()
+        cell = link.cell(20, 60)
+        note(f"{flows} flows at {mbit} Mb/s and {rtt_ms} ms: {cell.utilisation:.3f} used, delay "
+             f"{cell.mean_ms:.1f} ms, p99 {cell.p99_ms:.1f}, worst share {cell.worst:.3f} off")
+        assert cell.utilisation >= 0.98 and cell.p99_ms <= p99_ms and cell.worst <= 0.05
+        guest_base.cleanup()
 
 
 def check_above_one():
