@@ -295,24 +295,60 @@ static void fq_rr_deactivate(struct fq_rr_sched_data *q, u32 id)
 		list_del(&q->t.flow[id].round);
 }
 
-/* The queue had @before packets: update the order by length. */
-static void fq_rr_resized(struct fq_rr_sched_data *q, u32 id, u32 before)
+/* The queue has one packet more, @qlen now: update the order by length. */
+static void fq_rr_grew(struct fq_rr_sched_data *q, u32 id,
+		       const struct fq_rr_flow *flow, u32 qlen)
 {
-	struct fq_rr_flow *flow = &q->t.flow[id];
 	u32 beyond;
 
 	if (q->params.overflow == FQ_RR_DROP_LAST)
 		return;
 
-	before = fq_rr_beyond(q, flow, before);
-	beyond = fq_rr_beyond(q, flow, flow->qlen);
-	if (!before && !beyond)
+	beyond = fq_rr_beyond(q, flow, qlen);
+	if (!beyond)
 		return;
 
 	if (q->params.longest == FQ_RR_LONGEST_PACKETS)
-		fq_rr_lengths_move(&q->t.lengths, id, before, beyond);
-	else if (beyond)
+		fq_rr_lengths_up(&q->t.lengths, id, beyond);
+	else
 		fq_rr_heap_set(&q->t.by_len, id, flow->len);
+}
+
+/* The queue has one packet less, @before until now: update the order by length. */
+static void fq_rr_shrank(struct fq_rr_sched_data *q,
+			 const struct fq_rr_flow *flow, u32 before)
+{
+	u32 beyond, id = flow - q->t.flow;
+
+	if (q->params.overflow == FQ_RR_DROP_LAST)
+		return;
+
+	beyond = fq_rr_beyond(q, flow, before);
+	if (!beyond)
+		return;
+
+	if (q->params.longest == FQ_RR_LONGEST_PACKETS)
+		fq_rr_lengths_down(&q->t.lengths, id, beyond);
+	else if (beyond > 1)
+		fq_rr_heap_set(&q->t.by_len, id, flow->len);
+	else
+		fq_rr_heap_remove(&q->t.by_len, id);
+}
+
+/* The queue lost all its @before packets: update the order by length. */
+static void fq_rr_emptied(struct fq_rr_sched_data *q, u32 id, u32 before)
+{
+	u32 beyond;
+
+	if (q->params.overflow == FQ_RR_DROP_LAST)
+		return;
+
+	beyond = fq_rr_beyond(q, &q->t.flow[id], before);
+	if (!beyond)
+		return;
+
+	if (q->params.longest == FQ_RR_LONGEST_PACKETS)
+		fq_rr_lengths_remove(&q->t.lengths, id, beyond);
 	else
 		fq_rr_heap_remove(&q->t.by_len, id);
 }
@@ -354,7 +390,7 @@ static void fq_rr_append(struct fq_rr_sched_data *q, u32 id,
 	} else if (cb->tag != flow->tag) {
 		flow->guests++;
 	}
-	fq_rr_resized(q, id, flow->qlen - 1);
+	fq_rr_grew(q, id, flow, flow->qlen);
 }
 
 /*
@@ -383,7 +419,7 @@ static void fq_rr_unaccount(struct fq_rr_sched_data *q, u32 id,
 	fq_rr_add(&flow->memory, -cb->memory);
 	fq_rr_add(&q->packets, -1);
 	fq_rr_add(&q->memory, -cb->memory);
-	fq_rr_resized(q, id, flow->qlen + 1);
+	fq_rr_shrank(q, flow, flow->qlen + 1);
 }
 
 /* Remove the next packet; @id is set to the number of its queue. */
@@ -498,7 +534,7 @@ static void fq_rr_drop_all(struct fq_rr_sched_data *q, u32 id,
 	WRITE_ONCE(flow->len, 0);
 	WRITE_ONCE(flow->memory, 0);
 	flow->guests = 0;
-	fq_rr_resized(q, id, qlen);
+	fq_rr_emptied(q, id, qlen);
 	fq_rr_deactivate(q, id);
 }
 
@@ -787,7 +823,7 @@ struct sk_buff *fq_rr_collect(struct fq_rr_sched_data *q,
 		WRITE_ONCE(flow->len, 0);
 		WRITE_ONCE(flow->memory, 0);
 		flow->guests = 0;
-		fq_rr_resized(q, id, qlen);
+		fq_rr_emptied(q, id, qlen);
 		fq_rr_deactivate(q, id);
 	}
 	WRITE_ONCE(q->packets, 0);

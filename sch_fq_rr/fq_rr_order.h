@@ -37,42 +37,82 @@ struct fq_rr_lengths {
 int fq_rr_lengths_init(struct fq_rr_lengths *lengths, u32 flows, u32 limit);
 void fq_rr_lengths_free(struct fq_rr_lengths *lengths);
 
-/**
- * fq_rr_lengths_move() - a queue has another length
- * @lengths: where
- * @flow: which queue
- * @from: its length before
- * @to: its new length: one more, one less, or 0
- */
-static inline void fq_rr_lengths_move(struct fq_rr_lengths *lengths, u32 flow,
-				      u32 from, u32 to)
+/* Take a queue out of the list of its length; true if the list is empty now. */
+static inline bool fq_rr_lengths_unlink(struct fq_rr_lengths *lengths,
+					u32 flow, u32 length)
 {
 	struct fq_rr_link *link = lengths->link;
 	u32 next = link[flow].next;
 	u32 prev = link[flow].prev;
 
-	if (from) {
-		if (prev)
-			link[prev].next = next;
-		else
-			lengths->first[from] = next;
-		if (next)
-			link[next].prev = prev;
-	}
+	if (prev)
+		link[prev].next = next;
+	else
+		lengths->first[length] = next;
+	if (next)
+		link[next].prev = prev;
+	return !(next | prev);
+}
 
-	if (to) {
-		next = lengths->first[to];
-		link[flow].next = next;
-		link[flow].prev = 0;
-		if (next)
-			link[next].prev = flow;
-		lengths->first[to] = flow;
-	}
+static inline void fq_rr_lengths_link(struct fq_rr_lengths *lengths, u32 flow,
+				      u32 length)
+{
+	struct fq_rr_link *link = lengths->link;
+	u32 next = lengths->first[length];
 
-	if (to > lengths->longest) {
+	link[flow].next = next;
+	link[flow].prev = 0;
+	if (next)
+		link[next].prev = flow;
+	lengths->first[length] = flow;
+}
+
+/**
+ * fq_rr_lengths_up() - a queue got one packet
+ * @lengths: where
+ * @flow: which queue
+ * @to: its new length, not 0
+ */
+static inline void fq_rr_lengths_up(struct fq_rr_lengths *lengths, u32 flow,
+				    u32 to)
+{
+	if (to > 1)
+		fq_rr_lengths_unlink(lengths, flow, to - 1);
+	fq_rr_lengths_link(lengths, flow, to);
+	if (to > lengths->longest)
 		WRITE_ONCE(lengths->longest, to);
-	} else if (from == lengths->longest) {
-		while (from > to && !lengths->first[from])
+}
+
+/**
+ * fq_rr_lengths_down() - a queue has one packet less
+ * @lengths: where
+ * @flow: which queue
+ * @from: its length before, not 0
+ */
+static inline void fq_rr_lengths_down(struct fq_rr_lengths *lengths, u32 flow,
+				      u32 from)
+{
+	bool last = fq_rr_lengths_unlink(lengths, flow, from);
+
+	if (from > 1)
+		fq_rr_lengths_link(lengths, flow, from - 1);
+	/* The queue itself is in the list of the next length now. */
+	if (last && from == lengths->longest)
+		WRITE_ONCE(lengths->longest, from - 1);
+}
+
+/**
+ * fq_rr_lengths_remove() - a queue lost all its packets
+ * @lengths: where
+ * @flow: which queue
+ * @from: its length before, not 0
+ */
+static inline void fq_rr_lengths_remove(struct fq_rr_lengths *lengths, u32 flow,
+					u32 from)
+{
+	fq_rr_lengths_unlink(lengths, flow, from);
+	if (from == lengths->longest) {
+		while (from && !lengths->first[from])
 			from--;
 		WRITE_ONCE(lengths->longest, from);
 	}
