@@ -208,13 +208,17 @@ static void fq_rr_join_round(struct fq_rr_sched_data *q,
 	list_add_tail(&flow->round, &q->round);
 }
 
-/* The turn of the queue ends; it gets the credit of its next turn. */
+/*
+ * The turn of the queue ends with this credit; it gets that of its next turn. A
+ * queue that is alone has nowhere to go.
+ */
 static void fq_rr_next_turn(struct fq_rr_sched_data *q,
-			    struct fq_rr_flow *flow)
+			    struct fq_rr_flow *flow, s32 credit)
 {
 	flow->turn++;
-	WRITE_ONCE(flow->credit, flow->credit + fq_rr_allotment(q, flow));
-	list_move_tail(&flow->round, &q->round);
+	WRITE_ONCE(flow->credit, credit + fq_rr_allotment(q, flow));
+	if (!list_is_last(&flow->round, &q->round))
+		list_move_tail(&flow->round, &q->round);
 }
 
 /*
@@ -229,7 +233,7 @@ static struct fq_rr_flow *fq_rr_turn(struct fq_rr_sched_data *q)
 
 	flow = list_first_entry(&q->round, struct fq_rr_flow, round);
 	while (unlikely(flow->credit <= 0)) {
-		fq_rr_next_turn(q, flow);
+		fq_rr_next_turn(q, flow, flow->credit);
 		flow = list_first_entry(&q->round, struct fq_rr_flow, round);
 	}
 	q->turn = flow->turn;
@@ -427,6 +431,7 @@ struct sk_buff *fq_rr_take(struct fq_rr_sched_data *q, u32 *id)
 {
 	struct fq_rr_flow *flow;
 	struct sk_buff *skb;
+	s32 credit;
 
 	if (!q->packets)
 		return NULL;
@@ -450,9 +455,11 @@ struct sk_buff *fq_rr_take(struct fq_rr_sched_data *q, u32 *id)
 			fq_rr_due_add(q, *id);
 		}
 	} else {
-		WRITE_ONCE(flow->credit, flow->credit - fq_rr_cost(q, skb));
-		if (flow->qlen && flow->credit <= 0)
-			fq_rr_next_turn(q, flow);
+		credit = flow->credit - fq_rr_cost(q, skb);
+		if (flow->qlen && credit <= 0)
+			fq_rr_next_turn(q, flow, credit);
+		else
+			WRITE_ONCE(flow->credit, credit);
 	}
 	if (!flow->qlen)
 		fq_rr_deactivate(q, *id);
