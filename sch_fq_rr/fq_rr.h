@@ -213,7 +213,7 @@ int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		  struct sk_buff **to_free);
 struct sk_buff *fq_rr_dequeue(struct Qdisc *sch);
 void fq_rr_reset(struct Qdisc *sch);
-struct sk_buff *fq_rr_take(struct fq_rr_sched_data *q, u32 *id);
+struct sk_buff *fq_rr_take(struct fq_rr_sched_data *q, struct fq_rr_flow **from);
 struct sk_buff *fq_rr_collect(struct fq_rr_sched_data *q,
 			      struct sk_buff **tail);
 void fq_rr_restore(struct fq_rr_sched_data *q, struct sk_buff *list);

@@ -284,19 +284,20 @@ static void fq_rr_params_set(struct fq_rr_sched_data *q,
 static void fq_rr_trim(struct Qdisc *sch, const struct fq_rr_params *params)
 {
 	struct fq_rr_sched_data *q = qdisc_priv(sch);
-	u32 drops = 0, drop_len = 0, id;
+	u32 drops = 0, drop_len = 0;
+	struct fq_rr_flow *flow;
 	struct sk_buff *skb;
 
 	while ((q->packets > params->limit ||
 		q->memory > params->memory_limit) && sch->q.qlen > 1) {
-		skb = fq_rr_take(q, &id);
+		skb = fq_rr_take(q, &flow);
 		if (!skb)
 			break;
 		drops++;
 		drop_len += qdisc_pkt_len(skb);
 		WRITE_ONCE(sch->q.qlen, sch->q.qlen - 1);
 		qdisc_qstats_backlog_dec(sch, skb);
-		fq_rr_add(&q->t.flow[id].drops, 1);
+		fq_rr_add(&flow->drops, 1);
 		fq_rr_count(&q->stats.trim_drops, 1);
 		rtnl_qdisc_drop(skb, sch);
 	}
