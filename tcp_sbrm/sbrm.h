@@ -33,14 +33,14 @@
 #define SBRM_CWND_MAX	((u64)1 << (24 + FIXP_SHIFT))
 
 /*
- * Weight of a packet in the share of marks with the source relative, which asks
- * for the price that a mark stands for, Q32: where most are marked it has to
- * follow soon, else any will do. An eighth: with less, sources answer late
- * where most packets are marked, and the queue swings. With more, what a mark
- * stands for is less exact where several queues mark (selftests/README.md, "Any
- * rate").
+ * With the source relative, which asks for the price that a mark stands for, the share
+ * of marks is an average over 2^3 packets where most are marked: with more, sources
+ * answer late there, and the queue swings. Where few are marked it is one over 2^5: with
+ * fewer, what a mark stands for is less exact where several queues mark
+ * (selftests/README.md, "Any rate").
  */
-#define SBRM_GAIN_RELATIVE	BIT(29)
+#define SBRM_RELATIVE_SHIFT	3
+#define SBRM_RELATIVE_FEW_SHIFT	5
 
 /* Times between ACKs count up to this, us: 67 s, see sbrm_paid(). */
 #define SBRM_TIME_MAX_US	((1U << 26) - 1)
@@ -154,6 +154,7 @@ struct sbrm_field {
  * @priced: a price has been seen
  * @in_turn: relative: one packet on its way, see sbrm_relative_in_turn()
  * @told: relative: packets without a mark have come since dozens in a row had one
+ * @few: relative: few packets are marked, see sbrm_relative_shift()
  * @acked_us: low word of the time of the last ACK
  * @waited_us: time before it that no segment has stood for yet
  * @gap: mean time between segments, in 2^-4 us, for the AIMD forms
@@ -211,7 +212,8 @@ struct sbrm {
 		prior_slow_start:1,
 		priced:1,
 		in_turn:1,
-		told:1;
+		told:1,
+		few:1;
 	u32	acked_us;
 	u32	waited_us;
 	u32	gap;
@@ -480,6 +482,12 @@ static inline void sbrm_echo_watch(struct sock *sk, struct sbrm *ca,
 		sbrm_echo_watch_slow(sk, ca, ack);
 }
 
+/* The share of marks is an average over so many packets, 2^n. */
+static inline u32 sbrm_relative_shift(const struct sbrm *ca)
+{
+	return ca->few ? SBRM_RELATIVE_FEW_SHIFT : SBRM_RELATIVE_SHIFT;
+}
+
 /**
  * sbrm_estimate() - take what an ACK brings into the estimate
  * @ca: connection
@@ -499,7 +507,7 @@ static inline s64 sbrm_estimate(struct sbrm *ca, const struct sbrm_ack *ack,
 		     ca->marks.plain != U16_MAX))
 		return sbrm_estimate_slow(ca, ack);
 
-	ca->mark = (FIXP_ONE - SBRM_GAIN_RELATIVE) * ca->mark >> FIXP_SHIFT;
+	ca->mark = (FIXP_ONE - (FIXP_ONE >> sbrm_relative_shift(ca))) * ca->mark >> FIXP_SHIFT;
 	return 0;
 }
 

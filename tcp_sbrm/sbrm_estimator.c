@@ -25,6 +25,15 @@
 #define SBRM_HALF	BIT(31)
 
 /*
+ * From this share of marks on the source relative takes an average over fewer packets, and
+ * below this one over more of them. They are far apart, so that a share at rest does not
+ * pass both: a flow that has one average while it is low and another one while it is high
+ * would pay up to 4 % too little.
+ */
+#define SBRM_MARK_MANY	(3U << 29)	/* 3/8 */
+#define SBRM_MARK_FEW	BIT(29)		/* 1/8 */
+
+/*
  * The estimate at the end of slow start counts as so many packets. With fewer,
  * the first packets after it make the average jump; with more, what slow start
  * saw, with a window that was too large, counts for longer.
@@ -163,12 +172,23 @@ static u32 sbrm_four_bit(struct sbrm *ca, const struct sbrm_ack *ack)
 	return min_t(u64, price, U32_MAX);
 }
 
-/* Into the average that ss shows, and the estimators log and raw use. */
+/*
+ * Into the average that ss shows, and that the source relative and the estimators log
+ * and raw use.
+ */
 static void sbrm_mark_update(struct sbrm *ca, const struct sbrm_ack *ack)
 {
-	u32 gain = ca->source == SBRM_SOURCE_RELATIVE ? SBRM_GAIN_RELATIVE :
-		   READ_ONCE(ca->net->history_gain);
+	u32 gain;
 
+	if (ca->source == SBRM_SOURCE_RELATIVE) {
+		if (ca->mark > SBRM_MARK_MANY)
+			ca->few = 0;
+		else if (ca->mark < SBRM_MARK_FEW)
+			ca->few = 1;
+		gain = FIXP_ONE >> sbrm_relative_shift(ca);
+	} else {
+		gain = READ_ONCE(ca->net->history_gain);
+	}
 	gain = sbrm_plain_gain(ca, ack->acked, gain);
 	ca->mark = sbrm_average(ca->mark, ack->acked, ack->marked, gain);
 }

@@ -153,7 +153,7 @@ void sbrm_relative_slow_step(struct sbrm *ca, const struct sbrm_ack *ack)
 
 /**
  * relative_share() - share of marks around a mark
- * @after: average with the last ACK, which brought a mark, Q32
+ * @ca: connection; its average has the last ACK, which brought a mark
  * @acked: segments of that ACK
  *
  * A mark must not raise what it stands for itself: where marks come at random,
@@ -165,15 +165,15 @@ void sbrm_relative_slow_step(struct sbrm *ca, const struct sbrm_ack *ack)
  * 70 %. Marks that come at random cost up to 3.5 % too much by this, the smaller
  * error of the two for most users: our queues make even ones.
  *
- * One segment of an ACK of n has about 1 / (8 + (n - 1) / 2) of the average.
+ * Of an average over s packets, one segment of an ACK of n has about 1 / (s + (n - 1) / 2).
  *
  * Return: Q32, RELATIVE_MARK_MIN and up.
  */
-static u32 relative_share(u32 after, u32 acked)
+static u32 relative_share(const struct sbrm *ca, u32 acked)
 {
-	u32 own = acked == 1 ? SBRM_GAIN_RELATIVE :
-		  div_u64(2 * FIXP_ONE, 2 * (FIXP_ONE / SBRM_GAIN_RELATIVE) +
-			  acked - 1);
+	u32 shift = sbrm_relative_shift(ca), after = ca->mark;
+	u32 own = acked == 1 ? FIXP_ONE >> shift :
+		  div_u64(2 * FIXP_ONE, (2U << shift) + acked - 1);
 	u32 before = 0, gone;
 	u64 mean;
 
@@ -205,7 +205,7 @@ u64 sbrm_relative_paid(const struct sbrm *ca, const struct sbrm_ack *ack)
 
 	if (likely(!ack->marked))
 		return 0;
-	share = relative_share(ca->mark, ack->acked);
+	share = relative_share(ca, ack->acked);
 	/* g(m) is below 12, with m of at most 1 - 2^-16. */
 	return ack->marked * fixp_mul_div(fixp_ln_lost(share), FIXP_ONE, share);
 }
