@@ -5,8 +5,8 @@
  * R is the smallest round-trip time. It is increased if a path has become longer (pp_path.c).
  * If it was measured while others filled a FIFO, it is too large, and stays too large,
  * because the connection itself then keeps the FIFO full. To detect this, the connection
- * sends nothing for a time: for a round trip if there is a sign of it (a look), and for a
- * part of R at regular times (a peek).
+ * sends nothing for a time: for a round trip if there is a sign of it (a look), and for some
+ * service times at regular times (a peek).
  */
 
 #include <linux/bitops.h>
@@ -16,29 +16,34 @@
 /*
  * Without losses nothing shows an R that is too large. So each 8 s (2^23 us), or each 16
  * to 32 round trips (2^4) if these take longer, the connection sends nothing until its
- * queue should be empty, and then for a 16th of R and four service times. The first of
- * these times passes, as R was measured not long ago. If it came less often, a flow would
- * keep the queue that others have left for longer.
- *
- * If R is right, the link is that of the others for this time. What waits of theirs, up to
- * their setpoints, keeps it busy. When that has gone, each of them takes the whole link
- * for its share. With a quarter of R it had, where R is long: three flows at 100 Mb/s and
- * 150 ms filled the queue with 1049 packets then, where it has 43 now.
+ * queue should be empty, then for four service times, and for a margin of two more. The
+ * first of these times passes, as R was measured not long ago. If it came less often, a
+ * flow would keep the queue that others have left for longer.
  *
  * n_hat may be wrong by 2 packets for the pair that is counted, and by as many for what a
  * pair changes it by: the queue is empty at the latest when four packets were served, and
- * the 16th of R shows in R if that was too large. R is a minimum, and what comes earlier
- * than that by more than a 32nd of R, half of this part, did not do so by chance: then R
- * is looked at. If the part were smaller, it would be less than what a clock of 1 us can
- * tell on short paths. Where few packets fit into R, it is no more than a quarter of R, so
- * that a flow which is alone leaves the link idle for 1.6 % of the time at most.
+ * the margin shows in R if that was too large. R is a minimum, and what comes earlier than
+ * that by more than half of the margin did not do so by chance: then R is looked at.
+ *
+ * If R is right, the link is that of the others for this time. What waits of theirs, up to
+ * their setpoints, keeps it busy: of one other flow ten packets, of which the link serves
+ * one more in each service time than come. When that has gone, each of the others takes
+ * the whole link for its share. With a quarter of R it had, where R is long: three flows
+ * at 100 Mb/s and 150 ms filled the queue with 1049 packets then. With a 16th of R, and
+ * with a margin of four, two flows had 180, where they have 22 now.
+ *
+ * A margin of less than 64 us could not be told from the jitter of a host, and one of more
+ * than a 16th of R would leave a link with one flow idle for longer than necessary. Where
+ * few packets fit into R, the time beyond that of the queue is no more than a quarter of R,
+ * so that a flow which is alone leaves the link idle for 1.6 % of the time at most.
  */
 #define PP_PEEK_SHIFT		23
 #define PP_PEEK_ROUNDS		4
 #define PP_PEEK_PART		16
 #define PP_PEEK_PACKETS		(4 * PP_PACKET)
+#define PP_PEEK_MARGIN		(2 * PP_PACKET)
+#define PP_PEEK_LEAST_US	64U
 #define PP_PEEK_MOST		4
-#define PP_PEEK_FALL		32
 
 /* As much in a round trip of another length, Q8. */
 static u32 pp_delay_scale(u32 flight, u32 before_us, u32 delay_us)
@@ -60,6 +65,16 @@ void pp_delay_forget(struct pp *ca)
 	ca->history.peeks = 0;
 }
 
+/* The part of a peek that shows in R if R is too large, us; less than R. */
+static u32 pp_delay_margin_us(const struct pp *ca)
+{
+	/* Two packets of up to 2^32 ns. */
+	u32 margin_us = div_u64(pp_law_rtt_ns(PP_PEEK_MARGIN, 0, ca->estimate.service),
+				NSEC_PER_USEC);
+
+	return min_t(u32, max(margin_us, PP_PEEK_LEAST_US), ca->delay_us / PP_PEEK_PART);
+}
+
 /**
  * pp_delay_set() - another R
  * @ca: connection
@@ -72,7 +87,7 @@ void pp_delay_set(struct pp *ca, u32 delay_us)
 	u32 before_us = ca->delay_us;
 	/* It may be less still: look again. */
 	bool again = ca->looking &&
-		     delay_us < before_us - before_us / PP_PEEK_FALL;
+		     delay_us < before_us - pp_delay_margin_us(ca) / 2;
 
 	ca->delay_us = delay_us;
 	if (before_us && (delay_us < before_us - before_us / PP_TOLERANCE ||
@@ -150,15 +165,14 @@ static u64 pp_delay_peek_us(const struct pp *ca)
 {
 	u64 service = ca->estimate.service;
 	u64 most_ns = pp_law_rtt_ns(ca->queue, ca->delay_us / PP_PEEK_MOST, service);
-	u64 wait_ns = pp_law_rtt_ns(ca->queue, ca->delay_us / PP_PEEK_PART,
-				    service) +
+	u64 wait_ns = pp_law_rtt_ns(ca->queue, pp_delay_margin_us(ca), service) +
 		      pp_law_rtt_ns(PP_PEEK_PACKETS, 0, service);
 
 	return div_u64(min(wait_ns, most_ns), NSEC_PER_USEC);
 }
 
 /**
- * pp_delay_peek() - each 2^23 us or more: let what seems to wait leave, and a part of R more
+ * pp_delay_peek() - each 2^23 us or more: let what seems to wait leave, and a little more
  * @sk: socket
  * @ca: connection; a round trip is over, and ACKs do not come in bursts
  *
