@@ -166,17 +166,35 @@ static u64 pp_path_delayed(struct pp *ca, u64 gap)
 	return 0;
 }
 
-static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
-			       u32 acked, bool paired)
+/*
+ * Do two ACKs of a train, that were not merged, tell about what s_hat is? By a quarter it
+ * is wrong where a share has just changed.
+ */
+static bool pp_path_fits(u64 service, u64 sample)
 {
-	if (paired) {
-		/* Some pairs are merged, and some are not: it is no delayed ACK. */
-		if (ca->delayed)
+	return sample >= service - service / 4 && sample <= service + service / 4;
+}
+
+/*
+ * Does the receiver delay its ACKs, or not any more? One of Linux does not while its
+ * window grows, now and then at the start. Where something on the path merges ACKs, some
+ * are merged and some are not as well. But those were held back, and their distance is not
+ * that of service.
+ */
+static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
+			       u32 acked, u64 sample)
+{
+	if (ca->delayed) {
+		/* Some of a longer train are left if ACKs are delayed. */
+		if (!sample || acked > 1)
+			return;
+		if (!pp_path_fits(ca->estimate.service, sample))
 			pp_train_bunch_count(&ca->train);
 		ca->merged_acks = 0;
 		ca->delayed = 0;
-	} else if (acked > 1 && !ca->delayed &&
-		   ++ca->merged_acks >= PP_DELAYED_ACKS) {
+	} else if (sample) {
+		ca->merged_acks = 0;
+	} else if (acked > 1 && ++ca->merged_acks >= PP_DELAYED_ACKS) {
 		ca->delayed = 1;
 		pp_count(sock_net(sk), PP_COUNT_DELAYED);
 	}
