@@ -431,7 +431,7 @@ static u32 pp_tso_segs(COMPAT_TSO_SEGS_ARGS)
 
 	if (unlikely(!pp_is_ready(sk)))
 		return 1;
-	train = READ_ONCE(ca->net->train);
+	train = pp_train_segs(ca);
 	pp_train_use(sk, train);
 	if (unlikely(!tcp_sk(sk)->packets_out))
 		pp_before_send(sk, ca);

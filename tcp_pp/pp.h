@@ -11,7 +11,7 @@
  *	start	  !estimate.service		none			pp_start_*()
  *	watched	  shared && watched		what arrives		the law
  *	bunched	  train.bunched			marks, pp_bunch.c	the law, pp_law_probe()
- *	delayed	  delayed			distances of pairs	the law
+ *	delayed	  delayed			trains of four		the law
  *	gro	  train.gro			second trains of two	the law
  *	pairs	  none of these			pairs			the law
  *
@@ -146,7 +146,8 @@
  * @watched: with @shared: the round-trip time is watched
  * @rtt_fell: while @watched: it fell
  * @unmarked: with bursts of ACKs: the end of none is known
- * @delayed: the receiver delays ACKs: s_hat is from the distances of pairs
+ * @delayed: the receiver delays ACKs: trains are of four segments, and s_hat is from the
+ *	distances of ACKs
  * @settled: packets have been waiting at the bottleneck
  * @merged_acks: ACKs in a row that stand for a pair; once they are delayed, or come
  *	in bursts, whether the last one came late, see pp_bunch_was_late()
@@ -275,10 +276,25 @@ static inline bool pp_is_bunched(const struct pp *ca)
 	return ca->train.bunched;
 }
 
+/*
+ * Where ACKs are delayed, a pair has one ACK, and tells nothing by itself. Four segments
+ * that leave back to back have two, and the distance of these is the time in which two
+ * of them were served, whatever waited before them.
+ */
+#define PP_TRAIN_DELAYED	4
+
+/* Segments of a train: one skb. */
+static inline u32 pp_train_segs(const struct pp *ca)
+{
+	u32 train = READ_ONCE(ca->net->train);
+
+	return unlikely(ca->delayed) ? max_t(u32, train, PP_TRAIN_DELAYED) : train;
+}
+
 /* Segments that are sent at once: a train, or two. */
 static inline u32 pp_train_sent(const struct pp *ca)
 {
-	return READ_ONCE(ca->net->train) << ca->train.extra;
+	return pp_train_segs(ca) << ca->train.extra;
 }
 
 /* Does a window control, and not the law? */

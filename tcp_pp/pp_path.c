@@ -8,7 +8,8 @@
  * there. The laws stay the same.
  *
  *	the path has	  seen by				      what follows
- *	delayed ACKs	  7 ACKs in a row for two segments or more    distances of ACKs
+ *	delayed ACKs	  7 ACKs in a row for two segments or more    trains of four,
+ *								      distances of ACKs
  *	ACKs in bursts	  pp_train_bunch()			      pp_bunch.c
  *	GRO timeouts	  pp_train_gro(), once a round trip looks     the second trains
  *			  like a shared queue			      of two
@@ -25,10 +26,13 @@
  *	full of ours	  16 round trips: more than a 64th is lost    a look at R
  *			  R falls at a peek, each 8 s		      the same
  *
- * Delayed ACKs: a pair has one ACK. While packets of ours wait, the bottleneck is never
- * idle, and the ACKs of successive pairs are as far apart as it takes to serve a pair.
- * While none wait, their distance is that at which we send. Then it is used only if it
- * is shorter than the estimate.
+ * Delayed ACKs: a pair has one ACK, so trains of four segments are sent, which have two.
+ * Their distance is a sample as that of a pair is. While packets of ours wait, the
+ * bottleneck is never idle, and the ACKs of successive trains tell the service time as
+ * well. While none wait, their distance is that at which we send. Then it is used only if
+ * it is shorter than the estimate. With pairs there was nothing else: a flow whose link
+ * others had left for a moment took all of it for its share, and had n_hat = 0 until as
+ * much was outstanding.
  *
  * A shared queue is a FIFO, a hash collision or a policer. There pairs tell the rate of
  * the link, and not our share of it (PP94 section 11). In the third of its rows R is too
@@ -148,8 +152,8 @@ static u64 pp_path_arrivals(const struct rate_sample *rs)
 }
 
 /*
- * A sample of pairs while ACKs are delayed. While nothing waits, their distance is that of
- * sending, and a longer one than s_hat tells nothing. But that nothing waits is said by
+ * A sample of two trains while ACKs are delayed. While nothing waits, their distance is that
+ * of sending, and a longer one than s_hat tells nothing. But that nothing waits is said by
  * n_hat = S - R / s_hat, and s_hat may be that of a moment in which other flows paused:
  * then R / s_hat is what the path holds for all of them, and until as much is outstanding
  * n_hat is 0. The round-trip time does not depend on s_hat. If it says that more waits
@@ -185,7 +189,7 @@ static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
 			       u32 acked, u64 sample)
 {
 	if (ca->delayed) {
-		/* Some of a longer train are left if ACKs are delayed. */
+		/* Of a train of four two are left if ACKs are delayed. */
 		if (!sample || acked > 1)
 			return;
 		if (!pp_path_fits(ca->estimate.service, sample))
