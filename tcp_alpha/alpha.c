@@ -37,9 +37,9 @@
  *   source infers BCN: the longest round-trip time of the cycle exceeds the shortest
  *   one by more than goal_us;
  * - BW_EST is the largest delivery rate of the last two cycles, which is the
- *   connection's own share of the link. If the rate of the link is set, BW_EST is the
- *   geometric mean of both, or this rate. tcp_alpha(7) has the consequences for
- *   several connections;
+ *   connection's own share of the link. If the rate of the link is set, BW_EST is
+ *   between this rate and the mean share of all connections, see alpha_fair(), or this
+ *   rate. tcp_alpha(7) has the consequences for several connections;
  * - error control is that of Linux: SACK, RACK and TLP. The window does not limit the
  *   rate: it is twice what the rate sends in a round trip;
  * - a rate that the application does not use does not increase, and no rate increases
@@ -63,6 +63,7 @@
 #include "alpha.h"
 #include "tollway_burst.h"
 #include "tollway_carrier.h"
+#include "tollway_fixp.h"
 #include "tollway_release.h"
 
 /* Round-trip times are limited to 1 us .. 2^24 us (16.8 s). */
@@ -173,6 +174,10 @@ static void alpha_begin(struct sock *sk, struct alpha *ca)
 	ca->rate = alpha_initial(sk, ca);
 	ca->bandwidth = 0;
 	ca->last_bandwidth = 0;
+	ca->fair = 0;
+	ca->risen_us = 0;
+	ca->fallen_us = 0;
+	ca->last_fallen_us = 0;
 	ca->rtt_us = 0;
 	ca->bits = 0;
 	ca->cycle_bits = 0;
@@ -228,6 +233,44 @@ static u64 alpha_next_gain(const struct sock *sk, const struct alpha *ca,
 }
 
 /*
+ * BW_EST in the next cycle, if the rate of the link is set.
+ *
+ * Let all flows have the same BW_EST, B. In the time t1 without CN, the sum of their rates
+ * rises by t1 sum(alpha_i). In the time t2 with CN, it falls by t2 sum(alpha_i R_i) / B. Both
+ * are equal in the long term, so B t1 / t2 is the mean rate X of the flows, weighted with
+ * their gains. All flows read the same t1 and t2, and get the same X. With B = X, the sum
+ * rises and falls with the same slope, with any number of flows. And because B is the same for
+ * all flows, their rates become equal: a flow that is above B falls by more than it rises.
+ *
+ * If B differs between flows, it would do so for ever. Therefore B is X^(2/3), times the
+ * rate of the link to the power of 1/3: each cycle reduces the differences of ln B by a
+ * third. n flows then fall more slowly than they rise by n^(1/3), 1.4 for three of them and 2
+ * for eight. With a smaller part of the rate of the link, the rates of new flows become equal
+ * to those of others later; with a larger one, the fall is slower, and the queue longer.
+ *
+ * The time t1 of this cycle follows the fall of the last cycle and precedes that of this
+ * one, whose gains differ by a factor of q or 1/q. So t2 is the mean of both, with the
+ * gain of this cycle. In the first cycle, which begins with the initial rate, X is unknown.
+ */
+static void alpha_fair(const struct sock *sk, struct alpha *ca)
+{
+	u64 set = (u64)READ_ONCE(ca->net->bandwidth) << ALPHA_RATE_SHIFT;
+
+	if (ca->last_fallen_us && set && READ_ONCE(ca->net->share))
+		ca->fair = alpha_law_fair(alpha_bandwidth(sk, ca), ca->risen_us,
+					  (u64)ca->fallen_us + ca->last_fallen_us,
+					  set);
+	else
+		ca->fair = 0;
+}
+
+/* Count the time of a step in which the rate rises or falls. */
+static void alpha_time(u32 *time_us, u32 step_us)
+{
+	*time_us = min_t(u64, (u64)*time_us + step_us, U32_MAX);
+}
+
+/*
  * A decrease phase ends, and with it a cycle.
  *
  * By (12) a cycle takes more than two round trips, because each of its two phases
@@ -240,6 +283,7 @@ static u64 alpha_next_gain(const struct sock *sk, const struct alpha *ca,
 static void alpha_cycle(const struct sock *sk, struct alpha *ca)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 last_gain = ca->gain;
 	bool bcn;
 
 	if ((u32)tp->tcp_mstamp - ca->cycle_us <
@@ -251,7 +295,13 @@ static void alpha_cycle(const struct sock *sk, struct alpha *ca)
 	alpha_count(sock_net(sk), ALPHA_COUNT_CYCLES);
 	if (bcn)
 		alpha_count(sock_net(sk), ALPHA_COUNT_BEYOND);
+	alpha_fair(sk, ca);
 	ca->gain = alpha_next_gain(sk, ca, bcn);
+	/* In the unit of the next cycle. A gain falls to a hundredth at most. */
+	ca->last_fallen_us = clamp_t(u64, fixp_mul_div(ca->fallen_us, last_gain,
+						       ca->gain), 1, U32_MAX);
+	ca->risen_us = 0;
+	ca->fallen_us = 0;
 	ca->last_bcn = bcn;
 	ca->cycle_bits = 0;
 	ca->last_bandwidth = ca->bandwidth;
@@ -301,13 +351,16 @@ static void alpha_step(struct sock *sk, struct alpha *ca, u32 step_us,
 		alpha_cycle(sk, ca);
 	ca->cn = cn;
 
-	if (cn)
+	if (cn) {
 		ca->rate = max(alpha_law_fall(ca->rate, ca->gain, step_us,
 					      alpha_bandwidth(sk, ca)),
 			       alpha_rate_least(sk));
-	else if (used)
+		alpha_time(&ca->fallen_us, step_us);
+	} else if (used) {
 		ca->rate = alpha_law_rise(ca->rate, ca->gain, step_us,
 					  alpha_rate_most(sk, ca));
+		alpha_time(&ca->risen_us, step_us);
+	}
 	alpha_pace(sk, ca);
 }
 

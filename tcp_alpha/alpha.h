@@ -21,10 +21,16 @@
  * @gain: alpha, packets/s^2 in Q8; 0 until a round-trip time is known
  * @bandwidth: largest delivery rate in this cycle, packets/s in Q16
  * @last_bandwidth: the same in the cycle before
+ * @fair: BW_EST if the rate of the link is set, packets/s in Q16, see alpha_fair(); 0 until
+ *	the second cycle has ended
  * @delivered_ce: tp->delivered_ce at the last ACK
  * @step_us: low word of the time of the last step
  * @rtt_us: longest round-trip time in this cycle, us
  * @cycle_us: low word of the time when the last cycle ended
+ * @risen_us: time in which the rate has risen in this cycle, us; saturates
+ * @fallen_us: time in which it has fallen, us; saturates
+ * @last_fallen_us: the same of the cycle before, us with the gain of this cycle; 0 in the
+ *	first one
  * @recent_delivered: tp->delivered when the count of @recent_lost began
  * @recent_lost: segments lost since then; at most 2^20 for each ACK; halved by
  *	alpha_losses()
@@ -51,10 +57,14 @@ struct alpha {
 	u64	gain;
 	u64	bandwidth;
 	u64	last_bandwidth;
+	u64	fair;
 	u32	delivered_ce;
 	u32	step_us;
 	u32	rtt_us;
 	u32	cycle_us;
+	u32	risen_us;
+	u32	fallen_us;
+	u32	last_fallen_us;
 	u32	recent_delivered;
 	u32	recent_lost;
 	u8	last_bits;

@@ -24,7 +24,10 @@ u64 alpha_bandwidth(const struct sock *sk, const struct alpha *ca)
 
 	if (!set)
 		return own;
-	return READ_ONCE(net->share) ? alpha_law_mean(set, own) : set;
+	if (!READ_ONCE(net->share))
+		return set;
+	/* In the first two cycles, the share of the others is unknown. */
+	return ca->fair ?: alpha_law_mean(set, own);
 }
 
 /*

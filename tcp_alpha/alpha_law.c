@@ -143,6 +143,40 @@ u64 alpha_law_mean(u64 a, u64 b)
 }
 
 /**
+ * alpha_law_fair() - the BW_EST by which rates become equal, see alpha_fair()
+ * @bandwidth: BW_EST in the last cycle, packets/s in Q16
+ * @risen_us: time in which the rate has risen in this cycle
+ * @fallen_us: time in which it has fallen in this cycle and in the one before, less than 2^33
+ * @most: rate of the link, packets/s in Q16, not 0
+ *
+ * X = @bandwidth * @risen_us / (@fallen_us / 2) is the mean rate of the flows. The link is
+ * used to 89 to 95 % on average. With 9/8 of X, a flow that is alone on the link has @most,
+ * as in the paper. 9/8 * 2 = 9/4, and the products are below 2^36.
+ *
+ * X is at least @bandwidth / 16, so that one cycle in which the rate hardly rose does not
+ * make the result 0. It is at most @most.
+ *
+ * X / @most is at most 1 in Q32, and its logarithm is above -23, so that two thirds of it
+ * are a valid exponent.
+ *
+ * Return: @most * (X / @most)^(2/3), packets/s in Q16.
+ */
+u64 alpha_law_fair(u64 bandwidth, u32 risen_us, u64 fallen_us, u64 most)
+{
+	u64 rate = fixp_mul_div(bandwidth, 9ULL * risen_us, 4 * fallen_us);
+	u64 part, factor;
+
+	rate = max(rate, bandwidth / 16);
+	if (rate >= most)
+		return most;
+	/* The quotient of two nearly equal numbers may be rounded to more than 1. */
+	part = min(fixp_mul_div(rate, FIXP_ONE, most), FIXP_ONE);
+	factor = fixp_exp_neg(div_u64(2 * -fixp_ln(part), 3));
+
+	return factor >= FIXP_ONE ? most : fixp_mul(most, factor);
+}
+
+/**
  * alpha_law_rate() - the rate of packets in a time
  * @packets: number of packets
  * @time_us: the time, 0 is taken as 1

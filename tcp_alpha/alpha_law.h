@@ -34,6 +34,7 @@ u64 alpha_law_gain(u64 gain, bool bcn, bool last_bcn, u64 gip, u32 gdp);
 u64 alpha_law_gain_auto(u32 packets, u32 rtt_us);
 u64 alpha_law_gain_doubling(u64 rate, u32 rtt_us);
 u64 alpha_law_mean(u64 a, u64 b);
+u64 alpha_law_fair(u64 bandwidth, u32 risen_us, u64 fallen_us, u64 most);
 u64 alpha_law_rate(u32 packets, u32 time_us);
 u32 alpha_law_packets(u64 rate, u32 time_us);
 

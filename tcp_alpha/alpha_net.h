@@ -15,7 +15,7 @@
  * @losses: share of lost segments above which losses count as congestion, 10^-6
  * @initial: R_0, packets/s; 0: the initial window per round trip
  * @bandwidth: BW_EST, packets/s; 0: measured
- * @share: BW_EST is the geometric mean of @bandwidth and the measured rate
+ * @share: BW_EST is between @bandwidth and the mean share of all flows
  * @goal_us: without the field, goal of the largest queueing delay, us
  * @field: new connections use the identification field
  *

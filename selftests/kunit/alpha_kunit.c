@@ -188,6 +188,41 @@ static void alpha_fall_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, abs((s64)(rate >> 14) - 1580030169LL), 1600LL);
 }
 
+/* Is @rate @due packets/s, rounded, or away from it by 2^-13 of it? */
+static void expect_rate(struct kunit *test, u64 rate, u32 due)
+{
+	s64 away = (s64)rate - ((s64)due << ALPHA_RATE_SHIFT);
+
+	KUNIT_EXPECT_LE_MSG(test, abs(away), ((s64)due << 3) + (1 << 15),
+			    "%llu, not %u packets/s", rate >> ALPHA_RATE_SHIFT,
+			    due);
+}
+
+static void alpha_fair_test(struct kunit *test)
+{
+	const u64 most = 12000ULL << ALPHA_RATE_SHIFT;
+	const u64 alone = 1000ULL << ALPHA_RATE_SHIFT;
+
+	/* One flow, which rises for 0.9 of the time in which it falls: the rate of the link. */
+	expect_rate(test, alpha_law_fair(most, 270000, 600000, most), 12000);
+	/* Three, with the BW_EST at which they stay, 12000 (9/8 / 3)^(2/3). */
+	expect_rate(test, alpha_law_fair(6240ULL << 16, 200000, 624000, most), 6240);
+	/* Others in the same cycle, at 1/2 and 3/2 of it. */
+	expect_rate(test, alpha_law_fair(3120ULL << 16, 200000, 624000, most), 3931);
+	expect_rate(test, alpha_law_fair(9360ULL << 16, 200000, 624000, most), 8177);
+	/* No rise counts as one of a 16th, and a longer rise than any link allows, as it. */
+	expect_rate(test, alpha_law_fair(alone, 0, 600000, most), 361);
+	expect_rate(test, alpha_law_fair(alone, U32_MAX, 1, most), 12000);
+	expect_rate(test, alpha_law_fair(alone, 1, 0, most), 12000);
+	/* The ends of the range, and X just below the rate of the link. */
+	expect_rate(test, alpha_law_fair(ALPHA_RATE_MAX, U32_MAX, 2ULL * U32_MAX,
+					 ALPHA_RATE_MAX), 1000000000);
+	expect_rate(test, alpha_law_fair(1ULL << 16, 0, U32_MAX, most), 4);
+	expect_rate(test, alpha_law_fair(most - 1, 400000, 900000, most), 12000);
+	expect_rate(test, alpha_law_fair(ALPHA_RATE_MAX - 1, 400000, 900000,
+					 ALPHA_RATE_MAX), 1000000000);
+}
+
 static void alpha_units_test(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, 100ULL << 16, alpha_law_rate(10, 100000));
@@ -211,6 +246,7 @@ static struct kunit_case alpha_cases[] = {
 	KUNIT_CASE(alpha_gain_range_test),
 	KUNIT_CASE(alpha_rise_test),
 	KUNIT_CASE(alpha_fall_test),
+	KUNIT_CASE(alpha_fair_test),
 	KUNIT_CASE(alpha_units_test),
 	{}
 };

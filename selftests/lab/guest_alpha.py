@@ -201,9 +201,11 @@ def check_goal_of_8():
 
 def check_equal_shares():
     """Where the link's rate is set, four flows that start out of step come to the
-    goal, and to equal shares of the link, and so of its queue."""
+    goal, and to equal shares of the link, and so of its queue. The rates begin to be
+    compared after eight cycles; with the mean of the link's rate and of the own share,
+    Jain's index was 0.98 then."""
     link, made = controlled_flows(4, bandwidth=MU)
-    found = link.cycles(made, 25)
+    found = link.cycles(made, 8)
     before = [info(one).delivered for one in made]
     found += link.cycles(made, 5)
     rates = [info(one).delivered - old for one, old in zip(made, before)]
@@ -211,7 +213,7 @@ def check_equal_shares():
     note(f"{sizes(found)}, rates {rates}, Jain {jain:.4f}, gains "
          f"{[round(bits(one)[1], 2) for one in made]}")
     assert jain >= 0.99
-    assert all(near(packets, GOAL, 0.2) for packets in sizes(found)[5:])
+    assert all(near(packets, GOAL, 0.2) for packets in sizes(found)[3:])
 
 
 def check_constant_gain():

@@ -37,7 +37,8 @@ DELAY_CASES = {"delay_rate_test", "delay_price_test", "delay_slow_test",
                "delay_range_test", "delay_fresh_test"}
 
 ALPHA_CASES = {"alpha_example_test", "alpha_gain_range_test",
-               "alpha_rise_test", "alpha_fall_test", "alpha_units_test"}
+               "alpha_rise_test", "alpha_fall_test", "alpha_fair_test",
+               "alpha_units_test"}
 
 ACCOUNTS_CASES = {"accounts_first_test", "accounts_range_test",
                   "accounts_set_test",

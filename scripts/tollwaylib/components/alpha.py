@@ -35,7 +35,7 @@ _SOURCE = {
     "gdp": (0.8, 0.01, 1.0, "q of alpha, by which the gain is multiplied"),
     "first_pps": (0, 0, 10**9, "initial rate of alpha, packets/s; 0: as TCP"),
     "bw_pps": (0, 0, 10**9, "BW_EST of alpha, packets/s; 0: measured"),
-    "bw_share": (0, 0, 1, "1: BW_EST is the mean of bw_pps and the flow's share"),
+    "bw_share": (0, 0, 1, "1: BW_EST is between bw_pps and the mean share of all flows"),
     "step": (0.2, 0.02, 1.0, "time between steps of alpha, round trips"),
     "loss_share": (0.03125, 0.001, 1.0,
                    "fraction of lost packets above which alpha takes losses for congestion; "
