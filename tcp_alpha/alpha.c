@@ -238,7 +238,9 @@ static u64 alpha_next_gain(const struct sock *sk, const struct alpha *ca,
  * Let all flows have the same BW_EST, B. In the time t1 without CN, the sum of their rates
  * rises by t1 sum(alpha_i). In the time t2 with CN, it falls by t2 sum(alpha_i R_i) / B. Both
  * are equal in the long term, so B t1 / t2 is the mean rate X of the flows, weighted with
- * their gains. All flows read the same t1 and t2, and get the same X. With B = X, the sum
+ * their gains. All flows with the same round-trip time, and with the same carrier of CN,
+ * read the same t1 and t2, and get the same X. (A step is one with CN if any of its bits was,
+ * so t2 is too long by up to a step, which is a part of the round trip.) With B = X, the sum
  * rises and falls with the same slope, with any number of flows. And because B is the same for
  * all flows, their rates become equal: a flow that is above B falls by more than it rises.
  *
@@ -264,7 +266,7 @@ static void alpha_fair(const struct sock *sk, struct alpha *ca)
 		ca->fair = 0;
 }
 
-/* Count the time of a step in which the rate rises or falls. */
+/* Count the time of a step with CN, or without. */
 static void alpha_time(u32 *time_us, u32 step_us)
 {
 	*time_us = min_t(u64, (u64)*time_us + step_us, U32_MAX);
@@ -356,9 +358,11 @@ static void alpha_step(struct sock *sk, struct alpha *ca, u32 step_us,
 					      alpha_bandwidth(sk, ca)),
 			       alpha_rate_least(sk));
 		alpha_time(&ca->fallen_us, step_us);
-	} else if (used) {
-		ca->rate = alpha_law_rise(ca->rate, ca->gain, step_us,
-					  alpha_rate_most(sk, ca));
+	} else {
+		if (used)
+			ca->rate = alpha_law_rise(ca->rate, ca->gain, step_us,
+						  alpha_rate_most(sk, ca));
+		/* Also if the rate was not used: all flows must read the same t1. */
 		alpha_time(&ca->risen_us, step_us);
 	}
 	alpha_pace(sk, ca);

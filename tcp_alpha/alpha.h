@@ -27,8 +27,8 @@
  * @step_us: low word of the time of the last step
  * @rtt_us: longest round-trip time in this cycle, us
  * @cycle_us: low word of the time when the last cycle ended
- * @risen_us: time in which the rate has risen in this cycle, us; saturates
- * @fallen_us: time in which it has fallen, us; saturates
+ * @risen_us: time without CN in this cycle, us; saturates
+ * @fallen_us: time with CN, us; saturates
  * @last_fallen_us: the same of the cycle before, us with the gain of this cycle; 0 in the
  *	first one
  * @recent_delivered: tp->delivered when the count of @recent_lost began

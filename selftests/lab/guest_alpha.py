@@ -216,6 +216,21 @@ def check_equal_shares():
     assert all(near(packets, GOAL, 0.2) for packets in sizes(found)[3:])
 
 
+def check_limited_by_its_program():
+    """A program that sends a quarter of its flow's share, in bursts: BW_EST does not follow
+    what it leaves unused, or the flow would have a small part of its share when it needs
+    it. (Half of BW_EST of the other flow, where the time without CN was counted only while
+    the rate was used.)"""
+    link, (busy, limited) = controlled_flows(2, bandwidth=MU)
+    burst = b"x" * (MU * PACKET_BYTES // 2 // 4 // 20)
+    for _ in range(200):
+        link.cycles([busy], 0.05)
+        limited.send(burst)
+    ours, other = bits(limited)[0], bits(busy)[0]
+    note(f"BW_EST {ours} and {other}: {ours / other:.3f}")
+    assert near(ours, other, 0.3)
+
+
 def check_constant_gain():
     """Without alpha-control two flows stay far beyond the goal, on average by more
     than 70 %: 520 packets in the paper's Fig. 12."""
