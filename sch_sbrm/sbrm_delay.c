@@ -693,15 +693,16 @@ static void delay_idle_update(struct sbrm_state *state)
 	WRITE_ONCE(state->idle, state->idle + off);
 }
 
-/* When did the queue last drop packets, and is it the second time? */
+/* Has the queue dropped packets, and is it the second time? Idle time counts in full. */
 static void delay_full_update(struct sbrm_state *state)
 {
-	u64 room_ns = state->room_ns + state->busy_ns + state->idle_ns;
+	u64 apart_ns = state->time - state->full_time;
 
-	/* Below 2^32 + 2^32. */
-	state->room_ns = state->full ? 0 : min_t(u64, room_ns, U32_MAX);
-	if (state->full && room_ns > DELAY_FULL_APART_NS)
-		state->again = room_ns <= DELAY_FULL_AGAIN_NS;
+	if (likely(!state->full))
+		return;
+	if (apart_ns > DELAY_FULL_APART_NS)
+		state->again = apart_ns <= DELAY_FULL_AGAIN_NS;
+	state->full_time = state->time;
 }
 
 /*
@@ -841,7 +842,8 @@ void sbrm_delay_start(struct sbrm_state *state, u64 price)
 {
 	state->log_price = DELAY_LOG_FIRST;
 	state->size = DELAY_SIZE_FIRST;
-	state->room_ns = U32_MAX;
+	/* As if it had been long ago. */
+	state->full_time = state->time - DELAY_FULL_AGAIN_NS - 1;
 	/* A link that rests is not priced. */
 	state->idle = U32_MAX;
 	state->is_new = !price;

@@ -125,7 +125,7 @@ struct sbrm_coef {
  * @idle: delay: share of idle time, Q32
  * @size: delay: bytes of a full packet: the largest of the last hundreds
  * @last: delay: bytes of the last packet that left, 0 if the link has been idle since
- * @room_ns: delay: time since a packet found no room
+ * @full_time: delay: when the price was last updated after packets had found no room, ns
  * @again: delay: then it was the second time within %DELAY_FULL_AGAIN_NS
  * @is_new: delay: the price is the first one, for a link of any rate
  * @waited: delay: the last packet had to wait for the one before
@@ -166,12 +166,12 @@ struct sbrm_state {
 			u64	tail_ns;
 			u64	fast_ns;
 			u64	slow_ns;
+			u64	full_time;
 			u32	idle;
 			u32	size;
 			u32	last;
 			u32	packets;
 			u32	doubt;
-			u32	room_ns;
 			bool	again;
 			bool	is_new;
 			bool	waited;

@@ -300,6 +300,15 @@ static void delay_full_test(struct kunit *test)
 	u = link.state.log_price - u;
 	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 100);
 
+	/* Nor after a time in which nothing was sent, which counts in full. */
+	link_pass(&link, 6ULL * NSEC_PER_SEC, 1500);
+	link_queue(&link, 100, 18000, 0);
+	u = first - FIXP_ONE;
+	link.state.log_price = u;
+	link_queue_full(&link, 100, 18000, 0);
+	u = link.state.log_price - u;
+	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 100);
+
 	/* Up to the first price; a takes it on. */
 	link_queue(&link, 300, 18000, 0);
 	link.state.log_price = first - FIXP_ONE;
