@@ -70,7 +70,8 @@
 /*
  * S for n_hat. When an ACK comes that brings a sample, a whole train has just
  * left, and S is the least it is until the next one is acknowledged: its mean is
- * half a train more.
+ * half a train more. (If ACKs are delayed, the first of the two of a train may bring
+ * one as well: then this is two packets too much.)
  */
 static u32 pp_outstanding_mean(const struct pp *ca, u32 flight)
 {
@@ -220,8 +221,8 @@ static void pp_round(struct sock *sk, struct pp *ca,
 /*
  * Is it time for the law? It comes with each sample, PP94 section 8. While next
  * to nothing waits there are ACKs that bring none (of pairs that lost a half, or
- * delayed ones): two trains of these stand for a sample, or the rate would never
- * rise to what the estimate allows.
+ * delayed ones): two trains, as long as they are without delayed ACKs, stand for a
+ * sample, or the rate would never rise to what the estimate allows.
  */
 static bool pp_is_law_due(struct pp *ca, u32 acked, bool sample)
 {
@@ -558,7 +559,7 @@ static u32 pp_state(const struct sock *sk, const struct pp *ca)
 	       (pp_is_bunched(ca) ? PP_STATE_BUNCHED : 0) |
 	       (pp_is_window(ca) ? PP_STATE_WINDOW : 0) |
 	       (ca->train.gro ? PP_STATE_GRO : 0) |
-	       (pp_pace_is_cut_off(sk, net, READ_ONCE(net->train)) ?
+	       (pp_pace_is_cut_off(sk, net, pp_train_of(net, ca->delayed)) ?
 		PP_STATE_CUT_OFF : 0);
 }
 

@@ -283,12 +283,28 @@ static inline bool pp_is_bunched(const struct pp *ca)
  */
 #define PP_TRAIN_DELAYED	4
 
-/* Segments of a train: one skb. */
+/**
+ * pp_train_of() - segments of a train: one skb
+ * @net: settings
+ * @delayed: does the receiver delay its ACKs?
+ *
+ * If the sysctl window has no room for a train of four, pairs stay: of three segments,
+ * one would wait for the timer of the receiver.
+ */
+static inline u32 pp_train_of(const struct pp_net *net, bool delayed)
+{
+	u32 train = READ_ONCE(net->train), window;
+
+	if (likely(!delayed))
+		return train;
+	window = READ_ONCE(net->window);
+	return window && window < PP_TRAIN_DELAYED ? train :
+						     max_t(u32, train, PP_TRAIN_DELAYED);
+}
+
 static inline u32 pp_train_segs(const struct pp *ca)
 {
-	u32 train = READ_ONCE(ca->net->train);
-
-	return unlikely(ca->delayed) ? max_t(u32, train, PP_TRAIN_DELAYED) : train;
+	return pp_train_of(ca->net, ca->delayed);
 }
 
 /* Segments that are sent at once: a train, or two. */

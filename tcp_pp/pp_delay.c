@@ -23,7 +23,9 @@
  * n_hat may be wrong by 2 packets for the pair that is counted, and by as many for what a
  * pair changes it by: the queue is empty at the latest when four packets were served, and
  * the margin shows in R if that was too large. R is a minimum, and what comes earlier than
- * that by more than half of the margin did not do so by chance: then R is looked at.
+ * that by more than half of the margin seldom does so by chance: then R is looked at, which
+ * takes a round trip if it was chance. (If ACKs are delayed and trains have four segments,
+ * n_hat may be wrong by four packets for a train, and less of the margin is left.)
  *
  * If R is right, the link is that of the others for this time. What waits of theirs, up to
  * their setpoints, keeps it busy: of one other flow ten packets, of which the link serves
