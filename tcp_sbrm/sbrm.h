@@ -42,6 +42,13 @@
 #define SBRM_RELATIVE_SHIFT	3
 #define SBRM_RELATIVE_FEW_SHIFT	5
 
+/*
+ * The estimate at the end of slow start counts as so many packets. With fewer,
+ * the first packets after it make the average jump; with more, what slow start
+ * saw, with a window that was too large, counts for longer.
+ */
+#define SBRM_PLAIN_START	4
+
 /* Times between ACKs count up to this, us: 67 s, see sbrm_paid(). */
 #define SBRM_TIME_MAX_US	((1U << 26) - 1)
 

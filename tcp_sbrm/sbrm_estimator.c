@@ -33,13 +33,6 @@
 #define SBRM_MARK_MANY	(3U << 29)	/* 3/8 */
 #define SBRM_MARK_FEW	BIT(29)		/* 1/8 */
 
-/*
- * The estimate at the end of slow start counts as so many packets. With fewer,
- * the first packets after it make the average jump; with more, what slow start
- * saw, with a window that was too large, counts for longer.
- */
-#define SBRM_PLAIN_START	4
-
 /* The same of more than one packet, see sbrm_average(). */
 static noinline u32 sbrm_average_many(u32 mean, u32 count, u32 hits, u32 gain)
 {
