@@ -8,7 +8,7 @@
  * there. The laws stay the same.
  *
  *	the path has	  seen by				      what follows
- *	delayed ACKs	  7 ACKs in a row for two segments or more    trains of four,
+ *	delayed ACKs	  7 ACKs in a row for two segments or more    trains of four if R is long,
  *								      distances of ACKs
  *	ACKs in bursts	  pp_train_bunch()			      pp_bunch.c
  *	GRO timeouts	  pp_train_gro(), once a round trip looks     the second trains
@@ -26,13 +26,13 @@
  *	full of ours	  16 round trips: more than a 64th is lost    a look at R
  *			  R falls at a peek, each 8 s		      the same
  *
- * Delayed ACKs: a pair has one ACK, so trains of four segments are sent, which have two.
- * Their distance is a sample as that of a pair is. While packets of ours wait, the
- * bottleneck is never idle, and the ACKs of successive trains tell the service time as
- * well. While none wait, their distance is that at which we send. Then it is used only if
- * it is shorter than the estimate. With pairs there was nothing else: a flow whose link
- * others had left for a moment took all of it for its share, and had n_hat = 0 until as
- * much was outstanding.
+ * Delayed ACKs: a pair has one ACK, so where R holds many packets trains of four
+ * segments are sent, which have two. Their distance is a sample as that of a pair is.
+ * While packets of ours wait, the bottleneck is never idle, and the ACKs of successive
+ * trains tell the service time as well. While none wait, their distance is that at
+ * which we send. Then it is used only if it is shorter than the estimate. With pairs
+ * there was nothing else: a flow whose link others had left for a moment took all of it
+ * for its share, and had n_hat = 0 until as much was outstanding.
  *
  * A shared queue is a FIFO, a hash collision or a policer. There pairs tell the rate of
  * the link, and not our share of it (PP94 section 11). In the third of its rows R is too

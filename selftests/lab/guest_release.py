@@ -44,7 +44,7 @@ def check_large_packets_come_back():
     device takes; also where it takes others than before."""
     for cc in ("pp", "ppx"):
         path = Path(rate_bps=10**9, rtt_ms=4, aqm="pfifo limit 10000",
-                    sink="reno")
+                    sink="reno", quickack=True)
         # What waits in the sender keeps the size with which it was written.
         path.s.sysctl("net.ipv4.tcp_notsent_lowat", 2 * MSS)
         raw = tap(path.s, "right")

@@ -107,7 +107,7 @@ def check_burst():
     drops = link.between(0, first_s + 1)[-1].drops - link.between(0, first_s)[-1].drops
     note(f"{drops} packets dropped; in the next half second the flows use "
          f"{used[0]:.3f} of the link, after two other bursts {used[1]:.3f} and {used[2]:.3f}")
-    assert drops > 500 and used[0] >= 0.95 and used[1] >= 0.95 > 0.9 > used[2], used
+    assert drops > 500 and min(used[:2]) >= 0.9 and used[2] < 0.8, used
     guest_base.cleanup()
 
 
