@@ -147,11 +147,12 @@ static inline bool pp_train_bunch_believe(struct pp_train *train)
  * trains that come 32 times closer together have waited elsewhere, or the share has
  * just grown as much: that happens once, and a burst counts once, however long it is.
  * In a FIFO that 32 flows share two trains may come so close, too. An ACK for more
- * than two trains (as long as they are without delayed ACKs) is a burst, too, and so are
- * two ACKs at the same time: no bottleneck does that. So is an ACK for a segment that was
- * sent before the one of the ACK before it: a queue serves a flow in order, so packets have other delays of their
- * own somewhere on the path, and the time between two ACKs is not that of service. To
- * be called before pp_train_ack() takes the ACK.
+ * than two trains (as long as they are without delayed ACKs) is a burst, too, and
+ * so are two ACKs at the same time: no bottleneck does that. So is an ACK for a
+ * segment that was sent before the one of the ACK before it: a queue serves a flow
+ * in order, so packets have other delays of their own somewhere on the path, and
+ * the time between two ACKs is not that of service. To be called before
+ * pp_train_ack() takes the ACK.
  *
  * Return: true if that is believed from now on.
  */
