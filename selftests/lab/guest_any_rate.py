@@ -408,9 +408,10 @@ def check_rest():
         guest_base.cleanup()
 
 
-def beside_datagrams(mbit, flows, ecn=None, seconds=20, from_s=5):
+def beside_datagrams(mbit, flows, ecn=None, seconds=60, from_s=5):
     """Datagrams at half of the rate of a link, whatever happens to them, beside
-    flows of sbrm; ecn: which ECT they carry."""
+    flows of sbrm; ecn: which ECT they carry. In 20 s the 99th percentile is one packet
+    more now and then, and the bound is between the two."""
     link = Link(mbit * 10**6, 20, flows, seconds)
     with link.path.d:
         receiver = start([TRAFFIC, "sink", "--port", str(PORT + 1), "--json",
@@ -436,8 +437,7 @@ def beside_datagrams(mbit, flows, ecn=None, seconds=20, from_s=5):
     # To drop what takes no notice of it may give more to the rest, not less.
     assert 0.495 <= rest <= 0.505 + 0.6 * lost, rest
     assert ecn is None or not lost, lost
-    # Datagrams come whatever waits: one of them more at the 99th percentile.
-    expect([cell._replace(p99_ms=cell.p99_ms - PACKET * 8 / mbit / 1e3)])
+    expect([cell])
     guest_base.cleanup()
 
 
@@ -485,7 +485,8 @@ def check_everything_marked():
 
 def check_marks_at_random():
     """Marks that come at random are the worst case of those of several queues: what one
-    stands for is to be right within 1.5 %, whatever part of the packets is marked."""
+    stands for is right within 2 % in the mean. (With an average of m over 8 packets it is
+    3.5 %.)"""
     found = []
     for percent in (5, 10, 20):
         price = -math.log(1 - percent / 100)
