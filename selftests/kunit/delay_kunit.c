@@ -147,6 +147,14 @@ static s64 link_change(struct link *link, s64 log_price, int ms, u32 backlog)
 	return link->state.log_price - log_price;
 }
 
+/* The same, while packets find no room. */
+static s64 link_change_full(struct link *link, s64 log_price, int ms, u32 backlog)
+{
+	link->state.log_price = log_price;
+	link_queue_full(link, ms, backlog, 0);
+	return link->state.log_price - log_price;
+}
+
 /* At a price of e: a is divided by e^2 over a target of 3 ms, and b by what was seen. */
 static void delay_slow_test(struct kunit *test)
 {
@@ -283,10 +291,7 @@ static void delay_full_test(struct kunit *test)
 
 	/* Another one, of four targets: four times a third of 6 per second, and 3 / 40. */
 	link_queue(&link, 100, 18000, 0);
-	u = first - FIXP_ONE * 3 / 2;
-	link.state.log_price = u;
-	link_queue_full(&link, 100, 18000, 0);
-	u = link.state.log_price - u;
+	u = link_change_full(&link, first - FIXP_ONE * 3 / 2, 100, 18000);
 	KUNIT_EXPECT_TRUE_MSG(test, is_near(u, FIXP_ONE * 8075 / 10000, 200),
 			      "by %lld", u);
 
@@ -294,19 +299,13 @@ static void delay_full_test(struct kunit *test)
 	u = link_change(&link, first - FIXP_ONE, 100, 18000);
 	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 100);
 	link_queue(&link, 2000, 18000, 0);
-	u = first - FIXP_ONE;
-	link.state.log_price = u;
-	link_queue_full(&link, 100, 18000, 0);
-	u = link.state.log_price - u;
+	u = link_change_full(&link, first - FIXP_ONE, 100, 18000);
 	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 100);
 
 	/* Nor after a time in which nothing was sent, which counts in full. */
 	link_pass(&link, 6ULL * NSEC_PER_SEC, 1500);
 	link_queue(&link, 100, 18000, 0);
-	u = first - FIXP_ONE;
-	link.state.log_price = u;
-	link_queue_full(&link, 100, 18000, 0);
-	u = link.state.log_price - u;
+	u = link_change_full(&link, first - FIXP_ONE, 100, 18000);
 	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 100);
 
 	/* Up to the first price; a takes it on. */
@@ -318,11 +317,8 @@ static void delay_full_test(struct kunit *test)
 	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 10);
 
 	/* A limit of less than three targets. */
-	link.state.log_price = first - FIXP_ONE;
 	link_queue(&link, 1000, 13500, 0);
-	u = link.state.log_price;
-	link_queue_full(&link, 100, 13500, 0);
-	u = link.state.log_price - u;
+	u = link_change_full(&link, first - FIXP_ONE, 100, 13500);
 	KUNIT_EXPECT_LT(test, u, (s64)FIXP_ONE / 100);
 
 	/* It falls by 0.25 s in a second, from 66 to 41 ms. */
