@@ -268,15 +268,19 @@ static __always_inline u32 pp_queue(const struct sock *sk, struct pp *ca,
 }
 
 /* Takes a sample; returns s_hat. */
-static u64 pp_sample(struct pp *ca, u64 sample)
+static u64 pp_sample(const struct sock *sk, struct pp *ca, u64 sample)
 {
-	u64 service;
+	u64 before = ca->estimate.service, service;
 
 	if (unlikely(pp_is_bunched(ca))) {
 		pp_bunch_sample(ca, sample);
 		return ca->estimate.service;
 	}
 	service = pp_estimate_sample(&ca->estimate, &ca->net->gains, sample);
+	if (unlikely(pp_path_is_sudden(before, sample)))
+		service = pp_path_sudden(sk, ca, before, sample);
+	else if (unlikely(ca->estimate.sudden))
+		ca->estimate.sudden = 0;
 	if (likely(!ca->wary || ca->shared))
 		return service;
 	pp_path_hold(ca);
@@ -313,7 +317,7 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 		pp_law_begin(sk, ca);
 
 	sample = pp_path_ack(sk, ca, rs);
-	service = sample ? pp_sample(ca, sample) : ca->estimate.service;
+	service = sample ? pp_sample(sk, ca, sample) : ca->estimate.service;
 	if (unlikely(pp_is_window(ca))) {
 		pp_queue(sk, ca, service, tcp_packets_in_flight(tcp_sk(sk)));
 		pp_share_control(sk, ca, rs);

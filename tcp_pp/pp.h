@@ -158,8 +158,8 @@
  * @history.since: round trips since it was shared; saturates
  * @history.looks: looks at R for losses, since R changed by much or a timeout; saturates,
  *	see PP_LOOKS
- * @history.peeks: a time for a peek at R has passed since R changed by much, an idle time
- *	or a timeout
+ * @history.peeks: times for a peek at R that have passed since R changed by much, an idle
+ *	time or a timeout; saturates, see PP_PEEKS
  */
 struct pp {
 	const struct pp_net	*net;
@@ -236,8 +236,8 @@ struct pp {
 		u16		slot;
 		struct {
 			u8	relapses:4,
-				looks:3,
-				peeks:1;
+				looks:2,
+				peeks:2;
 			u8	since;
 		} history;
 	};
@@ -292,10 +292,14 @@ static inline bool pp_is_bunched(const struct pp *ca)
  */
 #define PP_TRAIN_LONG_NS	16000U
 
+static inline bool pp_is_long(const struct pp *ca, u64 service)
+{
+	return (u64)ca->delay_us * PP_TRAIN_LONG_NS > service;
+}
+
 static inline bool pp_train_is_four(const struct pp *ca)
 {
-	return unlikely(ca->delayed) &&
-	       (u64)ca->delay_us * PP_TRAIN_LONG_NS > ca->estimate.service;
+	return unlikely(ca->delayed) && pp_is_long(ca, ca->estimate.service);
 }
 
 /**
@@ -435,6 +439,7 @@ void pp_share_idle(struct sock *sk, u32 idle_us);
 /* pp_path.c */
 u64 pp_path_bound(const struct pp *ca);
 void pp_path_hold(struct pp *ca);
+u64 pp_path_sudden(const struct sock *sk, struct pp *ca, u64 before, u64 sample);
 u64 pp_path_ack(struct sock *sk, struct pp *ca, const struct rate_sample *rs);
 void pp_path_round(struct sock *sk, struct pp *ca);
 
@@ -442,6 +447,12 @@ void pp_path_round(struct sock *sk, struct pp *ca);
  * What each ACK and each packet needs is no call: the registers that a call saves cost
  * more than these do.
  */
+
+/* Is a sample more than a 16th away from s_hat before it? Or was there none? */
+static inline bool pp_path_is_sudden(u64 before, u64 sample)
+{
+	return sample - (before - before / 16) > before / 8;
+}
 
 /**
  * pp_pace_window() - a window that leaves the rate alone

@@ -16,9 +16,14 @@
 /*
  * Without losses nothing shows an R that is too large. So each 8 s (2^23 us), or each 16
  * to 32 round trips (2^4) if these take longer, the connection sends nothing until its
- * queue should be empty, then for four service times, and for a margin of two more. The
- * first of these times passes, as R was measured not long ago. If it came less often, a
- * flow would keep the queue that others have left for longer.
+ * queue should be empty, then for four service times, and for a margin of two more. If it
+ * came less often, a flow would keep the queue that others have left for longer.
+ *
+ * The first of these times passes, as R was measured not long ago. The first three of them
+ * (PP_PEEKS) are 1, 2 and 4 s long, or 8 to 16 round trips, if the kernel knows a shorter
+ * round-trip time, as that of the SYN, so that there is a reason to doubt R. Without these,
+ * the last of eight flows at 10 Mb/s and 5 ms, whose first segment had waited for the turns
+ * of all others behind an ACK that had waited, too, kept an R of 23 ms for up to 16 s.
  *
  * n_hat may be wrong by 2 packets for the pair that is counted, and by as many for what a
  * pair changes it by: the queue is empty at the latest when four packets were served, and
@@ -35,17 +40,19 @@
  * with a margin of four, two flows had 180, where they have 22 now.
  *
  * A margin of less than 64 us could not be told from the jitter of a host, and one of more
- * than a 16th of R would leave a link with one flow idle for longer than necessary. Where
- * few packets fit into R, the time beyond that of the queue is no more than a quarter of R,
- * so that a flow which is alone leaves the link idle for 1.6 % of the time at most.
+ * than a 16th of R would leave a link with one flow idle for longer than necessary. The
+ * time beyond that of the queue is at most a 64th (2^-6) of that between two peeks: a flow
+ * which is alone leaves the link idle for no more than 1.6 % of the time. (With a quarter of
+ * R, nothing showed where R was less than a service time.)
  */
 #define PP_PEEK_SHIFT		23
 #define PP_PEEK_ROUNDS		4
+#define PP_PEEKS		3
 #define PP_PEEK_PART		16
 #define PP_PEEK_PACKETS		(4 * PP_PACKET)
 #define PP_PEEK_MARGIN		(2 * PP_PACKET)
 #define PP_PEEK_LEAST_US	64U
-#define PP_PEEK_MOST		4
+#define PP_PEEK_MOST		6
 
 /* As much in a round trip of another length, Q8. */
 static u32 pp_delay_scale(u32 flight, u32 before_us, u32 delay_us)
@@ -162,19 +169,33 @@ bool pp_delay_look(struct sock *sk, struct pp *ca)
 	return pp_delay_stop(sk, ca, max_t(u64, served_us, ca->rtt_us));
 }
 
-/* How long a peek is: what seems to wait leaves, and then R would show. At most 2^58 ns. */
-static u64 pp_delay_peek_us(const struct pp *ca)
+/*
+ * How long a peek is: what seems to wait leaves, and then R would show, for most_us (below
+ * 2^25) at most. Times are below 2^58 ns.
+ */
+static u64 pp_delay_peek_us(const struct pp *ca, u32 most_us)
 {
 	u64 service = ca->estimate.service;
-	u64 most_ns = pp_law_rtt_ns(ca->queue, ca->delay_us / PP_PEEK_MOST, service);
+	u64 most_ns = pp_law_rtt_ns(ca->queue, most_us, service);
 	u64 wait_ns = pp_law_rtt_ns(ca->queue, pp_delay_margin_us(ca), service) +
 		      pp_law_rtt_ns(PP_PEEK_PACKETS, 0, service);
 
 	return div_u64(min(wait_ns, most_ns), NSEC_PER_USEC);
 }
 
+/*
+ * Was there a round-trip time that is less than R by more than an eighth? That of the SYN is
+ * not taken for R: it is a small packet, and may have been sent with another route.
+ */
+static bool pp_delay_is_doubtful(const struct sock *sk, const struct pp *ca)
+{
+	u32 least_us = tcp_min_rtt(tcp_sk(sk));
+
+	return least_us < ca->delay_us - ca->delay_us / PP_TOLERANCE;
+}
+
 /**
- * pp_delay_peek() - each 2^23 us or more: let what seems to wait leave, and a little more
+ * pp_delay_peek() - each 2^23 us or so: let what seems to wait leave, and a little more
  * @sk: socket
  * @ca: connection; a round trip is over, and ACKs do not come in bursts
  *
@@ -186,13 +207,16 @@ void pp_delay_peek(struct sock *sk, struct pp *ca)
 {
 	u32 now_us = (u32)tcp_sk(sk)->tcp_mstamp + sk->sk_hash;
 	u32 began_us = ca->round_us + sk->sk_hash;
-	u32 shift = max_t(u32, PP_PEEK_SHIFT, fls(ca->rtt_us) + PP_PEEK_ROUNDS);
-	/* Then the round trip may have contained the pause that it is wary of. */
-	bool wary = ca->wary;
+	u32 early = pp_delay_is_doubtful(sk, ca) ? PP_PEEKS - ca->history.peeks : 0;
+	u32 shift = max_t(u32, PP_PEEK_SHIFT - early,
+			  fls(ca->rtt_us) + PP_PEEK_ROUNDS - !!early);
 
-	if (likely(!((now_us ^ began_us) >> shift)))
+	/* If it is wary, the round trip may have contained the pause that it is wary of. */
+	if (likely(!((now_us ^ began_us) >> shift)) || ca->wary)
 		return;
-	if (ca->history.peeks && !wary)
-		pp_delay_stop(sk, ca, pp_delay_peek_us(ca));
-	ca->history.peeks = !wary;
+	if (ca->history.peeks &&
+	    !pp_delay_stop(sk, ca, pp_delay_peek_us(ca, 1U << (shift - PP_PEEK_MOST))))
+		return;
+	if (ca->history.peeks < PP_PEEKS)
+		ca->history.peeks++;
 }

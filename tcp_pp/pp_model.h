@@ -67,12 +67,22 @@ enum pp_law {
  * @service: estimate, ns in Q10; 0 before the first sample
  * @error: fuzzy: smoothed proportional error, Q16, at most 1.0;
  *	Kalman: variance of the estimate over that of the noise, Q16
- * @last_error: fuzzy: proportional error of the last sample, Q16
+ * @last_error: fuzzy: proportional error of the last sample, Q16, at most 1.0
+ * @sudden: samples in a row that were far off, all of them slower or all of them faster;
+ *	saturates, see pp_estimate_sudden()
+ * @slower: these were slower
+ * @seen: a sample of this round trip was far off
+ * @rounds: round trips of late with such samples, less those without; saturates, see
+ *	PP_SUDDEN_ROUNDS
  */
 struct pp_estimate {
 	u64	service;
 	u32	error;
-	u32	last_error;
+	u32	last_error:17,
+		sudden:10,
+		slower:1,
+		seen:1,
+		rounds:3;
 };
 
 /**
@@ -330,6 +340,7 @@ u32 pp_fuzzy_alpha_of(u32 error);
 u32 pp_fuzzy_beta_of(u32 change);
 u64 pp_estimate_sample(struct pp_estimate *est, const struct pp_gains *gains,
 		       u64 sample);
+u64 pp_estimate_sudden(struct pp_estimate *est, u64 before, u64 sample, u32 count);
 
 /* pp_law.c */
 u64 pp_law_continuous(u32 setpoint, u32 queue, u32 delay_us, u64 service);

@@ -254,6 +254,63 @@ void pp_path_hold(struct pp *ca)
 }
 
 /*
+ * After so many round trips with sudden samples, they are what the path is like: two kinds of
+ * samples come by turns, as where another flow sends at a rate of its own. Then all of them
+ * count in full, as s_hat has to be their mean. A look of another flow is seen in two or
+ * three. With fewer, these would count; with more, s_hat would be wrong for longer.
+ */
+#define PP_SUDDEN_ROUNDS	4
+#define PP_SUDDEN_ROUNDS_MOST	7
+
+/**
+ * pp_path_sudden() - on a long path, a share that changes for a moment counts little
+ * @sk: socket
+ * @ca: connection, which has taken the sample
+ * @before: s_hat before it
+ * @sample: service time, ns in Q10, for which pp_path_is_sudden() is true
+ *
+ * R / s_hat is what the path holds. Where that is a hundred times the setpoint, a share that
+ * is seen as twice what it is makes n_hat zero, and the rate twice what it should be. It
+ * takes a moment for that: a flow that looks at R leaves the link to the others for some
+ * service times, and their packets, a round trip later, take its share in turn. Each
+ * flow's queue was empty at times then, and pairs told the rate of the whole link by
+ * turns: two flows at 100 Mb/s and 150 ms filled the queue with up to 560 packets after such
+ * a look, for seconds.
+ *
+ * Only on long paths: on others a round trip has few samples, and a wrong s_hat few packets.
+ * And not soon after the start, an idle time or another R: s_hat may be far off.
+ *
+ * Return: s_hat, ns in Q10.
+ */
+u64 pp_path_sudden(const struct sock *sk, struct pp *ca, u64 before, u64 sample)
+{
+	u32 segs = tcp_packets_in_flight(tcp_sk(sk)), each = pp_train_sent(ca);
+
+	ca->estimate.seen = 1;
+	if (!ca->settled || ca->shared || !ca->history.peeks ||
+	    ca->estimate.rounds >= PP_SUDDEN_ROUNDS || !pp_is_long(ca, before)) {
+		ca->estimate.sudden = 0;
+		return ca->estimate.service;
+	}
+	/* What the path holds, or less where the application or the user sends less. */
+	segs = min(segs, pp_law_pipe(ca->delay_us, before) >> PP_PACKET_SHIFT);
+	/* With delayed ACKs a train has two samples. */
+	if (ca->delayed)
+		each /= 2;
+	return pp_estimate_sudden(&ca->estimate, before, sample, max(segs / each, 1U));
+}
+
+/* A round trip is over: had it sudden samples? */
+static void pp_path_sudden_round(struct pp_estimate *est)
+{
+	if (!est->seen)
+		est->rounds -= !!est->rounds;
+	else if (est->rounds < PP_SUDDEN_ROUNDS_MOST)
+		est->rounds++;
+	est->seen = 0;
+}
+
+/*
  * A token bucket that is full lets a pair pass as one: its ACKs tell the link
  * before it. Where nothing waits, a sample of less than a 32nd of the estimate is
  * taken for that (shares do not grow so fast but where 32 flows leave at once),
@@ -842,6 +899,7 @@ void pp_path_round(struct sock *sk, struct pp *ca)
 		ca->hold--;
 	if (!pp_is_bunched(ca) && !ca->shared)
 		pp_share_forget(ca);
+	pp_path_sudden_round(&ca->estimate);
 
 	if (pp_is_bunched(ca))
 		pp_bunch_round(sk, ca);

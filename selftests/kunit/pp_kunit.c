@@ -161,6 +161,69 @@ static void pp_law_test(struct kunit *test)
 	report_worst(test, worst, 64);
 }
 
+/* Part of a change of s_hat that is believed, in thousandths. */
+static u64 believed(u64 before, u64 sample, u32 count, u32 samples)
+{
+	u64 all = sample > before ? sample - before : before - sample;
+	struct pp_estimate est = { .service = before };
+	u64 was;
+
+	while (samples--) {
+		was = est.service;
+		/* As an estimator that forgets all. */
+		est.service = sample;
+		pp_estimate_sudden(&est, was, sample, count);
+	}
+	was = sample > before ? est.service - before : before - est.service;
+	return div64_u64(was * 1000, all);
+}
+
+static void pp_sudden_test(struct kunit *test)
+{
+	/* Parts of a round trip of 300 samples, and 1 - exp(-32 / part^2) in thousandths. */
+	static const struct { u32 part, permille; } changes[] = {
+		{ 50, 13 }, { 10, 274 }, { 5, 722 }, { 2, 1000 },
+	};
+	u64 service = 240000ULL << PP_SERVICE_SHIFT, twice = 2 * service, was;
+	struct pp_estimate est = { .service = service };
+	int i;
+
+	/* To 2 % of all: the sum has 6 samples or more. */
+	for (i = 0; i < ARRAY_SIZE(changes); i++) {
+		u32 samples = 300 / changes[i].part, expected = changes[i].permille;
+		u64 slower = believed(service, twice - 1, 300, samples);
+		u64 faster = believed(service, service / 2, 300, samples);
+
+		KUNIT_EXPECT_EQ(test, slower, faster);
+		KUNIT_EXPECT_LE(test, slower, expected + 20ULL);
+		KUNIT_EXPECT_GE(test, slower + 20, (u64)expected);
+	}
+
+	/* By turns they move it by less than a thousandth. */
+	for (i = 0; i < 1000; i++) {
+		was = est.service;
+		est.service = i % 2 ? service / 2 : service + service / 2;
+		pp_estimate_sudden(&est, was, est.service, 300);
+	}
+	KUNIT_EXPECT_LE(test, relative(est.service, service), (1ULL << 20) / 1000);
+	KUNIT_EXPECT_TRUE(test, est.sudden == 1);
+
+	/* One that took ten times as long is ten in a row, and leads to twice s_hat at most. */
+	KUNIT_EXPECT_EQ(test, believed(service, 10 * service, 80, 1), 1000ULL / 9);
+
+	/* Never more than the estimator says, and all of it where a round trip has few. */
+	est = (struct pp_estimate){ .service = service + 1 };
+	KUNIT_EXPECT_EQ(test, pp_estimate_sudden(&est, service, twice, 1), service + 1);
+	KUNIT_EXPECT_EQ(test, believed(service, service * 3 / 2, 8, 1), 1000ULL);
+	KUNIT_EXPECT_EQ(test, believed(service, service * 3 / 2, 16, 1), 250ULL);
+
+	/* The ends of all ranges. */
+	KUNIT_EXPECT_EQ(test, believed(PP_SERVICE_MAX / 2, PP_SERVICE_MAX, 1, 1), 1000ULL);
+	KUNIT_EXPECT_EQ(test, believed(PP_SERVICE_MAX, PP_SERVICE_MIN, 1, 1), 1000ULL);
+	KUNIT_EXPECT_EQ(test, believed(PP_SERVICE_MAX, PP_SERVICE_MIN, U32_MAX, 20000), 0ULL);
+	KUNIT_EXPECT_EQ(test, believed(2 * PP_SERVICE_MIN, PP_SERVICE_MIN, 1, 1), 1000ULL);
+}
+
 static void pp_rise_test(struct kunit *test)
 {
 	u64 service = 1200000ULL << PP_SERVICE_SHIFT;
@@ -532,6 +595,7 @@ static struct kunit_case pp_cases[] = {
 	KUNIT_CASE(pp_estimator_range_test),
 	KUNIT_CASE(pp_law_test),
 	KUNIT_CASE(pp_drain_short_test),
+	KUNIT_CASE(pp_sudden_test),
 	KUNIT_CASE(pp_rise_test),
 	KUNIT_CASE(pp_stop_test),
 	KUNIT_CASE(pp_train_test),

@@ -26,7 +26,7 @@ def ktap(text):
 
 
 PP_CASES = {"pp_fuzzy_test", "pp_estimator_test", "pp_estimator_range_test",
-            "pp_law_test", "pp_drain_short_test", "pp_rise_test",
+            "pp_law_test", "pp_drain_short_test", "pp_sudden_test", "pp_rise_test",
             "pp_stop_test", "pp_train_test", "pp_bunch_test", "pp_gro_test",
             "pp_wait_test"}
 

@@ -133,8 +133,9 @@ def measure(cell, warm_s=2.5, seconds=1.5, step_s=0.02):
 def verdict(cell, found, slot_pkts, wait_us):
     """What of a cell is not as it should be."""
     delay_us = cell.rtt_ms * 1000
-    # A packet takes its time on the link; what is merged waits for its slot.
-    own_us = PACKET * 8 / cell.rate_mbit
+    # A packet takes its time on the link. Over fq_rr one of each other flow leaves before it:
+    # no queue is ever seen as empty. What is merged waits for its slot.
+    own_us = PACKET * 8 / cell.rate_mbit * (cell.flows if cell.queue == "fq_rr" else 1)
     if cell.acks.startswith(("gro", "thinned")):
         own_us += wait_us
     return [name for name, wrong in (
@@ -217,6 +218,12 @@ def check_held_and_changed():
         for one in seen:
             assert one.state & ~MOMENTARY == state, (what, one)
             assert abs(one.delay_us - rtt_ms * 1000) <= 2500, (what, one)
+
+
+def check_many_begin():
+    """The first segment of the last one waits for two turns of all others. R is measured again
+    soon; it was 23 ms after 13 s."""
+    hold(cells(("fq_rr",), (8,), (10,), (5, 40), ("slot 0",)), warm_s=8, seconds=5)
 
 
 def check_delayed_far():
