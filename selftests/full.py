@@ -430,4 +430,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(ends.guarded("full.py", main))
+    ends.leave(ends.guarded("full.py", main))

@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -260,3 +261,19 @@ def test_full_disk(tmp_path, no_traces):
     assert done.returncode == 2, said
     assert "No space left on device" in said
     assert "result.json" not in listing and "raw.json" not in listing
+
+
+def test_an_interrupt_does_not_wait_for_threads(tmp_path):
+    """Python waits for them at its end. What is registered with atexit is done."""
+    ended = subprocess.run(
+        [sys.executable, "-c", "import atexit, signal, sys, threading, time\n"
+         "sys.path.insert(0, sys.argv[1])\n"
+         "from tollwaylib import ends\n"
+         "def body():\n"
+         "    atexit.register(print, 'last')\n"
+         "    threading.Thread(target=time.sleep, args=(3600,)).start()\n"
+         "    signal.raise_signal(signal.SIGINT)\n"
+         "ends.leave(ends.guarded('name', body))", str(TOP / "scripts")],
+        cwd=tmp_path, timeout=60, text=True, capture_output=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == \
+        (130, "last\n", "name: interrupted\n")

@@ -8,6 +8,7 @@ So every failure becomes one sentence on standard error and status 2.
 This file needs only Python itself.
 """
 
+import atexit
 import codecs
 import os
 import signal
@@ -40,6 +41,24 @@ def guarded(name, body):
         # It came while another end was being reported.
         status = INTERRUPTED
     return _flushed(name, status)
+
+
+def leave(status):
+    """End the program with a status of guarded().
+
+    After an interrupt, only what was registered with atexit is done. A library that was
+    interrupted while it was imported, or while it began a thread, can make the rest of
+    Python's own end crash or wait for ever, also if it has hidden the interrupt.
+    """
+    if not _interrupts:
+        sys.exit(status)
+    _ignore_signals()
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    try:
+        atexit._run_exitfuncs()
+        _flushed("", status)
+    finally:
+        os._exit(status or HOLDS)
 
 
 def _status_of(name, body):
