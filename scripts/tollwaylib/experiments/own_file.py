@@ -286,6 +286,8 @@ class SourceFile(_File):
             line = getattr(error, "lineno", None) or 1
             said = error.args[0] if error.args else "it is too complex"
             raise TollwayError(f"{path}:{line}: {said}") from error
+        # Python 3.13 cannot compile half a character there.
+        self.about = self._docstring()
         given = {"__name__": "experiment", "__file__": str(path)}
         try:
             exec(compile(self.tree, str(path), "exec"), given)
@@ -299,7 +301,6 @@ class SourceFile(_File):
                 frame = frame.tb_next
             raise TollwayError(f"{path}:{line}: {_of_exception(error)}") from error
         self.no_pairs(self.tree)
-        self.about = self._docstring()
         # What a file uses is no field of it, unless it has the name of one.
         self.given = {
             name: value for name, value in given.items()
