@@ -234,7 +234,7 @@ def check_limited_by_its_program():
 def check_constant_gain():
     """Without alpha-control two flows stay far beyond the goal, on average by more
     than 70 %: 520 packets in the paper's Fig. 12."""
-    found = controlled(2, 24, 1, gip=0, gdp=1, bandwidth=MU, share=0, interval="0.1")
+    found = controlled(2, 48, 1, gip=0, gdp=1, bandwidth=MU, share=0, interval="0.1")
     last = sizes(found)[2:]
     assert min(last) > 1.5 * GOAL and sum(last) / len(last) > 1.7 * GOAL
 
