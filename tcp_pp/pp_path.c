@@ -287,7 +287,7 @@ u64 pp_path_sudden(const struct sock *sk, struct pp *ca, u64 before, u64 sample)
 	u32 segs = tcp_packets_in_flight(tcp_sk(sk)), each = pp_train_sent(ca);
 
 	ca->estimate.seen = 1;
-	if (!ca->settled || ca->shared || !ca->history.peeks ||
+	if (!before || !ca->settled || ca->shared || !ca->history.peeks ||
 	    ca->estimate.rounds >= PP_SUDDEN_ROUNDS || !pp_is_long(ca, before)) {
 		ca->estimate.sudden = 0;
 		return ca->estimate.service;
