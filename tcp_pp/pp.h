@@ -292,6 +292,7 @@ static inline bool pp_is_bunched(const struct pp *ca)
  */
 #define PP_TRAIN_LONG_NS	16000U
 
+/* Does R hold more than 64 packets, with this service time? */
 static inline bool pp_is_long(const struct pp *ca, u64 service)
 {
 	return (u64)ca->delay_us * PP_TRAIN_LONG_NS > service;

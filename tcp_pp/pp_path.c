@@ -274,8 +274,8 @@ void pp_path_hold(struct pp *ca)
  * takes a moment for that: a flow that looks at R leaves the link to the others for some
  * service times, and their packets, a round trip later, take its share in turn. Each
  * flow's queue was empty at times then, and pairs told the rate of the whole link by
- * turns: two flows at 100 Mb/s and 150 ms filled the queue with up to 560 packets after such
- * a look, for seconds.
+ * turns: two flows at 100 Mb/s and 150 ms filled the queue with up to 517 packets after such
+ * a look.
  *
  * Only on long paths: on others a round trip has few samples, and a wrong s_hat few packets.
  * And not soon after the start, an idle time or another R: s_hat may be far off.
@@ -284,7 +284,7 @@ void pp_path_hold(struct pp *ca)
  */
 u64 pp_path_sudden(const struct sock *sk, struct pp *ca, u64 before, u64 sample)
 {
-	u32 segs = tcp_packets_in_flight(tcp_sk(sk)), each = pp_train_sent(ca);
+	u32 segs, each;
 
 	ca->estimate.seen = 1;
 	if (!before || !ca->settled || ca->shared || !ca->history.peeks ||
@@ -293,10 +293,10 @@ u64 pp_path_sudden(const struct sock *sk, struct pp *ca, u64 before, u64 sample)
 		return ca->estimate.service;
 	}
 	/* What the path holds, or less where the application or the user sends less. */
-	segs = min(segs, pp_law_pipe(ca->delay_us, before) >> PP_PACKET_SHIFT);
+	segs = min(tcp_packets_in_flight(tcp_sk(sk)),
+		   pp_law_pipe(ca->delay_us, before) >> PP_PACKET_SHIFT);
 	/* With delayed ACKs a train has two samples. */
-	if (ca->delayed)
-		each /= 2;
+	each = pp_train_sent(ca) >> ca->delayed;
 	return pp_estimate_sudden(&ca->estimate, before, sample, max(segs / each, 1U));
 }
 
