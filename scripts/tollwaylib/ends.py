@@ -56,7 +56,7 @@ def leave(status):
     signal.signal(signal.SIGALRM, signal.SIG_IGN)
     try:
         atexit._run_exitfuncs()
-        _flushed("", status)
+        status = _flushed(os.path.basename(sys.argv[0]), status)
     finally:
         os._exit(status or HOLDS)
 

@@ -286,7 +286,7 @@ class SourceFile(_File):
             line = getattr(error, "lineno", None) or 1
             said = error.args[0] if error.args else "it is too complex"
             raise TollwayError(f"{path}:{line}: {said}") from error
-        # Python 3.13 cannot compile half a character there.
+        # First, as Python 3.13 cannot compile half a character in a docstring.
         self.about = self._docstring()
         given = {"__name__": "experiment", "__file__": str(path)}
         try:
