@@ -40,10 +40,11 @@
  * with a margin of four, two flows had 180, where they have 22 now.
  *
  * A margin of less than 64 us could not be told from the jitter of a host, and one of more
- * than a 16th of R would leave a link with one flow idle for longer than necessary. The
- * time beyond that of the queue is at most a 64th (2^-6) of that between two peeks: a flow
- * which is alone leaves the link idle for no more than 1.6 % of the time. (With a quarter of
- * R, nothing showed where R was less than a service time.)
+ * than a 16th of R would leave a link with one flow idle for longer than necessary. Where
+ * few packets fit into R, the time beyond that of the queue is no more than a quarter of R.
+ * With that, nothing shows where R is less than a service time. So the early ones are longer:
+ * at most a 64th (2^-6) of the time to the next one. Either way a flow which is alone leaves
+ * the link idle for no more than 1.6 % of the time.
  */
 #define PP_PEEK_SHIFT		23
 #define PP_PEEK_ROUNDS		4
@@ -52,7 +53,8 @@
 #define PP_PEEK_PACKETS		(4 * PP_PACKET)
 #define PP_PEEK_MARGIN		(2 * PP_PACKET)
 #define PP_PEEK_LEAST_US	64U
-#define PP_PEEK_MOST		6
+#define PP_PEEK_MOST		4
+#define PP_PEEK_MOST_EARLY	6
 
 /* As much in a round trip of another length, Q8. */
 static u32 pp_delay_scale(u32 flight, u32 before_us, u32 delay_us)
@@ -210,12 +212,13 @@ void pp_delay_peek(struct sock *sk, struct pp *ca)
 	u32 early = pp_delay_is_doubtful(sk, ca) ? PP_PEEKS - ca->history.peeks : 0;
 	u32 shift = max_t(u32, PP_PEEK_SHIFT - early,
 			  fls(ca->rtt_us) + PP_PEEK_ROUNDS - !!early);
+	u32 most_us = early ? 1U << (shift - PP_PEEK_MOST_EARLY) :
+			      ca->delay_us / PP_PEEK_MOST;
 
 	/* If it is wary, the round trip may have contained the pause that it is wary of. */
 	if (likely(!((now_us ^ began_us) >> shift)) || ca->wary)
 		return;
-	if (ca->history.peeks &&
-	    !pp_delay_stop(sk, ca, pp_delay_peek_us(ca, 1U << (shift - PP_PEEK_MOST))))
+	if (ca->history.peeks && !pp_delay_stop(sk, ca, pp_delay_peek_us(ca, most_us)))
 		return;
 	if (ca->history.peeks < PP_PEEKS)
 		ca->history.peeks++;
