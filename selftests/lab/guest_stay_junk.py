@@ -19,7 +19,7 @@ from bench import CHILD, QDISC, Bench
 from fuzz_models import (FQ_RR_DEFAULTS, FQ_RR_RANGES, TAKES, fq_rr_options_of,
                          number, payload, sbrm_options_of)
 from guest_base import amount, note
-from guest_fuzz import traffic, usable
+from guest_fuzz import accounts, traffic, usable
 from memory import memory, no_leak
 from rtnl import (FQ_RR_CLASS_WEIGHT, GAMMA, GAMMA_AUTO, GAMMA_ONE, NLM_F_ACK,
                   NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST,
@@ -203,7 +203,7 @@ class Junk:
 
     def sane(self):
         """Assert that nothing that was taken is out of range."""
-        stats, parent = self.bench.stats(), self.bench.parent()
+        stats, parent = accounts(self.bench)
         assert (stats.qlen, stats.backlog) == (parent.qlen, parent.backlog)
         if stats.kind == "sbrm":
             law, limit, target, gamma, flags = stats.settings

@@ -18,7 +18,7 @@ from bench import CHILD, ETH_P_ALL, Bench, ipv4, ipv6, other
 from fuzz_models import (FQ_RR_DEFAULTS, Settings, fq_rr_options_of, fq_rr_shown,
                          junk, sbrm_options_of)
 from guest_base import amount, note
-from guest_fuzz import usable
+from guest_fuzz import accounts, usable
 from memory import memory, no_leak
 from rtnl import (FQ_RR_CLASS_WEIGHT, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL,
                   NLM_F_REPLACE, RTM_NEWTCLASS, TCA_KIND, TCA_OPTIONS, Refused, attr, u32)
@@ -246,7 +246,7 @@ class Storm:
 
     def show(self):
         """tc -s qdisc show: the accounts of the queue and of its parent."""
-        stats, parent = self.stats(), self.bench.parent()
+        stats, parent = accounts(self.bench, self.handle)
         self.model.agrees(stats)
         assert (stats.qlen, stats.backlog) == (parent.qlen, parent.backlog)
         if stats.kind == "fq_rr" and self.rng.random() < 0.1:
