@@ -20,10 +20,11 @@
  * came less often, a flow would keep the queue that others have left for longer.
  *
  * The first of these times passes, as R was measured not long ago. The first three of them
- * (PP_PEEKS) are 1, 2 and 4 s long, or 8 to 16 round trips, if the kernel knows a shorter
- * round-trip time, as that of the SYN, so that there is a reason to doubt R. Without these,
- * the last of eight flows at 10 Mb/s and 5 ms, whose first segment had waited for the turns
- * of all others behind an ACK that had waited, too, kept an R of 23 ms for up to 16 s.
+ * (PP_PEEKS) are 1, 2 and 4 s long, or 8 to 16 round trips, if the kernel knows a round-trip
+ * time that is shorter by more than a 16th (PP_PEEK_DOUBT), as that of the SYN, so that there
+ * is a reason to doubt R. Without these, the last of eight flows at 10 Mb/s and 5 ms, whose
+ * first segment had waited for the turns of all others behind an ACK that had waited, too,
+ * kept an R of 23 ms for up to 16 s; and with an eighth, one at 40 ms had 54.6 ms for 13 s.
  *
  * n_hat may be wrong by 2 packets for the pair that is counted, and by as many for what a
  * pair changes it by: the queue is empty at the latest when four packets were served, and
@@ -49,6 +50,7 @@
 #define PP_PEEK_SHIFT		23
 #define PP_PEEK_ROUNDS		4
 #define PP_PEEKS		3
+#define PP_PEEK_DOUBT		16
 #define PP_PEEK_PART		16
 #define PP_PEEK_PACKETS		(4 * PP_PACKET)
 #define PP_PEEK_MARGIN		(2 * PP_PACKET)
@@ -186,14 +188,14 @@ static u64 pp_delay_peek_us(const struct pp *ca, u32 most_us)
 }
 
 /*
- * Was there a round-trip time that is less than R by more than an eighth? That of the SYN is
- * not taken for R: it is a small packet, and may have been sent with another route.
+ * Was there a round-trip time that is less than R by more than a sixteenth? That of the SYN
+ * is not taken for R: it is a small packet, and may have been sent with another route.
  */
 static bool pp_delay_is_doubtful(const struct sock *sk, const struct pp *ca)
 {
 	u32 least_us = tcp_min_rtt(tcp_sk(sk));
 
-	return least_us < ca->delay_us - ca->delay_us / PP_TOLERANCE;
+	return least_us < ca->delay_us - ca->delay_us / PP_PEEK_DOUBT;
 }
 
 /**
