@@ -285,6 +285,8 @@ WRONG = (
     ('"initcwnd": 3', '"initcwnd": 10**5000', 27, "settings['initcwnd'] is a int:"),
     ('"sleep \'9 9\'"', '"ping {address:a}"', 34, "programs[0]['command'] is 'a': "
      "give {address:X} with a host as X, 'source of p', 'sink of p', "),
+    ('"sleep \'9 9\'"', '"ping {adress:sink of p}"', 34, "programs[0]['command'] has "
+     "{adress:...}: did you mean {address:...}?"),
     ('["g"]', '["log"]', 35, "programs[0]['keep'][0] is 'log': the file log has "
      "the output of the program: give another name"),
     ('("queue", "slow")', '("queue", "slow", "x")', 39, "figures[0] is ('queue', "

@@ -56,6 +56,8 @@ CURVE = "curve"
 _NO_SETTINGS = ("warmup_s", "rate_mbit", "setup")
 # In the command of a program.
 ADDRESS = re.compile(r"\{address:([^}]*)\}")
+# The same with a name that may be misspelled.
+_NAMED = re.compile(r"\{(\w+):[^}]*\}")
 # Of the curves that are drawn if the file names no figure.
 MOST_CURVES = 4
 
@@ -285,6 +287,11 @@ def _programs(file, links, paths):
             raise file.error((*place, "command"), f"{spoken(place)}['command'] "
                              "is blank: give a program and its arguments")
         file.read((*place, "command"), words[0], as_program)
+        for name in _NAMED.findall(one["command"]):
+            # Others are of the program, as those of awk.
+            if name != "address" and difflib.get_close_matches(name, ["address"]):
+                raise file.error((*place, "command"), f"{spoken(place)}['command'] has "
+                                 f"{{{name}:...}}: did you mean {{address:...}}?")
         for host in ADDRESS.findall(one["command"]):
             file.read((*place, "command"), host, one_of(
                 hosts, "{address:X} with a host as X, "))
