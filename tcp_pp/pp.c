@@ -501,7 +501,8 @@ static void pp_init(struct sock *sk)
 	pp_law_begin(sk, ca);
 	ca->round_start = tp->delivered;
 	ca->round_us = tp->tcp_mstamp;
-	ca->low_us = U32_MAX;
+	ca->low_us = PP_LOW_NONE;
+	ca->fastest = PP_FASTEST_NONE;
 	ca->history.since = U8_MAX;
 	/* An old connection knows R; of a new one only the SYN was timed. */
 	if (tp->bytes_acked > tp->mss_cache && tcp_min_rtt(tp) != U32_MAX)

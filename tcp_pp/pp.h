@@ -43,11 +43,9 @@
  *	   long_queues		bunched
  *	round_start, round_us	not bunched
  *	   mark_delivered, mark_us  bunched: there a round trip goes from mark to mark
- *	low_us		not watched
- *	   low_before_us	watched
  *	merged_acks	a count; delayed, bunched: was the last ACK late?
  *	turn_bytes	turning
- *	   window		watched: cwnd_before; window: fits, rounds; both: waited
+ *	   window		watched: cwnd_before; window: fits, rounds; both: waited, dipped
  *	history		not bunched
  *	   slot			bunched
  *	train.missed	not bunched
@@ -55,7 +53,7 @@
  *	stop_us		continuous
  *	   epoch_queue		discrete
  *	train.gro_seen	train.extra: two trains leave at once
- *	short_rounds	!train.extra
+ *	short_rounds	!train.extra; looking without pairs: what came late
  *	rtt_fell	watched
  *	unmarked	bunched
  */
@@ -112,7 +110,8 @@
  *	token bucket, see PP_WARY
  * @looking: this round trip began with a stop to see R
  * @short_rounds: while one train is sent at once: round trips in a row that fell short,
- *	see PP_SHORT_ROUNDS
+ *	see PP_SHORT_ROUNDS; while @looking without pairs: ACKs that came late, see
+ *	pp_share_dipped()
  * @rtt_us: round-trip time of the last ACK that had one, us
  * @full: round trips that look as if the queue is full of ours, weighted, see
  *	PP_FULL_LOSSES
@@ -126,13 +125,15 @@
  * @mark_us: with bursts of ACKs, the same word: low word of the time of the last mark
  * @flight: most that a round trip delivered, in this one, Q8
  * @flight_last: the same of the one before
- * @low_us: least round-trip time in this round trip, us; U32_MAX before the first
- * @low_before_us: while @watched, the same word: what @low_us was when that began
+ * @low_us: least round-trip time in this round trip, us; PP_LOW_NONE before the first.
+ *	While @watched: what it was when that began
+ * @fastest: without pairs: code of the least s_hat of late, see pp_share_doubt()
  * @turn_bytes: while @turn: low word of tp->bytes_sent when it began
  * @window: with @shared, where there are no turns, see pp_share.c
  * @window.fits: what speaks for a queue of our own
  * @window.cwnd_before: while @watched: the window until then, or 0
  * @window.rounds: round trips since it began, or since the path was watched
+ * @window.dipped: a stop has shown it, see pp_share_dipped()
  * @window.waited: in one of them, or before, packets waited
  * @rising: the adaptive rise holds the rate down
  * @draining: the rate is that of a queue which drains
@@ -203,10 +204,8 @@ struct pp {
 	};
 	u32			flight;
 	u32			flight_last;
-	union {
-		u32		low_us;
-		u32		low_before_us;
-	};
+	u32			low_us:25,
+				fastest:7;
 	union {
 		u32		turn_bytes;
 		struct {
@@ -214,7 +213,8 @@ struct pp {
 				u16 fits;
 				u16 cwnd_before;
 			};
-			u16	rounds:15,
+			u16	rounds:13,
+				dipped:2,
 				waited:1;
 		} window;
 	};
@@ -242,6 +242,12 @@ struct pp {
 		} history;
 	};
 };
+
+/* What @fastest is while there is none. */
+#define PP_FASTEST_NONE		127
+
+/* What @low_us is while there is none; it is above PP_RTT_MAX_US. */
+#define PP_LOW_NONE		(BIT(25) - 1)
 
 /* Silences are in units of 2^4 us: 16 bits hold up to 2^20 us, a second. */
 #define PP_SLOT_SHIFT		4
@@ -333,6 +339,15 @@ static inline u32 pp_train_sent(const struct pp *ca)
 	return pp_train_segs(ca) << ca->train.extra;
 }
 
+/*
+ * Do no pairs tell the service time? Then it is what arrives, which in a queue that others
+ * share is what this connection sends, see pp_share_doubt().
+ */
+static inline bool pp_is_blind(const struct pp *ca)
+{
+	return pp_is_bunched(ca) || (ca->delayed && !pp_train_is_four(ca));
+}
+
 /* Does a window control, and not the law? */
 static inline bool pp_is_window(const struct pp *ca)
 {
@@ -416,10 +431,12 @@ void pp_delay_set(struct pp *ca, u32 delay_us);
 bool pp_delay_raise(const struct sock *sk, struct pp *ca);
 bool pp_delay_look(struct sock *sk, struct pp *ca);
 void pp_delay_peek(struct sock *sk, struct pp *ca);
+bool pp_delay_dip(struct sock *sk, struct pp *ca);
 
 /* pp_bunch.c */
 u64 pp_most_arrived(const struct pp *ca);
 void pp_bunch_begin(const struct sock *sk, struct pp *ca);
+void pp_bunch_end(struct pp *ca);
 void pp_bunch_watch(struct pp *ca, u64 gap);
 u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 		 const struct rate_sample *rs);
@@ -428,7 +445,9 @@ void pp_bunch_sample(struct pp *ca, u64 sample);
 void pp_bunch_round(const struct sock *sk, struct pp *ca);
 
 /* pp_share.c */
-void pp_share_begin(struct sock *sk, struct pp *ca, bool watch);
+void pp_share_begin(struct sock *sk, struct pp *ca, bool watch, bool dipped);
+void pp_share_doubt(struct sock *sk, struct pp *ca);
+void pp_share_dipped(struct sock *sk, struct pp *ca, const struct rate_sample *rs);
 void pp_share_forget(struct pp *ca);
 void pp_share_round(struct sock *sk, struct pp *ca);
 void pp_share_control(struct sock *sk, const struct pp *ca,

@@ -88,12 +88,28 @@ void pp_bunch_begin(const struct sock *sk, struct pp *ca)
 	ca->train.gro_seen = 0;
 	ca->short_rounds = 0;
 	ca->long_queues = 0;
+	/* What pairs said of that is nothing, too: see pp_share_doubt(). */
+	if (ca->shared)
+		ca->fastest = 0;
 	ca->shared = 0;
 	ca->watched = 0;
 	ca->delayed = 0;
 	/* It was a count of merged ACKs, see pp_bunch_was_late(). */
 	ca->merged_acks = 0;
 	pp_count(sock_net(sk), PP_COUNT_BUNCHED);
+}
+
+/**
+ * pp_bunch_end() - ACKs do not come in bursts any more, or a window controls
+ * @ca: connection, whose train.bunched is false
+ */
+void pp_bunch_end(struct pp *ca)
+{
+	ca->misfits = 0;
+	ca->full = 0;
+	ca->merged_acks = 0;
+	memset(&ca->history, 0, sizeof(ca->history));
+	ca->history.since = U8_MAX;
 }
 
 /* Is this the first ACK of a burst? What came before it is then whole. */
@@ -224,10 +240,10 @@ u32 pp_bunch_rtt(const struct sock *sk, const struct pp *ca)
 	u32 rtt_us = ca->rtt_us;
 	/* It is kept as four times of itself. */
 	u32 deviation_us = min(tcp_sk(sk)->mdev_us, rtt_us);
-	u32 least_us = max(ca->low_us, rtt_us - deviation_us);
+	u32 least_us = max_t(u32, ca->low_us, rtt_us - deviation_us);
 	u32 slot_us = (u32)ca->slot << PP_SLOT_SHIFT;
 
-	/* The least may be U32_MAX. */
+	/* The least may be PP_LOW_NONE. */
 	return least_us < rtt_us ? min(rtt_us, least_us + slot_us / 2) : rtt_us;
 }
 
@@ -235,7 +251,7 @@ u32 pp_bunch_rtt(const struct sock *sk, const struct pp *ca)
 static u32 pp_bunch_least(const struct pp *ca)
 {
 	/* No round-trip time: all was sent again, without time stamps. */
-	if (ca->low_us == U32_MAX)
+	if (ca->low_us == PP_LOW_NONE)
 		return 0;
 	return pp_law_wait(ca->low_us, ca->delay_us, ca->estimate.service);
 }

@@ -123,11 +123,9 @@ void pp_delay_set(struct pp *ca, u32 delay_us)
  */
 bool pp_delay_raise(const struct sock *sk, struct pp *ca)
 {
-	u32 low_us = ca->watched ? ca->low_before_us : ca->low_us;
-
-	if (ca->hold || low_us == U32_MAX)
+	if (ca->hold || ca->low_us == PP_LOW_NONE)
 		return false;
-	pp_delay_set(ca, low_us);
+	pp_delay_set(ca, ca->low_us);
 	ca->hold = U8_MAX;
 	pp_count(sock_net(sk), PP_COUNT_LONGER);
 	return true;
@@ -196,6 +194,24 @@ static bool pp_delay_is_doubtful(const struct sock *sk, const struct pp *ca)
 	u32 least_us = tcp_min_rtt(tcp_sk(sk));
 
 	return least_us < ca->delay_us - ca->delay_us / PP_PEEK_DOUBT;
+}
+
+/* Round trips from one stop to a dip: what a flow has left is used by others meanwhile. */
+#define PP_DIP_ROUNDS		8
+
+/**
+ * pp_delay_dip() - a peek of a connection without pairs, which has a reason for it
+ * @sk: socket
+ * @ca: connection; a round trip is over
+ *
+ * Return: false if it cannot stop now, or has stopped not long ago.
+ */
+bool pp_delay_dip(struct sock *sk, struct pp *ca)
+{
+	if (pp_is_discrete(ca) ||
+	    ((u32)tcp_sk(sk)->tcp_mstamp - ca->stop_us) / PP_DIP_ROUNDS <= ca->rtt_us)
+		return false;
+	return pp_delay_stop(sk, ca, pp_delay_peek_us(ca, ca->delay_us / PP_PEEK_MOST));
 }
 
 /**

@@ -21,6 +21,8 @@
  *			  and more could be sent
  *			  2 round trips: nothing waits, they are much
  *			  longer than R, and less than half arrives
+ *			  without pairs, as the share becomes less: a
+ *			  stop, pp_share_doubt()
  *	grown longer	  4 round trips: nothing waits, and all take  a larger R
  *			  much longer than R
  *	full of ours	  16 round trips: more than a 64th is lost    a look at R
@@ -335,7 +337,7 @@ static u64 pp_path_credible(const struct pp *ca, u64 sample)
 /* While the path is watched: round-trip times below this have fallen. */
 static u32 pp_path_fallen_us(const struct pp *ca)
 {
-	u32 before_us = ca->low_before_us;
+	u32 before_us = ca->low_us;
 	u32 waited_us = before_us - min_t(u32, ca->delay_us, before_us);
 
 	return before_us - waited_us / PP_TOLERANCE;
@@ -376,7 +378,7 @@ static void pp_path_delay(const struct sock *sk, struct pp *ca,
 	}
 
 	if (likely(!ca->watched))
-		ca->low_us = min(ca->low_us, rtt_us);
+		ca->low_us = min_t(u32, ca->low_us, rtt_us);
 	else if (rtt_us < pp_path_fallen_us(ca))
 		ca->rtt_fell = 1;
 }
@@ -516,8 +518,11 @@ static bool pp_path_is_bunched(struct sock *sk, struct pp *ca,
 	const struct tcp_sock *tp = tcp_sk(sk);
 	bool begins;
 
+	/* There a burst says nothing that has to be known. */
+	if (unlikely(ca->shared && ca->window.dipped))
+		return false;
 	if (unlikely(pp_path_is_false(sk, ca, rs)))
-		pp_share_begin(sk, ca, false);
+		pp_share_begin(sk, ca, false, false);
 	if (!pp_is_discrete(ca) &&
 	    (u32)tp->tcp_mstamp - ca->stop_us <= 2 * ca->rtt_us)
 		begins = pp_train_bunch_believe(&ca->train);
@@ -569,6 +574,8 @@ u64 pp_path_ack(struct sock *sk, struct pp *ca, const struct rate_sample *rs)
 	/* By the propagation delay that was known when it was sent. */
 	bool timed = pp_path_is_timed(sk, ca, rs);
 
+	if (unlikely(ca->looking))
+		pp_share_dipped(sk, ca, rs);
 	pp_path_delay(sk, ca, rs);
 	pp_path_flight(ca, rs);
 	if (likely(timed))
@@ -681,7 +688,7 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 		return PP_VERDICT_LOSSY;
 
 	/* What was low a round trip ago shows in the times of this one. */
-	if (ca->was_empty && ca->low_us != U32_MAX) {
+	if (ca->was_empty && ca->low_us != PP_LOW_NONE) {
 		if (ca->low_us <= pp_path_most_us(ca, PP_UNEXPECTED))
 			return pp_path_verdict_near(sk, ca, busy_us, took_us);
 		return pp_path_verdict_longer(sk, ca,
@@ -745,7 +752,7 @@ static void pp_path_misfit(struct sock *sk, struct pp *ca,
 	ca->misfits = 0;
 	/* A longer way loses nothing: nothing to watch for. */
 	if (verdict != PP_VERDICT_LONGER || !pp_delay_raise(sk, ca))
-		pp_share_begin(sk, ca, watch);
+		pp_share_begin(sk, ca, watch, false);
 }
 
 /* May the queue be full of ours, as far as one round trip tells? */
@@ -871,7 +878,7 @@ static void pp_path_try(const struct sock *sk, struct pp *ca)
 	if (ca->train.gro && !ca->paired && !ca->empty)
 		pp_train_gro_doubt(&ca->train);
 	if (likely(ca->train.extra == extra)) {
-		if (!extra && !pp_path_can_try(sk, ca))
+		if (!extra && !ca->looking && !pp_path_can_try(sk, ca))
 			ca->short_rounds = 0;
 		return;
 	}
@@ -892,7 +899,9 @@ void pp_path_round(struct sock *sk, struct pp *ca)
 {
 	bool looked = ca->looking;
 
-	ca->looking = 0;
+	/* Without pairs it ends when what was sent after it has arrived. */
+	if (ca->shared || !pp_is_blind(ca))
+		ca->looking = 0;
 	if (!looked && ca->wary)
 		ca->wary--;
 	if (ca->hold)
@@ -907,10 +916,12 @@ void pp_path_round(struct sock *sk, struct pp *ca)
 		pp_share_round(sk, ca);
 	else if (ca->estimate.service)
 		pp_path_own(sk, ca, looked);
+	if (!ca->shared && ca->estimate.service)
+		pp_share_doubt(sk, ca);
 
 	/* While the connection is watched, the one before is the measure. */
 	if (!ca->watched)
-		ca->low_us = U32_MAX;
+		ca->low_us = PP_LOW_NONE;
 	pp_path_try(sk, ca);
 	ca->was_empty = ca->empty;
 	ca->empty = 0;
@@ -921,10 +932,6 @@ void pp_path_round(struct sock *sk, struct pp *ca)
 		ca->round_start = tcp_sk(sk)->delivered;
 		ca->round_us = tcp_sk(sk)->tcp_mstamp;
 	}
-	if (pp_train_bunch_round(&ca->train)) {
-		ca->misfits = 0;
-		ca->full = 0;
-		memset(&ca->history, 0, sizeof(ca->history));
-		ca->history.since = U8_MAX;
-	}
+	if (pp_train_bunch_round(&ca->train))
+		pp_bunch_end(ca);
 }

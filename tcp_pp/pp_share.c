@@ -24,8 +24,12 @@
  * and looks whether the round-trip time falls for that; if it does not, the way is
  * longer than R, and R is raised.
  *
+ * Without pairs, a stop shows that the queue is shared: see pp_share_doubt(). Then the window
+ * begins at once.
+ *
  * The window ends when pairs have told the same as what arrives for 16 round trips:
- * nobody else is there. A round trip in which nothing was lost and nothing waits
+ * nobody else is there. It also ends if the path is watched, less is sent, and as much
+ * arrives. A round trip in which nothing was lost and nothing waits
  * counts as four. If the queue is found to be shared again within 255 round trips, the
  * next time must be twice as long, up to 32 times; after as many without it, half. By
  * the same measure, four times as rarely, the path is watched again.
@@ -76,15 +80,25 @@
  */
 #define PP_SHARE_AGAIN		64
 
-/* All of what arrives, or less if something was lost. */
+/*
+ * Values of window.dipped: without pairs, a stop has shown that the queue is shared, or the
+ * way longer; and the path was watched since. In a queue that others keep full, delays do
+ * not fall either when the path is watched. Pairs would show soon that an R which was raised
+ * for that is wrong. Without them it is raised at the second time only.
+ */
+#define PP_DIPPED		1
+#define PP_DIPPED_WATCHED	2
+
+/* All of what arrives, or less if something was lost. After a dip little is outstanding. */
 static u32 pp_share_first(const struct sock *sk, const struct pp *ca)
 {
 	u64 seen = pp_most_arrived(ca);
-	u32 cwnd = tcp_packets_in_flight(tcp_sk(sk));
+	u32 cwnd = tcp_packets_in_flight(tcp_sk(sk)), arrives;
 
-	if (seen)
-		cwnd = min(cwnd, pp_law_pipe(ca->rtt_us, pp_invert(seen)) >>
-				 PP_PACKET_SHIFT);
+	if (seen) {
+		arrives = pp_law_pipe(ca->rtt_us, pp_invert(seen)) >> PP_PACKET_SHIFT;
+		cwnd = ca->window.dipped ? arrives : min(cwnd, arrives);
+	}
 	return max(ca->losses ? cwnd * PP_SHARE_DECREASE / 10 : cwnd, 2U);
 }
 
@@ -98,7 +112,8 @@ static void pp_share_window(struct sock *sk, struct pp *ca)
 	ca->window.rounds = 0;
 	ca->rising = 0;
 	ca->draining = 0;
-	tp->snd_ssthresh = max_t(u32, cwnd, ca->window.cwnd_before);
+	/* Without pairs it was seen as its share became less. */
+	tp->snd_ssthresh = max_t(u32, cwnd << !!ca->window.dipped, ca->window.cwnd_before);
 	tp->snd_cwnd_cnt = 0;
 	/* A loss that is undone now was one in the window of the law. */
 	tp->prior_cwnd = cwnd;
@@ -112,9 +127,10 @@ static void pp_share_window(struct sock *sk, struct pp *ca)
  * pp_share_begin() - the queue is shared: take what arrives for s_hat
  * @sk: socket
  * @ca: connection
- * @watch: does the round-trip time fall when less is sent?
+ * @watch: does the round-trip time fall when less is sent? Packets wait
+ * @dipped: a stop has shown it, so a window takes over at once
  */
-void pp_share_begin(struct sock *sk, struct pp *ca, bool watch)
+void pp_share_begin(struct sock *sk, struct pp *ca, bool watch, bool dipped)
 {
 	if (ca->history.since < U8_MAX &&
 	    ca->history.relapses < PP_SHARE_RELAPSES)
@@ -126,9 +142,125 @@ void pp_share_begin(struct sock *sk, struct pp *ca, bool watch)
 	ca->rtt_fell = 0;
 	ca->window.cwnd_before = 0;
 	ca->window.waited = watch;
+	ca->window.dipped = dipped ? PP_DIPPED : 0;
 	pp_count(sock_net(sk), PP_COUNT_SHARED);
-	if (!watch || ca->hold)
+	if (!watch || dipped || ca->hold)
 		pp_share_window(sk, ca);
+}
+
+/*
+ * s_hat in steps of a quarter of an octave (1, 5/4, 3/2 and 7/4 times a power of two): 0 for
+ * PP_SERVICE_MIN, and below PP_FASTEST_NONE.
+ */
+static u32 pp_share_code(u64 service)
+{
+	u32 octave = fls64(max(service, PP_SERVICE_MIN)) - 1;
+
+	return min_t(u64, (octave - PP_SERVICE_SHIFT) * 4 + (service >> (octave - 2) & 3),
+		     PP_FASTEST_NONE - 1);
+}
+
+/**
+ * pp_share_doubt() - without pairs: may the queue be shared?
+ * @sk: socket
+ * @ca: connection with an s_hat; a round trip is over
+ *
+ * Without pairs s_hat is what arrives, which tells nothing of a queue that is shared: there
+ * it is what this connection sends. The law holds n_hat at the setpoint, others take what
+ * it leaves, and its share becomes less and less: one of two flows, the other one of
+ * cubic, had a seventh of an equal share at 50 Mb/s and 40 ms. In a queue of our own a
+ * share becomes less at once, when others begin. So whenever 1 / s_hat has become less by
+ * an eighth to a third (two steps of pp_share_code()) while packets waited, it sends
+ * nothing until all that it has there should have left, see pp_share_dipped(). With pairs
+ * others find a shared queue; then s_hat is where it begins from.
+ */
+void pp_share_doubt(struct sock *sk, struct pp *ca)
+{
+	u32 code = pp_share_code(ca->estimate.service);
+
+	if (ca->looking || pp_is_low(ca))
+		return;
+	if (!pp_is_blind(ca)) {
+		ca->fastest = code;
+		return;
+	}
+	if (code < ca->fastest + 2) {
+		ca->fastest = min_t(u32, code, ca->fastest);
+		return;
+	}
+	if (!pp_delay_dip(sk, ca))
+		return;
+	ca->fastest = code;
+	ca->short_rounds = 0;
+}
+
+/* ACKs in a row that come late after a dip: one may be late by chance. */
+#define PP_DIP_LATE		3
+/* Part of R that is no queue, beside the deviation of round-trip times. */
+#define PP_DIP_TOLERANCE	32
+
+/*
+ * Does a queue of others wait, or is the way longer? In a queue of our own a stop that is too
+ * short to empty it makes it shorter by as much, and no less than half of that; where others
+ * fill a queue it does not.
+ */
+static bool pp_share_is_late(const struct sock *sk, const struct pp *ca, u32 rtt_us)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 stopped_us = (u32)tp->first_tx_mstamp - ca->stop_us;
+	u32 slot_us = pp_is_bunched(ca) ? (u32)ca->slot << PP_SLOT_SHIFT : 0;
+	u64 most_us = div_u64(pp_law_rtt_ns(PP_QUEUE_LOW, ca->delay_us,
+					    ca->estimate.service), NSEC_PER_USEC) +
+		      ca->delay_us / PP_DIP_TOLERANCE + tp->mdev_us + slot_us;
+
+	if (rtt_us <= most_us)
+		return false;
+	/* The ACK before the first one is the last of those before the stop. */
+	return ca->short_rounds ||
+	       rtt_us + stopped_us / 2 > ca->rtt_us + tp->mdev_us / 2 + slot_us;
+}
+
+/**
+ * pp_share_dipped() - without pairs: does what was sent after a stop find a queue?
+ * @sk: socket
+ * @ca: connection, which is looking; its RTT is still that of the ACK before
+ * @rs: rate sample of the stack; something was delivered
+ *
+ * In a queue of our own nothing waits there: the round-trip time is R, and the time of a
+ * turn of the others. What waits nevertheless is of others, or the way is longer. A
+ * window does for both: it looks after a while whether the way is longer.
+ */
+void pp_share_dipped(struct sock *sk, struct pp *ca, const struct rate_sample *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (ca->shared || !pp_is_blind(ca) || pp_is_discrete(ca) || rs->rtt_us < 0 ||
+	    (s32)((u32)tp->first_tx_mstamp - ca->stop_us) <= 0)
+		return;
+
+	/* The time since the ACK before is that of the stop, and not of service. */
+	pp_train_break(&ca->train);
+	if (pp_is_bunched(ca))
+		ca->unmarked = 1;
+	if (!pp_share_is_late(sk, ca, min_t(u64, rs->rtt_us, PP_RTT_MAX_US))) {
+		ca->looking = 0;
+		ca->short_rounds = 0;
+		return;
+	}
+	if (ca->short_rounds + 1 < PP_DIP_LATE) {
+		ca->short_rounds++;
+		return;
+	}
+	ca->looking = 0;
+	ca->short_rounds = 0;
+	if (pp_is_bunched(ca)) {
+		ca->train.bunched = 0;
+		ca->train.bunches = 0;
+		pp_bunch_end(ca);
+		ca->round_start = tp->delivered;
+		ca->round_us = tp->tcp_mstamp;
+	}
+	pp_share_begin(sk, ca, true, true);
 }
 
 /**
@@ -156,6 +288,7 @@ static void pp_share_end(struct pp *ca)
 	ca->misfits = 0;
 	ca->full = 0;
 	ca->history.since = 0;
+	ca->fastest = PP_FASTEST_NONE;
 	ca->mean_rate = pp_invert(ca->estimate.service);
 }
 
@@ -179,14 +312,34 @@ static void pp_share_look(struct sock *sk, struct pp *ca)
 	ca->mean_rate = pp_invert(ca->estimate.service);
 }
 
+/*
+ * The window had filled the queue, the connection has sent less while it was watched, and as
+ * much has arrived as before: it is the only one there, or the queue serves flows in turn.
+ */
+static bool pp_share_is_alone(const struct pp *ca)
+{
+	u32 cwnd = (u32)ca->window.cwnd_before << PP_PACKET_SHIFT;
+	u32 before = div_u64((u64)cwnd * ca->delay_us, max_t(u32, ca->low_us, ca->delay_us));
+
+	return cwnd - before > 2 * ca->setpoint &&
+	       ca->flight_last >= before - before / PP_TOLERANCE;
+}
+
 static void pp_share_watch(struct sock *sk, struct pp *ca)
 {
+	bool blind = pp_is_blind(ca) || ca->window.dipped;
+
 	if (++ca->watched_rounds < PP_SHARE_WATCH)
 		return;
-	if (!ca->rtt_fell && pp_delay_raise(sk, ca))
+	if (pp_share_is_alone(ca) ||
+	    (!ca->rtt_fell && (!blind || ca->window.dipped == PP_DIPPED_WATCHED) &&
+	     pp_delay_raise(sk, ca))) {
 		pp_share_end(ca);
-	else
-		pp_share_window(sk, ca);
+		return;
+	}
+	pp_share_window(sk, ca);
+	if (blind)
+		ca->window.dipped = PP_DIPPED_WATCHED;
 }
 
 /**
@@ -210,7 +363,7 @@ void pp_share_round(struct sock *sk, struct pp *ca)
 		ca->window.fits += PP_SHARE_QUIET;
 	else if (ca->pairs_faster)
 		ca->window.fits = 0;
-	else if (ca->paired)
+	else if (ca->paired && !ca->window.dipped)
 		ca->window.fits++;
 	if (ca->window.fits >= PP_SHARE_FITS << relapses) {
 		waited = ca->window.waited;
@@ -218,7 +371,7 @@ void pp_share_round(struct sock *sk, struct pp *ca)
 		if (waited)
 			pp_delay_look(sk, ca);
 	} else if (++ca->window.rounds >= PP_SHARE_AGAIN << relapses &&
-		   !ca->hold && ca->low_us != U32_MAX) {
+		   !ca->hold && ca->low_us != PP_LOW_NONE) {
 		pp_share_look(sk, ca);
 	}
 }
