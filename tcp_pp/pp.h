@@ -108,7 +108,8 @@
  * @delay_us: propagation delay R, us; 0 before the first sample
  * @wary: round trips in which s_hat becomes smaller slowly, as a pause has filled any
  *	token bucket, see PP_WARY
- * @looking: this round trip began with a stop to see R
+ * @looking: this round trip began with a stop to see R; without pairs: the round trip of
+ *	what was sent after such a stop is not known yet
  * @short_rounds: while one train is sent at once: round trips in a row that fell short,
  *	see PP_SHORT_ROUNDS; while @looking without pairs: ACKs that came late, see
  *	pp_share_dipped()
@@ -340,7 +341,7 @@ static inline u32 pp_train_sent(const struct pp *ca)
 }
 
 /*
- * Do no pairs tell the service time? Then it is what arrives, which in a queue that others
+ * Does no pair tell the service time? Then it is what arrives, which in a queue that others
  * share is what this connection sends, see pp_share_doubt().
  */
 static inline bool pp_is_blind(const struct pp *ca)

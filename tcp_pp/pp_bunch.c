@@ -88,7 +88,7 @@ void pp_bunch_begin(const struct sock *sk, struct pp *ca)
 	ca->train.gro_seen = 0;
 	ca->short_rounds = 0;
 	ca->long_queues = 0;
-	/* What pairs said of that is nothing, too: see pp_share_doubt(). */
+	/* Pairs have said so, which is nothing now: pp_share_doubt() looks soon. */
 	if (ca->shared)
 		ca->fastest = 0;
 	ca->shared = 0;

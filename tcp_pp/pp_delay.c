@@ -148,6 +148,9 @@ static bool pp_delay_stop(struct sock *sk, struct pp *ca, u64 wait_us)
 	if (!pp_pace_stop(sk, ca, min_t(u64, wait_us, 2 * rtt_us)))
 		return false;
 	pp_pace_be_wary(ca, true);
+	/* Of earlier ones: see pp_share_dipped(). */
+	if (pp_is_blind(ca))
+		ca->short_rounds = 0;
 	return true;
 }
 

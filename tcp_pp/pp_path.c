@@ -202,6 +202,7 @@ static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
 		ca->merged_acks = 0;
 	} else if (acked > 1 && ++ca->merged_acks >= PP_DELAYED_ACKS) {
 		ca->delayed = 1;
+		ca->short_rounds = 0;
 		pp_count(sock_net(sk), PP_COUNT_DELAYED);
 	}
 }
@@ -518,7 +519,7 @@ static bool pp_path_is_bunched(struct sock *sk, struct pp *ca,
 	const struct tcp_sock *tp = tcp_sk(sk);
 	bool begins;
 
-	/* There a burst says nothing that has to be known. */
+	/* This window does not end by pairs, so that it does not matter whether they are true. */
 	if (unlikely(ca->shared && ca->window.dipped))
 		return false;
 	if (unlikely(pp_path_is_false(sk, ca, rs)))

@@ -28,9 +28,9 @@
  * begins at once.
  *
  * The window ends when pairs have told the same as what arrives for 16 round trips:
- * nobody else is there. It also ends if the path is watched, less is sent, and as much
- * arrives. A round trip in which nothing was lost and nothing waits
- * counts as four. If the queue is found to be shared again within 255 round trips, the
+ * nobody else is there. A round trip in which nothing was lost and nothing waits
+ * counts as four. The window also ends if less is sent while the path is watched, and as
+ * much arrives. If the queue is found to be shared again within 255 round trips, the
  * next time must be twice as long, up to 32 times; after as many without it, half. By
  * the same measure, four times as rarely, the path is watched again.
  *
@@ -112,7 +112,7 @@ static void pp_share_window(struct sock *sk, struct pp *ca)
 	ca->window.rounds = 0;
 	ca->rising = 0;
 	ca->draining = 0;
-	/* Without pairs it was seen as its share became less. */
+	/* Without pairs: its share had become less before that was seen. */
 	tp->snd_ssthresh = max_t(u32, cwnd << !!ca->window.dipped, ca->window.cwnd_before);
 	tp->snd_cwnd_cnt = 0;
 	/* A loss that is undone now was one in the window of the law. */
@@ -171,8 +171,9 @@ static u32 pp_share_code(u64 service)
  * cubic, had a seventh of an equal share at 50 Mb/s and 40 ms. In a queue of our own a
  * share becomes less at once, when others begin. So whenever 1 / s_hat has become less by
  * an eighth to a third (two steps of pp_share_code()) while packets waited, it sends
- * nothing until all that it has there should have left, see pp_share_dipped(). With pairs
- * others find a shared queue; then s_hat is where it begins from.
+ * nothing until all that it has there should have left, see pp_share_dipped(). While pairs
+ * tell s_hat, pp_path_verdict() finds a shared queue, and here s_hat is only kept, as what
+ * the next one without pairs is compared with.
  */
 void pp_share_doubt(struct sock *sk, struct pp *ca)
 {
@@ -188,10 +189,8 @@ void pp_share_doubt(struct sock *sk, struct pp *ca)
 		ca->fastest = min_t(u32, code, ca->fastest);
 		return;
 	}
-	if (!pp_delay_dip(sk, ca))
-		return;
-	ca->fastest = code;
-	ca->short_rounds = 0;
+	if (pp_delay_dip(sk, ca))
+		ca->fastest = code;
 }
 
 /* ACKs in a row that come late after a dip: one may be late by chance. */
