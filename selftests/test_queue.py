@@ -8,10 +8,13 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
+
+from tollwaylib import jobqueue
 
 HERE = Path(__file__).resolve().parent
 FAKE = [sys.executable, str(HERE / "fake_place.py")]
@@ -142,6 +145,27 @@ def test_an_interrupt_loses_only_what_runs(tmp_path):
     assert f"{left} of 40 runs are kept: the same command with --resume " \
         "makes the others" in said
     assert len(list(out.rglob("raw.json"))) == left
+
+
+def test_an_interrupt_while_jobs_are_queued():
+    """A core may have done some while the others are being put into the queue."""
+    done, two, stopped = [], threading.Event(), []
+
+    def run_one(job, _core):
+        done.append(job)
+        if len(done) == 2:
+            two.set()
+        time.sleep(0.01)
+
+    def jobs():
+        yield from range(100)
+        assert two.wait(30)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        jobqueue.run(jobs(), [0], run_one, lambda: stopped.append(len(done)))
+    # At most the one that ran, and one that had passed the check.
+    assert 2 <= stopped[0] <= len(done) <= stopped[0] + 1 < 100
 
 
 def test_a_failure_keeps_what_is_done(tmp_path):

@@ -40,13 +40,17 @@ def run(jobs, on_cores, run_one, stop):
     with concurrent.futures.ThreadPoolExecutor(len(on_cores)) as pool:
         futures = []
         try:
-            futures += [pool.submit(one, job) for job in jobs]
+            # One by one: an interrupt may come between two of them.
+            for job in jobs:
+                futures.append(pool.submit(one, job))
             ended, _ = concurrent.futures.wait(
                 futures, return_when=concurrent.futures.FIRST_EXCEPTION)
             for future in futures:
                 if future in ended:
                     future.result()
         except BaseException:
+            # Also for a job that the pool has and this list does not yet.
+            failed.set()
             for future in futures:
                 future.cancel()
             stop()
