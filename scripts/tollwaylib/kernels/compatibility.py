@@ -264,8 +264,8 @@ def headers(kernel, progress):
             for name in sorted(names, key=version_key)]
 
 
-def rows(kernels, progress):
-    """All Rows of some words of KERNELS."""
+def rows(kernels, progress, compilers=COMPILERS):
+    """All Rows of some words of KERNELS, each with some of the compilers."""
     for kernel in kernels:
         with contextlib.ExitStack() as stack:
             try:
@@ -279,7 +279,7 @@ def rows(kernels, progress):
                 yield Row(suite.name, "-", "", "old",
                           f"from an earlier run, as it cannot be updated: {problem}")
             for release in releases:
-                for compiler in COMPILERS:
+                for compiler in compilers:
                     progress.step(f"building for {release} with {compiler}")
                     yield build(suite, root, versions, release, compiler)
 
