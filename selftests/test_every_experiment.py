@@ -13,9 +13,22 @@ from tollwaylib.paths import TOP
 # In the lab these are aacc-static with other numbers in the words of programs, which
 # test_aacc.py looks at.
 LIKE_AACC_STATIC = ("aacc-loss", "aacc-theta", "aacc-rate")
+# What the short form leaves out: other tests run them for longer, or others of these names
+# have the same network and kinds of flows.
+IN_OTHER_TESTS = ("double-bottleneck", "parking-lot", "steady-state", "single-bottleneck",
+                  "pp-base", "pp-bench-3", "pp-burst")
+LIKE_OTHERS = ("aacc-change", "aacc-delay", *(f"pp-bench-{number}" for number in (
+    2, 4, 5, 6, 7, 8, 9)), "pp-receiver-two-way", "pp-receiver-video", "pp-video-told",
+    "pp-window-public")
 # price-laws has the network of parking-lot and no run of its own.
-NAMES = [name for name, experiment in papers.EXPERIMENTS.items()
+NAMES = [pytest.param(name, marks=pytest.mark.full if name in
+                      IN_OTHER_TESTS + LIKE_OTHERS else ())
+         for name, experiment in papers.EXPERIMENTS.items()
          if not experiment.only_compares and name not in LIKE_AACC_STATIC]
+
+
+def test_names_of_what_is_left_out():
+    assert {*IN_OTHER_TESTS, *LIKE_OTHERS, *LIKE_AACC_STATIC} < papers.EXPERIMENTS.keys()
 
 
 @pytest.mark.parametrize("name", NAMES)

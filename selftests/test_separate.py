@@ -128,18 +128,24 @@ paths = {"p": {"links": ["core"], "rtt": "20ms"}}
 flows = [{"path": "p"}]
 cases = {f"{_kbit}k-{_n}": {"links": {"core": {"rate": f"{_kbit}kbit"}},
                             "flows": {"p": _n}, "x": _kbit, "series": f"{_n} flows"}
-         for _kbit in range(2000, 12000, 200) for _n in (1, 2, 3, 4)}
+         for _kbit in range(2000, 12000, STEP) for _n in (1, 2, 3, 4)}
 cc = "sbrm"
 queue = "delay"
 duration = "50ms"
 metrics = [("utilization", "core"), ("queue_mean", "core"), ("goodput_mbit", "p")]
 '''
-MANY_CASES = 200
+# Of the short form; the extended one has 200.
+MANY_CASES = 40
 
 
-def started(out, *words):
+def many(cases=MANY_CASES):
+    """The text of an experiment with so many cases."""
+    return MANY.replace("STEP", str(40000 // cases))
+
+
+def started(out, *words, cases=MANY_CASES):
     """The run of many cases, as a process in a session of its own."""
-    (out.parent / "many.py").write_text(MANY)
+    (out.parent / "many.py").write_text(many(cases))
     return subprocess.Popen(
         [sys.executable, TOLLWAY, "run", "many.py", "--on", "model", "--set",
          "start_jitter_s=0.005", "--out", out, *words], cwd=out.parent, text=True,
@@ -166,31 +172,23 @@ def tables(out):
     """All numbers, and what there is: no file is left of what was killed."""
     shown = subprocess.run([sys.executable, TOLLWAY, "table", out], text=True,
                            check=True, stdout=subprocess.PIPE).stdout
-    assert len(shown.splitlines()) > MANY_CASES
     return shown, sorted(str(path.relative_to(out)) for path in out.rglob("*"))
 
 
-@pytest.fixture(scope="module")
-def many(tmp_path_factory):
-    """What an uninterrupted run of many cases gives."""
-    out = tmp_path_factory.mktemp("many") / "whole"
-    status, said = ended(started(out))
-    assert status == 0, said
-    return tables(out), load(out / "seed-1/result.json")
-
-
-@pytest.mark.parametrize("kills", [
-    3, pytest.param(10, marks=pytest.mark.full)])
-def test_many_cases_survive_kills(kills, many, tmp_path):
+@pytest.mark.parametrize("cases, kills", [
+    (MANY_CASES, 3), pytest.param(200, 10, marks=pytest.mark.full)])
+def test_many_cases_survive_kills(cases, kills, tmp_path):
     """Killed at random moments and resumed, they give the same table as when they
     are not, byte for byte."""
     numbers = random.Random(int(os.environ.get("TOLLWAY_SEED", "1")))
-    out, before, counts = tmp_path / "killed", {}, []
+    whole, out, before, counts = tmp_path / "whole", tmp_path / "killed", {}, []
+    status, said = ended(started(whole, cases=cases))
+    assert status == 0 and len(parts(whole)) == cases, said
     for _ in range(kills):
-        process = started(out, "--resume")
+        process = started(out, "--resume", cases=cases)
         # After some more cases or during the start; and in the middle of one.
         until_parts(process, out, min(
-            len(before) + numbers.randint(0, 300 // kills), MANY_CASES - 20))
+            len(before) + numbers.randint(0, 3 * cases // (2 * kills)), cases - 10))
         time.sleep(numbers.uniform(0, 0.1))
         os.killpg(process.pid, signal.SIGKILL)
         assert ended(process)[0] == -signal.SIGKILL
@@ -198,14 +196,14 @@ def test_many_cases_survive_kills(kills, many, tmp_path):
         assert {path: now.get(path) for path in before} == before
         before = now
         counts.append(len(now))
-    assert 0 < counts[-1] < MANY_CASES, counts
-    status, said = ended(started(out, "--resume"))
+    assert 0 < counts[-1] < cases, counts
+    status, said = ended(started(out, "--resume", cases=cases))
     assert status == 0, said
-    assert f"{counts[-1]} of {MANY_CASES} cases exist already" in said
+    assert f"{counts[-1]} of {cases} cases exist already" in said
     assert {path: parts(out).get(path) for path in before} == before
-    result = load(out / "seed-1/result.json")
+    result, expected = (load(each / "seed-1/result.json") for each in (out, whole))
     assert (tables(out), result["cases"], result["digest"]) == \
-        (many[0], many[1]["cases"], many[1]["digest"])
+        (tables(whole), expected["cases"], expected["digest"])
 
 
 def test_an_interrupt_loses_one_case(tmp_path):
@@ -224,8 +222,8 @@ def test_an_interrupt_loses_one_case(tmp_path):
 def test_the_lab_has_a_kernel_for_each_case(tmp_path):
     """The numbers are the same to the byte with one job and with two at a time, and
     with a case that is made again."""
-    (tmp_path / "two.py").write_text(MANY.replace(
-        "range(2000, 12000, 200) for _n in (1, 2, 3, 4)",
+    (tmp_path / "two.py").write_text(many().replace(
+        "range(2000, 12000, 1000) for _n in (1, 2, 3, 4)",
         "(4000, 8000) for _n in (2,)").replace("50ms", "1s"))
     for out, words in (("one", ()), ("two", ("-j", "2")), ("two", ("--resume",))):
         done = subprocess.run(
@@ -243,7 +241,7 @@ def test_the_lab_has_a_kernel_for_each_case(tmp_path):
 
 def test_a_refused_case_leaves_nothing(tmp_path):
     """The kernel of the lab has no such queue."""
-    (tmp_path / "two.py").write_text(MANY.replace("50ms", "1s"))
+    (tmp_path / "two.py").write_text(many().replace("50ms", "1s"))
     done = subprocess.run(
         [sys.executable, TOLLWAY, "run", "two.py", "--aqm", "nosuchqueue", "-j",
          "2", "--out", "out"], cwd=tmp_path, text=True, capture_output=True,
@@ -272,7 +270,7 @@ def test_earlier_results_go_when_their_first_case_begins(tmp_path):
 def test_a_case_has_the_queues_of_its_links(tmp_path):
     """As with --set only=: each queue that is looked up takes random numbers."""
     second = '{"more": {"from": "b", "to": "c", "rate": "9Mbit", "queue": "fq_codel"},'
-    (tmp_path / "two.py").write_text(MANY.replace('{"core": {"from"', second +
+    (tmp_path / "two.py").write_text(many().replace('{"core": {"from"', second +
                                                   ' "core": {"from"')
                                      .replace('["core"]', '["core", "more"]'))
     experiment = own.load(tmp_path / "two.py")
