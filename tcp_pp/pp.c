@@ -129,10 +129,15 @@ static __always_inline void pp_control(struct sock *sk, struct pp *ca, u64 targe
 	if (!app_limited || rate < ca->mean_rate)
 		ca->mean_rate = pp_law_mean(ca->mean_rate, rate);
 
-	target = pp_law_drain(rate, ca->setpoint, ca->queue, ca->delay_us,
-			      service);
-	ca->draining = target > rate;
-	pp_stop(sk, ca);
+	if (unlikely(ca->push == PP_PUSH_SEND)) {
+		target = min(ca->epoch_rate + ca->epoch_rate / 2, PP_RATE_MAX);
+		ca->draining = 0;
+	} else {
+		target = pp_law_drain(rate, ca->setpoint, ca->queue, ca->delay_us,
+				      service);
+		ca->draining = target > rate;
+		pp_stop(sk, ca);
+	}
 	/* The laws do not go beyond it, but the mean may have begun there. */
 	if (unlikely(ca->rising))
 		target = min(target, PP_RATE_MAX);
@@ -194,7 +199,7 @@ static void pp_law_begin(const struct sock *sk, struct pp *ca)
 }
 
 static void pp_round(struct sock *sk, struct pp *ca,
-		     const struct rate_sample *rs)
+		     const struct rate_sample *rs, u64 mean)
 {
 	/* The first ACK ends a round trip in which nothing else arrived. */
 	bool first = tcp_sk(sk)->delivered - ca->round_start < 2;
@@ -206,13 +211,14 @@ static void pp_round(struct sock *sk, struct pp *ca,
 	ca->flight_last = ca->flight;
 	ca->flight = 0;
 	pp_setpoint(ca);
-	pp_path_round(sk, ca);
+	pp_path_round(sk, ca, mean);
 	if (!ca->estimate.service && !first)
 		pp_start_grow(sk, ca);
 	else if (ca->estimate.service && pp_is_discrete(ca) && !pp_is_window(ca))
 		pp_law_epoch(sk, ca, pp_is_app_limited(sk, rs));
 	if (ca->estimate.service) {
-		ca->epoch_rate = pp_invert(ca->estimate.service);
+		if (ca->push != PP_PUSH_WAIT)
+			ca->epoch_rate = pp_invert(ca->estimate.service);
 		if (pp_is_discrete(ca))
 			ca->epoch_queue = ca->queue;
 	}
@@ -335,7 +341,7 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 
 	if (unlikely(pp_is_bunched(ca)) ? sample != 0 :
 	    unlikely(!before(rs->prior_delivered, ca->round_start)))
-		pp_round(sk, ca, rs);
+		pp_round(sk, ca, rs, sample);
 	pp_pace_cut_off(sk, ca);
 }
 
@@ -363,6 +369,7 @@ static void pp_be_wary(struct pp *ca)
 {
 	if (!ca->estimate.service)
 		return;
+	ca->push = PP_PUSH_NONE;
 	ca->epoch_rate = pp_invert(ca->estimate.service);
 	pp_pace_be_wary(ca, false);
 }

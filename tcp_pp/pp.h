@@ -45,7 +45,7 @@
  *	   mark_delivered, mark_us  bunched: there a round trip goes from mark to mark
  *	merged_acks	a count; delayed, bunched: was the last ACK late?
  *	turn_bytes	turning
- *	   window		watched: cwnd_before; window: fits, rounds; both: waited, dipped
+ *	   window		watched: cwnd_before; window: fits, rounds; both: waited, pushed
  *	history		not bunched
  *	   slot			bunched
  *	train.missed	not bunched
@@ -53,7 +53,7 @@
  *	stop_us		continuous
  *	   epoch_queue		discrete
  *	train.gro_seen	train.extra: two trains leave at once
- *	short_rounds	!train.extra; looking without pairs: what came late
+ *	short_rounds	!train.extra: one train leaves at once
  *	rtt_fell	watched
  *	unmarked	bunched
  */
@@ -92,7 +92,8 @@
  * @long_queues: with bursts of ACKs: round trips in a row with far too long a queue
  * @hold: round trips until @delay_us may be raised again
  * @epoch_rate: 1 / s_hat when the round trip began, or when something was sent after a
- *	pause in it
+ *	pause in it; in a push when that began
+ * @push: &enum pp_push
  * @losses: segments lost in this round trip; what the last two values mean see
  *	PP_LOSSES_FULL
  * @rounds: round trips since the setpoint was raised
@@ -108,11 +109,9 @@
  * @delay_us: propagation delay R, us; 0 before the first sample
  * @wary: round trips in which s_hat becomes smaller slowly, as a pause has filled any
  *	token bucket, see PP_WARY
- * @looking: this round trip began with a stop to see R; without pairs: the round trip of
- *	what was sent after such a stop is not known yet
+ * @looking: this round trip began with a stop to see R
  * @short_rounds: while one train is sent at once: round trips in a row that fell short,
- *	see PP_SHORT_ROUNDS; while @looking without pairs: ACKs that came late, see
- *	pp_share_dipped()
+ *	see PP_SHORT_ROUNDS
  * @rtt_us: round-trip time of the last ACK that had one, us
  * @full: round trips that look as if the queue is full of ours, weighted, see
  *	PP_FULL_LOSSES
@@ -134,7 +133,7 @@
  * @window.fits: what speaks for a queue of our own
  * @window.cwnd_before: while @watched: the window until then, or 0
  * @window.rounds: round trips since it began, or since the path was watched
- * @window.dipped: a stop has shown it, see pp_share_dipped()
+ * @window.pushed: a push has shown it, see PP_PUSHED
  * @window.waited: in one of them, or before, packets waited
  * @rising: the adaptive rise holds the rate down
  * @draining: the rate is that of a queue which drains
@@ -174,7 +173,8 @@ struct pp {
 		u8		long_queues;
 	};
 	u8			hold;
-	u64			epoch_rate:48,
+	u64			epoch_rate:46,
+				push:2,
 				losses:8,
 				rounds:2,
 				turn:1,
@@ -215,7 +215,7 @@ struct pp {
 				u16 cwnd_before;
 			};
 			u16	rounds:13,
-				dipped:2,
+				pushed:2,
 				waited:1;
 		} window;
 	};
@@ -349,6 +349,18 @@ static inline bool pp_is_blind(const struct pp *ca)
 	return pp_is_bunched(ca) || (ca->delayed && !pp_train_is_four(ca));
 }
 
+/**
+ * enum pp_push - without pairs: does more arrive if more is sent? See pp_share_doubt()
+ * @PP_PUSH_NONE: no push
+ * @PP_PUSH_SEND: more is sent, for a round trip
+ * @PP_PUSH_WAIT: what was sent then arrives
+ */
+enum pp_push {
+	PP_PUSH_NONE,
+	PP_PUSH_SEND,
+	PP_PUSH_WAIT,
+};
+
 /* Does a window control, and not the law? */
 static inline bool pp_is_window(const struct pp *ca)
 {
@@ -432,10 +444,10 @@ void pp_delay_set(struct pp *ca, u32 delay_us);
 bool pp_delay_raise(const struct sock *sk, struct pp *ca);
 bool pp_delay_look(struct sock *sk, struct pp *ca);
 void pp_delay_peek(struct sock *sk, struct pp *ca);
-bool pp_delay_dip(struct sock *sk, struct pp *ca);
 
 /* pp_bunch.c */
 u64 pp_most_arrived(const struct pp *ca);
+u32 pp_queue_least(const struct pp *ca);
 void pp_bunch_begin(const struct sock *sk, struct pp *ca);
 void pp_bunch_end(struct pp *ca);
 void pp_bunch_watch(struct pp *ca, u64 gap);
@@ -446,9 +458,8 @@ void pp_bunch_sample(struct pp *ca, u64 sample);
 void pp_bunch_round(const struct sock *sk, struct pp *ca);
 
 /* pp_share.c */
-void pp_share_begin(struct sock *sk, struct pp *ca, bool watch, bool dipped);
-void pp_share_doubt(struct sock *sk, struct pp *ca);
-void pp_share_dipped(struct sock *sk, struct pp *ca, const struct rate_sample *rs);
+void pp_share_begin(struct sock *sk, struct pp *ca, bool watch, bool pushed);
+void pp_share_doubt(struct sock *sk, struct pp *ca, u64 mean);
 void pp_share_forget(struct pp *ca);
 void pp_share_round(struct sock *sk, struct pp *ca);
 void pp_share_control(struct sock *sk, const struct pp *ca,
@@ -462,7 +473,7 @@ u64 pp_path_bound(const struct pp *ca);
 void pp_path_hold(struct pp *ca);
 u64 pp_path_sudden(const struct sock *sk, struct pp *ca, u64 before, u64 sample);
 u64 pp_path_ack(struct sock *sk, struct pp *ca, const struct rate_sample *rs);
-void pp_path_round(struct sock *sk, struct pp *ca);
+void pp_path_round(struct sock *sk, struct pp *ca, u64 mean);
 
 /*
  * What each ACK and each packet needs is no call: the registers that a call saves cost

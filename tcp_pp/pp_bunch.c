@@ -87,6 +87,7 @@ void pp_bunch_begin(const struct sock *sk, struct pp *ca)
 	ca->train.gro = 0;
 	ca->train.gro_seen = 0;
 	ca->short_rounds = 0;
+	ca->push = PP_PUSH_NONE;
 	ca->long_queues = 0;
 	/* Pairs have said so, which is nothing now: pp_share_doubt() looks soon. */
 	if (ca->shared)
@@ -106,6 +107,7 @@ void pp_bunch_begin(const struct sock *sk, struct pp *ca)
 void pp_bunch_end(struct pp *ca)
 {
 	ca->misfits = 0;
+	ca->push = PP_PUSH_NONE;
 	ca->full = 0;
 	ca->merged_acks = 0;
 	memset(&ca->history, 0, sizeof(ca->history));
@@ -247,8 +249,13 @@ u32 pp_bunch_rtt(const struct sock *sk, const struct pp *ca)
 	return least_us < rtt_us ? min(rtt_us, least_us + slot_us / 2) : rtt_us;
 }
 
-/* Packets that waited at the least, since the mark before. */
-static u32 pp_bunch_least(const struct pp *ca)
+/**
+ * pp_queue_least() - packets that waited at the least, in a round trip
+ * @ca: connection
+ *
+ * Return: Q8; 0 if no round-trip time is known.
+ */
+u32 pp_queue_least(const struct pp *ca)
 {
 	/* No round-trip time: all was sent again, without time stamps. */
 	if (ca->low_us == PP_LOW_NONE)
@@ -277,7 +284,7 @@ void pp_bunch_sample(struct pp *ca, u64 sample)
 	struct pp_estimate *est = &ca->estimate;
 	u64 before = est->service, service, part;
 
-	if (pp_bunch_least(ca) > PP_QUEUE_LOW) {
+	if (pp_queue_least(ca) > PP_QUEUE_LOW) {
 		sample = clamp_t(u64, sample, PP_SERVICE_MIN, PP_SERVICE_MAX);
 		service = pp_estimate_sample(est, &ca->net->gains, sample);
 		/* Below 2^42 times four: no overflow. */
@@ -340,7 +347,7 @@ static void pp_bunch_caution(struct pp *ca, u32 least)
  */
 void pp_bunch_round(const struct sock *sk, struct pp *ca)
 {
-	u32 least = pp_bunch_least(ca);
+	u32 least = pp_queue_least(ca);
 
 	/*
 	 * Each burst makes it as long as slots are now. Without one it is half as

@@ -148,9 +148,6 @@ static bool pp_delay_stop(struct sock *sk, struct pp *ca, u64 wait_us)
 	if (!pp_pace_stop(sk, ca, min_t(u64, wait_us, 2 * rtt_us)))
 		return false;
 	pp_pace_be_wary(ca, true);
-	/* Of earlier ones: see pp_share_dipped(). */
-	if (pp_is_blind(ca))
-		ca->short_rounds = 0;
 	return true;
 }
 
@@ -197,24 +194,6 @@ static bool pp_delay_is_doubtful(const struct sock *sk, const struct pp *ca)
 	u32 least_us = tcp_min_rtt(tcp_sk(sk));
 
 	return least_us < ca->delay_us - ca->delay_us / PP_PEEK_DOUBT;
-}
-
-/* Round trips from one stop to a dip: what a flow has left is used by others meanwhile. */
-#define PP_DIP_ROUNDS		8
-
-/**
- * pp_delay_dip() - a peek of a connection without pairs, which has a reason for it
- * @sk: socket
- * @ca: connection; a round trip is over
- *
- * Return: false if it cannot stop now, or has stopped not long ago.
- */
-bool pp_delay_dip(struct sock *sk, struct pp *ca)
-{
-	if (pp_is_discrete(ca) ||
-	    ((u32)tcp_sk(sk)->tcp_mstamp - ca->stop_us) / PP_DIP_ROUNDS <= ca->rtt_us)
-		return false;
-	return pp_delay_stop(sk, ca, pp_delay_peek_us(ca, ca->delay_us / PP_PEEK_MOST));
 }
 
 /**

@@ -22,7 +22,7 @@
  *			  2 round trips: nothing waits, they are much
  *			  longer than R, and less than half arrives
  *			  without pairs, as the share becomes less: a
- *			  stop, pp_share_doubt()
+ *			  push, pp_share_doubt()
  *	grown longer	  4 round trips: nothing waits, and all take  a larger R
  *			  much longer than R
  *	full of ours	  16 round trips: more than a 64th is lost    a look at R
@@ -202,7 +202,6 @@ static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
 		ca->merged_acks = 0;
 	} else if (acked > 1 && ++ca->merged_acks >= PP_DELAYED_ACKS) {
 		ca->delayed = 1;
-		ca->short_rounds = 0;
 		pp_count(sock_net(sk), PP_COUNT_DELAYED);
 	}
 }
@@ -520,7 +519,7 @@ static bool pp_path_is_bunched(struct sock *sk, struct pp *ca,
 	bool begins;
 
 	/* This window does not end by pairs, so that it does not matter whether they are true. */
-	if (unlikely(ca->shared && ca->window.dipped))
+	if (unlikely(ca->shared && ca->window.pushed))
 		return false;
 	if (unlikely(pp_path_is_false(sk, ca, rs)))
 		pp_share_begin(sk, ca, false, false);
@@ -575,8 +574,6 @@ u64 pp_path_ack(struct sock *sk, struct pp *ca, const struct rate_sample *rs)
 	/* By the propagation delay that was known when it was sent. */
 	bool timed = pp_path_is_timed(sk, ca, rs);
 
-	if (unlikely(ca->looking))
-		pp_share_dipped(sk, ca, rs);
 	pp_path_delay(sk, ca, rs);
 	pp_path_flight(ca, rs);
 	if (likely(timed))
@@ -879,7 +876,7 @@ static void pp_path_try(const struct sock *sk, struct pp *ca)
 	if (ca->train.gro && !ca->paired && !ca->empty)
 		pp_train_gro_doubt(&ca->train);
 	if (likely(ca->train.extra == extra)) {
-		if (!extra && !ca->looking && !pp_path_can_try(sk, ca))
+		if (!extra && !pp_path_can_try(sk, ca))
 			ca->short_rounds = 0;
 		return;
 	}
@@ -895,14 +892,13 @@ static void pp_path_try(const struct sock *sk, struct pp *ca)
  * pp_path_round() - a round trip is over: what did it look like?
  * @sk: socket
  * @ca: connection
+ * @mean: with bursts of ACKs: mean service time in it, ns in Q10
  */
-void pp_path_round(struct sock *sk, struct pp *ca)
+void pp_path_round(struct sock *sk, struct pp *ca, u64 mean)
 {
 	bool looked = ca->looking;
 
-	/* Without pairs it ends when what was sent after it has arrived. */
-	if (ca->shared || !pp_is_blind(ca))
-		ca->looking = 0;
+	ca->looking = 0;
 	if (!looked && ca->wary)
 		ca->wary--;
 	if (ca->hold)
@@ -918,7 +914,7 @@ void pp_path_round(struct sock *sk, struct pp *ca)
 	else if (ca->estimate.service)
 		pp_path_own(sk, ca, looked);
 	if (!ca->shared && ca->estimate.service)
-		pp_share_doubt(sk, ca);
+		pp_share_doubt(sk, ca, mean);
 
 	/* While the connection is watched, the one before is the measure. */
 	if (!ca->watched)

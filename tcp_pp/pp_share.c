@@ -24,8 +24,8 @@
  * and looks whether the round-trip time falls for that; if it does not, the way is
  * longer than R, and R is raised.
  *
- * Without pairs, a stop shows that the queue is shared: see pp_share_doubt(). Then the window
- * begins at once.
+ * Without pairs, more is sent for a round trip to see it: see pp_share_doubt(). Then the
+ * window begins at once.
  *
  * The window ends when pairs have told the same as what arrives for 16 round trips:
  * nobody else is there. A round trip in which nothing was lost and nothing waits
@@ -81,24 +81,23 @@
 #define PP_SHARE_AGAIN		64
 
 /*
- * Values of window.dipped: without pairs, a stop has shown that the queue is shared, or the
- * way longer; and the path was watched since. In a queue that others keep full, delays do
- * not fall either when the path is watched. Pairs would show soon that an R which was raised
- * for that is wrong. Without them it is raised at the second time only.
+ * Values of window.pushed: without pairs, a push has shown that the queue is shared; and the
+ * path was watched since. In a queue that others keep full, delays do not fall either when the
+ * path is watched. Pairs would show soon that an R which was raised for that is wrong.
+ * Without them it is raised at the second time only.
  */
-#define PP_DIPPED		1
-#define PP_DIPPED_WATCHED	2
+#define PP_PUSHED		1
+#define PP_PUSHED_WATCHED	2
 
-/* All of what arrives, or less if something was lost. After a dip little is outstanding. */
+/* All of what arrives, or less if something was lost. */
 static u32 pp_share_first(const struct sock *sk, const struct pp *ca)
 {
 	u64 seen = pp_most_arrived(ca);
-	u32 cwnd = tcp_packets_in_flight(tcp_sk(sk)), arrives;
+	u32 cwnd = tcp_packets_in_flight(tcp_sk(sk));
 
-	if (seen) {
-		arrives = pp_law_pipe(ca->rtt_us, pp_invert(seen)) >> PP_PACKET_SHIFT;
-		cwnd = ca->window.dipped ? arrives : min(cwnd, arrives);
-	}
+	if (seen)
+		cwnd = min(cwnd, pp_law_pipe(ca->rtt_us, pp_invert(seen)) >>
+				 PP_PACKET_SHIFT);
 	return max(ca->losses ? cwnd * PP_SHARE_DECREASE / 10 : cwnd, 2U);
 }
 
@@ -113,7 +112,7 @@ static void pp_share_window(struct sock *sk, struct pp *ca)
 	ca->rising = 0;
 	ca->draining = 0;
 	/* Without pairs: its share had become less before that was seen. */
-	tp->snd_ssthresh = max_t(u32, cwnd << !!ca->window.dipped, ca->window.cwnd_before);
+	tp->snd_ssthresh = max_t(u32, cwnd << !!ca->window.pushed, ca->window.cwnd_before);
 	tp->snd_cwnd_cnt = 0;
 	/* A loss that is undone now was one in the window of the law. */
 	tp->prior_cwnd = cwnd;
@@ -128,9 +127,9 @@ static void pp_share_window(struct sock *sk, struct pp *ca)
  * @sk: socket
  * @ca: connection
  * @watch: does the round-trip time fall when less is sent? Packets wait
- * @dipped: a stop has shown it, so a window takes over at once
+ * @pushed: a push has shown it, so a window takes over at once
  */
-void pp_share_begin(struct sock *sk, struct pp *ca, bool watch, bool dipped)
+void pp_share_begin(struct sock *sk, struct pp *ca, bool watch, bool pushed)
 {
 	if (ca->history.since < U8_MAX &&
 	    ca->history.relapses < PP_SHARE_RELAPSES)
@@ -142,9 +141,9 @@ void pp_share_begin(struct sock *sk, struct pp *ca, bool watch, bool dipped)
 	ca->rtt_fell = 0;
 	ca->window.cwnd_before = 0;
 	ca->window.waited = watch;
-	ca->window.dipped = dipped ? PP_DIPPED : 0;
+	ca->window.pushed = pushed ? PP_PUSHED : 0;
 	pp_count(sock_net(sk), PP_COUNT_SHARED);
-	if (!watch || dipped || ca->hold)
+	if (!watch || pushed || ca->hold)
 		pp_share_window(sk, ca);
 }
 
@@ -160,98 +159,14 @@ static u32 pp_share_code(u64 service)
 		     PP_FASTEST_NONE - 1);
 }
 
-/**
- * pp_share_doubt() - without pairs: may the queue be shared?
- * @sk: socket
- * @ca: connection with an s_hat; a round trip is over
- *
- * Without pairs s_hat is what arrives, which tells nothing of a queue that is shared: there
- * it is what this connection sends. The law holds n_hat at the setpoint, others take what
- * it leaves, and its share becomes less and less: one of two flows, the other one of
- * cubic, had a seventh of an equal share at 50 Mb/s and 40 ms. In a queue of our own a
- * share becomes less at once, when others begin. So whenever 1 / s_hat has become less by
- * an eighth to a third (two steps of pp_share_code()) while packets waited, it sends
- * nothing until all that it has there should have left, see pp_share_dipped(). While pairs
- * tell s_hat, pp_path_verdict() finds a shared queue, and here s_hat is only kept, as what
- * the next one without pairs is compared with.
- */
-void pp_share_doubt(struct sock *sk, struct pp *ca)
-{
-	u32 code = pp_share_code(ca->estimate.service);
+/* Part by which more must arrive than before a push, see pp_share_doubt(); besides a slot. */
+#define PP_PUSH_ARRIVED		8
 
-	if (ca->looking || pp_is_low(ca))
-		return;
-	if (!pp_is_blind(ca)) {
-		ca->fastest = code;
-		return;
-	}
-	if (code < ca->fastest + 2) {
-		ca->fastest = min_t(u32, code, ca->fastest);
-		return;
-	}
-	if (pp_delay_dip(sk, ca))
-		ca->fastest = code;
-}
-
-/* ACKs in a row that come late after a dip: one may be late by chance. */
-#define PP_DIP_LATE		3
-/* Part of R that is no queue, beside the deviation of round-trip times. */
-#define PP_DIP_TOLERANCE	32
-
-/*
- * Does a queue of others wait, or is the way longer? In a queue of our own a stop that is too
- * short to empty it makes it shorter by as much, and no less than half of that; where others
- * fill a queue it does not.
- */
-static bool pp_share_is_late(const struct sock *sk, const struct pp *ca, u32 rtt_us)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 stopped_us = (u32)tp->first_tx_mstamp - ca->stop_us;
-	u32 slot_us = pp_is_bunched(ca) ? (u32)ca->slot << PP_SLOT_SHIFT : 0;
-	u64 most_us = div_u64(pp_law_rtt_ns(PP_QUEUE_LOW, ca->delay_us,
-					    ca->estimate.service), NSEC_PER_USEC) +
-		      ca->delay_us / PP_DIP_TOLERANCE + tp->mdev_us + slot_us;
-
-	if (rtt_us <= most_us)
-		return false;
-	/* The ACK before the first one is the last of those before the stop. */
-	return ca->short_rounds ||
-	       rtt_us + stopped_us / 2 > ca->rtt_us + tp->mdev_us / 2 + slot_us;
-}
-
-/**
- * pp_share_dipped() - without pairs: does what was sent after a stop find a queue?
- * @sk: socket
- * @ca: connection, which is looking; its RTT is still that of the ACK before
- * @rs: rate sample of the stack; something was delivered
- *
- * In a queue of our own nothing waits there: the round-trip time is R, and the time of a
- * turn of the others. What waits nevertheless is of others, or the way is longer. A
- * window does for both: it looks after a while whether the way is longer.
- */
-void pp_share_dipped(struct sock *sk, struct pp *ca, const struct rate_sample *rs)
+/* A push has shown that the queue is shared. */
+static void pp_share_found(struct sock *sk, struct pp *ca)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (ca->shared || !pp_is_blind(ca) || pp_is_discrete(ca) || rs->rtt_us < 0 ||
-	    (s32)((u32)tp->first_tx_mstamp - ca->stop_us) <= 0)
-		return;
-
-	/* The time since the ACK before is that of the stop, and not of service. */
-	pp_train_break(&ca->train);
-	if (pp_is_bunched(ca))
-		ca->unmarked = 1;
-	if (!pp_share_is_late(sk, ca, min_t(u64, rs->rtt_us, PP_RTT_MAX_US))) {
-		ca->looking = 0;
-		ca->short_rounds = 0;
-		return;
-	}
-	if (ca->short_rounds + 1 < PP_DIP_LATE) {
-		ca->short_rounds++;
-		return;
-	}
-	ca->looking = 0;
-	ca->short_rounds = 0;
 	if (pp_is_bunched(ca)) {
 		ca->train.bunched = 0;
 		ca->train.bunches = 0;
@@ -260,6 +175,91 @@ void pp_share_dipped(struct sock *sk, struct pp *ca, const struct rate_sample *r
 		ca->round_us = tp->tcp_mstamp;
 	}
 	pp_share_begin(sk, ca, true, true);
+}
+
+/* The mean service time in a round trip that is over, ns in Q10. */
+static u64 pp_share_mean(const struct sock *sk, const struct pp *ca)
+{
+	u32 took_us = (u32)tcp_sk(sk)->tcp_mstamp - ca->round_us;
+	u32 arrived = tcp_sk(sk)->delivered - ca->round_start;
+
+	return div_u64((u64)min(took_us, PP_RTT_MAX_US) * NSEC_PER_USEC << PP_SERVICE_SHIFT,
+		       max(arrived, 1U));
+}
+
+/*
+ * Packets wait, so that what arrives is what is served: not so for a moment in which other
+ * flows pause. And no more wait than the law leaves there, or a quarter of what the path
+ * holds, as a push adds to that.
+ */
+static bool pp_share_can_push(const struct sock *sk, const struct pp *ca)
+{
+	u32 pipe = pp_law_pipe(ca->delay_us, ca->estimate.service);
+
+	return pp_queue_least(ca) > PP_QUEUE_LOW &&
+	       ca->queue <= max(2 * ca->setpoint, pipe / 4) &&
+	       !pp_is_discrete(ca) && pp_pace_has_more(sk, ca) &&
+	       sk->sk_pacing_rate < READ_ONCE(sk->sk_max_pacing_rate);
+}
+
+/* A round trip of a push is over. mean: mean service time in it, ns in Q10. */
+static void pp_share_push(struct sock *sk, struct pp *ca, u64 mean)
+{
+	u32 slot_us = pp_is_bunched(ca) ? (u32)ca->slot << PP_SLOT_SHIFT : 0;
+	u64 before = ca->epoch_rate, chance;
+
+	if (ca->push == PP_PUSH_SEND) {
+		ca->push = PP_PUSH_WAIT;
+		return;
+	}
+	ca->push = PP_PUSH_NONE;
+	/* A slot of ACKs more or less in a round trip. The rate is below 2^46, a slot 2^20. */
+	chance = div_u64((before >> 8) * slot_us, max_t(u32, ca->rtt_us, 1)) << 8;
+	if (pp_invert(mean) > before + before / PP_PUSH_ARRIVED + chance)
+		pp_share_found(sk, ca);
+}
+
+/**
+ * pp_share_doubt() - without pairs: may the queue be shared?
+ * @sk: socket
+ * @ca: connection with an s_hat; a round trip is over
+ * @mean: with bursts of ACKs: mean service time in it, ns in Q10
+ *
+ * Without pairs s_hat is what arrives, which tells nothing of a queue that is shared: there
+ * it is what this connection sends. The law holds n_hat at the setpoint, others take what
+ * it leaves, and its share becomes less and less: one of two flows, the other one of
+ * cubic, had a seventh of an equal share at 50 Mb/s and 40 ms.
+ *
+ * A queue of our own serves its share, whatever is sent, and more than that waits there. In a
+ * shared queue more arrives when more is sent. So whenever 1 / s_hat has become less by an
+ * eighth to a third (two steps of pp_share_code()), as it does in a shared queue sooner or
+ * later, the connection sends 3/2 of 1 / s_hat for a round trip. If in the next one, that of
+ * their ACKs, 9/8 of it and more arrives, the queue is shared: where it has a part x of the
+ * link, (3/2) / (1 + x / 2) arrives, 6/5 with a half and 4/3 with a quarter. In a queue of our
+ * own half of what the path holds comes to wait for about a round trip. With 5/4 it would be
+ * half as much, and 10/9 would arrive with a half, which may be chance.
+ *
+ * While pairs tell s_hat, pp_path_verdict() finds a shared queue, and here s_hat is only kept,
+ * as what the next one without pairs is compared with. After a stop or a loss what arrives
+ * is that of another time.
+ */
+void pp_share_doubt(struct sock *sk, struct pp *ca, u64 mean)
+{
+	u32 code = pp_share_code(ca->estimate.service);
+
+	if (!pp_is_blind(ca)) {
+		ca->push = PP_PUSH_NONE;
+		ca->fastest = code;
+	} else if (ca->looking || ca->losses) {
+		ca->push = PP_PUSH_NONE;
+	} else if (ca->push) {
+		pp_share_push(sk, ca, pp_is_bunched(ca) ? mean : pp_share_mean(sk, ca));
+	} else if (pp_share_can_push(sk, ca)) {
+		if (code >= ca->fastest + 2)
+			ca->push = PP_PUSH_SEND;
+		if (code < ca->fastest || ca->push)
+			ca->fastest = code;
+	}
 }
 
 /**
@@ -326,19 +326,19 @@ static bool pp_share_is_alone(const struct pp *ca)
 
 static void pp_share_watch(struct sock *sk, struct pp *ca)
 {
-	bool blind = pp_is_blind(ca) || ca->window.dipped;
+	bool blind = pp_is_blind(ca) || ca->window.pushed;
 
 	if (++ca->watched_rounds < PP_SHARE_WATCH)
 		return;
 	if (pp_share_is_alone(ca) ||
-	    (!ca->rtt_fell && (!blind || ca->window.dipped == PP_DIPPED_WATCHED) &&
+	    (!ca->rtt_fell && (!blind || ca->window.pushed == PP_PUSHED_WATCHED) &&
 	     pp_delay_raise(sk, ca))) {
 		pp_share_end(ca);
 		return;
 	}
 	pp_share_window(sk, ca);
 	if (blind)
-		ca->window.dipped = PP_DIPPED_WATCHED;
+		ca->window.pushed = PP_PUSHED_WATCHED;
 }
 
 /**
@@ -362,7 +362,7 @@ void pp_share_round(struct sock *sk, struct pp *ca)
 		ca->window.fits += PP_SHARE_QUIET;
 	else if (ca->pairs_faster)
 		ca->window.fits = 0;
-	else if (ca->paired && !ca->window.dipped)
+	else if (ca->paired && !ca->window.pushed)
 		ca->window.fits++;
 	if (ca->window.fits >= PP_SHARE_FITS << relapses) {
 		waited = ca->window.waited;
