@@ -45,7 +45,7 @@
  *	   mark_delivered, mark_us  bunched: there a round trip goes from mark to mark
  *	merged_acks	a count; delayed, bunched: was the last ACK late?
  *	turn_bytes	turning
- *	   window		watched: cwnd_before; window: fits, rounds; both: waited, pushed
+ *	   window		watched: cwnd_before; window: fits, rounds; both: waited, known
  *	history		not bunched
  *	   slot			bunched
  *	train.missed	not bunched
@@ -133,7 +133,7 @@
  * @window.fits: what speaks for a queue of our own
  * @window.cwnd_before: while @watched: the window until then, or 0
  * @window.rounds: round trips since it began, or since the path was watched
- * @window.pushed: a push has shown it, see PP_PUSHED
+ * @window.known: PP_PUSHED: a push has shown it; PP_WATCHED: the path was watched since
  * @window.waited: in one of them, or before, packets waited
  * @rising: the adaptive rise holds the rate down
  * @draining: the rate is that of a queue which drains
@@ -215,7 +215,7 @@ struct pp {
 				u16 cwnd_before;
 			};
 			u16	rounds:13,
-				pushed:2,
+				known:2,
 				waited:1;
 		} window;
 	};
@@ -360,6 +360,15 @@ enum pp_push {
 	PP_PUSH_SEND,
 	PP_PUSH_WAIT,
 };
+
+/*
+ * Bits of window.known: a push has shown that the queue is shared; the path was watched since
+ * the window began. In a queue that others keep full, delays do not fall when the path is
+ * watched. Pairs would show soon that an R which was raised for that is wrong. Without them
+ * it is raised at the second time only.
+ */
+#define PP_PUSHED		BIT(0)
+#define PP_WATCHED		BIT(1)
 
 /* Does a window control, and not the law? */
 static inline bool pp_is_window(const struct pp *ca)

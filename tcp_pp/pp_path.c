@@ -519,7 +519,7 @@ static bool pp_path_is_bunched(struct sock *sk, struct pp *ca,
 	bool begins;
 
 	/* This window does not end by pairs, so that it does not matter whether they are true. */
-	if (unlikely(ca->shared && ca->window.pushed))
+	if (unlikely(ca->shared && ca->window.known & PP_PUSHED))
 		return false;
 	if (unlikely(pp_path_is_false(sk, ca, rs)))
 		pp_share_begin(sk, ca, false, false);

@@ -32,7 +32,8 @@
  * counts as four. The window also ends if less is sent while the path is watched, and as
  * much arrives. If the queue is found to be shared again within 255 round trips, the
  * next time must be twice as long, up to 32 times; after as many without it, half. By
- * the same measure, four times as rarely, the path is watched again.
+ * the same measure, four times as rarely, the path is watched again; for the first time after
+ * 16 round trips.
  *
  * R may have been measured while others had filled the queue. So when the window ends,
  * and packets have waited meanwhile, the connection looks at R: it sends nothing for a
@@ -79,15 +80,11 @@
  * become longer.
  */
 #define PP_SHARE_AGAIN		64
-
 /*
- * Values of window.pushed: without pairs, a push has shown that the queue is shared; and the
- * path was watched since. In a queue that others keep full, delays do not fall either when the
- * path is watched. Pairs would show soon that an R which was raised for that is wrong.
- * Without them it is raised at the second time only.
+ * Until it is watched for the first time. What began the window may have been chance, as when
+ * a path becomes longer while pairs are held back.
  */
-#define PP_PUSHED		1
-#define PP_PUSHED_WATCHED	2
+#define PP_SHARE_FIRST		16
 
 /* All of what arrives, or less if something was lost. */
 static u32 pp_share_first(const struct sock *sk, const struct pp *ca)
@@ -112,7 +109,8 @@ static void pp_share_window(struct sock *sk, struct pp *ca)
 	ca->rising = 0;
 	ca->draining = 0;
 	/* Without pairs: its share had become less before that was seen. */
-	tp->snd_ssthresh = max_t(u32, cwnd << !!ca->window.pushed, ca->window.cwnd_before);
+	tp->snd_ssthresh = max_t(u32, cwnd << (ca->window.known & PP_PUSHED),
+				 ca->window.cwnd_before);
 	tp->snd_cwnd_cnt = 0;
 	/* A loss that is undone now was one in the window of the law. */
 	tp->prior_cwnd = cwnd;
@@ -141,7 +139,7 @@ void pp_share_begin(struct sock *sk, struct pp *ca, bool watch, bool pushed)
 	ca->rtt_fell = 0;
 	ca->window.cwnd_before = 0;
 	ca->window.waited = watch;
-	ca->window.pushed = pushed ? PP_PUSHED : 0;
+	ca->window.known = pushed ? PP_PUSHED : 0;
 	pp_count(sock_net(sk), PP_COUNT_SHARED);
 	if (!watch || pushed || ca->hold)
 		pp_share_window(sk, ca);
@@ -326,19 +324,34 @@ static bool pp_share_is_alone(const struct pp *ca)
 
 static void pp_share_watch(struct sock *sk, struct pp *ca)
 {
-	bool blind = pp_is_blind(ca) || ca->window.pushed;
+	bool blind = pp_is_blind(ca) || ca->window.known & PP_PUSHED;
 
 	if (++ca->watched_rounds < PP_SHARE_WATCH)
 		return;
 	if (pp_share_is_alone(ca) ||
-	    (!ca->rtt_fell && (!blind || ca->window.pushed == PP_PUSHED_WATCHED) &&
+	    (!ca->rtt_fell && (!blind || ca->window.known & PP_WATCHED) &&
 	     pp_delay_raise(sk, ca))) {
 		pp_share_end(ca);
 		return;
 	}
+	/* Before the first window it was watched as well, which is not enough. */
+	if (ca->window.cwnd_before)
+		ca->window.known |= PP_WATCHED;
 	pp_share_window(sk, ca);
-	if (blind)
-		ca->window.pushed = PP_PUSHED_WATCHED;
+}
+
+/*
+ * Is it time to watch the path? Behind a policer, where nothing waits, this ends windows, and
+ * what is sent then is lost. So there it is no sooner than R may be raised again.
+ */
+static bool pp_share_is_due(const struct pp *ca)
+{
+	bool soon = ca->window.waited && !(ca->window.known & PP_WATCHED);
+
+	if (ca->hold && !ca->window.waited)
+		return false;
+	return ca->window.rounds >= (soon ? PP_SHARE_FIRST :
+					    PP_SHARE_AGAIN << ca->history.relapses);
 }
 
 /**
@@ -362,17 +375,18 @@ void pp_share_round(struct sock *sk, struct pp *ca)
 		ca->window.fits += PP_SHARE_QUIET;
 	else if (ca->pairs_faster)
 		ca->window.fits = 0;
-	else if (ca->paired && !ca->window.pushed)
+	else if (ca->paired && !(ca->window.known & PP_PUSHED))
 		ca->window.fits++;
 	if (ca->window.fits >= PP_SHARE_FITS << relapses) {
 		waited = ca->window.waited;
 		pp_share_end(ca);
 		if (waited)
 			pp_delay_look(sk, ca);
-	} else if (++ca->window.rounds >= PP_SHARE_AGAIN << relapses &&
-		   !ca->hold && ca->low_us != PP_LOW_NONE) {
-		pp_share_look(sk, ca);
+		return;
 	}
+	ca->window.rounds++;
+	if (pp_share_is_due(ca) && ca->low_us != PP_LOW_NONE)
+		pp_share_look(sk, ca);
 }
 
 /**
