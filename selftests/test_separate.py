@@ -184,6 +184,7 @@ def test_many_cases_survive_kills(cases, kills, tmp_path):
     whole, out, before, counts = tmp_path / "whole", tmp_path / "killed", {}, []
     status, said = ended(started(whole, cases=cases))
     assert status == 0 and len(parts(whole)) == cases, said
+    assert len(tables(whole)[0].splitlines()) > cases
     for _ in range(kills):
         process = started(out, "--resume", cases=cases)
         # After some more cases or during the start; and in the middle of one.

@@ -94,7 +94,7 @@ static void pp_stop(struct sock *sk, struct pp *ca)
 	 * is. n_hat counts what was lost; in a shared queue others would fill it.
 	 */
 	if (pp_is_discrete(ca) || ca->losses || ca->shared || pp_is_bunched(ca) ||
-	    pp_pace_is_stopped(sk, ca))
+	    ca->push || pp_pace_is_stopped(sk, ca))
 		return;
 	wait_us = pp_law_stop(ca->setpoint, ca->queue, ca->delay_us, ca->rtt_us,
 			      ca->estimate.service);
@@ -130,7 +130,9 @@ static __always_inline void pp_control(struct sock *sk, struct pp *ca, u64 targe
 		ca->mean_rate = pp_law_mean(ca->mean_rate, rate);
 
 	if (unlikely(ca->push == PP_PUSH_SEND)) {
-		target = min(ca->epoch_rate + ca->epoch_rate / 2, PP_RATE_MAX);
+		/* A sum of bit-fields would have their width. */
+		target = ca->epoch_rate;
+		target = min(target + target / 2, PP_RATE_MAX);
 		ca->draining = 0;
 	} else {
 		target = pp_law_drain(rate, ca->setpoint, ca->queue, ca->delay_us,
@@ -192,6 +194,7 @@ static void pp_law_epoch(struct sock *sk, struct pp *ca, bool app_limited)
 static void pp_law_begin(const struct sock *sk, struct pp *ca)
 {
 	ca->law = READ_ONCE(ca->net->law);
+	ca->push = PP_PUSH_NONE;
 	if (pp_is_discrete(ca))
 		ca->epoch_queue = ca->queue;
 	else

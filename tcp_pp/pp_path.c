@@ -249,7 +249,8 @@ u64 pp_path_bound(const struct pp *ca)
  */
 void pp_path_hold(struct pp *ca)
 {
-	u64 most = ca->epoch_rate + ca->epoch_rate / PP_TOLERANCE;
+	/* A sum of bit-fields would have their width. */
+	u64 before = ca->epoch_rate, most = before + before / PP_TOLERANCE;
 
 	if (most)
 		ca->estimate.service = max(ca->estimate.service, pp_invert(most));

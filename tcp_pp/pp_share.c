@@ -32,8 +32,8 @@
  * counts as four. The window also ends if less is sent while the path is watched, and as
  * much arrives. If the queue is found to be shared again within 255 round trips, the
  * next time must be twice as long, up to 32 times; after as many without it, half. By
- * the same measure, four times as rarely, the path is watched again; for the first time after
- * 16 round trips.
+ * the same measure, four times as rarely, the path is watched again; if packets have waited,
+ * for the first time after 16 round trips.
  *
  * R may have been measured while others had filled the queue. So when the window ends,
  * and packets have waited meanwhile, the connection looks at R: it sends nothing for a
@@ -81,8 +81,8 @@
  */
 #define PP_SHARE_AGAIN		64
 /*
- * Until it is watched for the first time. What began the window may have been chance, as when
- * a path becomes longer while pairs are held back.
+ * If packets have waited: until it is watched for the first time. What began the window may
+ * have been chance, as when a path becomes longer while pairs are held back.
  */
 #define PP_SHARE_FIRST		16
 
@@ -133,6 +133,7 @@ void pp_share_begin(struct sock *sk, struct pp *ca, bool watch, bool pushed)
 	    ca->history.relapses < PP_SHARE_RELAPSES)
 		ca->history.relapses++;
 	pp_pace_settle(sk, ca);
+	ca->push = PP_PUSH_NONE;
 	ca->shared = 1;
 	ca->watched = 1;
 	ca->watched_rounds = 0;
@@ -168,6 +169,7 @@ static void pp_share_found(struct sock *sk, struct pp *ca)
 	if (pp_is_bunched(ca)) {
 		ca->train.bunched = 0;
 		ca->train.bunches = 0;
+		pp_train_break(&ca->train);
 		pp_bunch_end(ca);
 		ca->round_start = tp->delivered;
 		ca->round_us = tp->tcp_mstamp;
@@ -185,35 +187,46 @@ static u64 pp_share_mean(const struct sock *sk, const struct pp *ca)
 		       max(arrived, 1U));
 }
 
+static u32 pp_share_slot_us(const struct pp *ca)
+{
+	return pp_is_bunched(ca) ? (u32)ca->slot << PP_SLOT_SHIFT : 0;
+}
+
 /*
  * Packets wait, so that what arrives is what is served: not so for a moment in which other
  * flows pause. And no more wait than the law leaves there, or a quarter of what the path
- * holds, as a push adds to that.
+ * holds, as a push adds to that. With slots of more than a quarter of a round trip nothing
+ * would show.
  */
 static bool pp_share_can_push(const struct sock *sk, const struct pp *ca)
 {
 	u32 pipe = pp_law_pipe(ca->delay_us, ca->estimate.service);
 
 	return pp_queue_least(ca) > PP_QUEUE_LOW &&
-	       ca->queue <= max(2 * ca->setpoint, pipe / 4) &&
-	       !pp_is_discrete(ca) && pp_pace_has_more(sk, ca) &&
+	       ca->queue <= max_t(u32, 2 * ca->setpoint, pipe / 4) &&
+	       pp_share_slot_us(ca) <= ca->rtt_us / 4 &&
+	       !pp_is_discrete(ca) && !pp_pace_is_stopped(sk, ca) &&
+	       pp_pace_has_more(sk, ca) &&
 	       sk->sk_pacing_rate < READ_ONCE(sk->sk_max_pacing_rate);
 }
 
-/* A round trip of a push is over. mean: mean service time in it, ns in Q10. */
+/*
+ * A round trip of a push is over. mean: mean service time in it, ns in Q10. In the one in which
+ * more is sent, what was sent before arrives: s_hat may lag behind that.
+ */
 static void pp_share_push(struct sock *sk, struct pp *ca, u64 mean)
 {
-	u32 slot_us = pp_is_bunched(ca) ? (u32)ca->slot << PP_SLOT_SHIFT : 0;
-	u64 before = ca->epoch_rate, chance;
+	u64 rate = pp_invert(mean), before = ca->epoch_rate, chance;
 
 	if (ca->push == PP_PUSH_SEND) {
 		ca->push = PP_PUSH_WAIT;
+		ca->epoch_rate = clamp_t(u64, rate, before, PP_RATE_MAX - 1);
 		return;
 	}
 	ca->push = PP_PUSH_NONE;
 	/* A slot of ACKs more or less in a round trip. The rate is below 2^46, a slot 2^20. */
-	chance = div_u64((before >> 8) * slot_us, max_t(u32, ca->rtt_us, 1)) << 8;
-	if (pp_invert(mean) > before + before / PP_PUSH_ARRIVED + chance)
+	chance = div_u64((before >> 8) * pp_share_slot_us(ca), max_t(u32, ca->rtt_us, 1)) << 8;
+	if (rate > before + before / PP_PUSH_ARRIVED + chance)
 		pp_share_found(sk, ca);
 }
 
