@@ -271,9 +271,9 @@ def test_earlier_results_go_when_their_first_case_begins(tmp_path):
 def test_a_case_has_the_queues_of_its_links(tmp_path):
     """As with --set only=: each queue that is looked up takes random numbers."""
     second = '{"more": {"from": "b", "to": "c", "rate": "9Mbit", "queue": "fq_codel"},'
-    (tmp_path / "two.py").write_text(many().replace('{"core": {"from"', second +
-                                                  ' "core": {"from"')
-                                     .replace('["core"]', '["core", "more"]'))
+    (tmp_path / "two.py").write_text(
+        many().replace('{"core": {"from"', second + ' "core": {"from"')
+        .replace('["core"]', '["core", "more"]'))
     experiment = own.load(tmp_path / "two.py")
     values = {name: spec[0] for name, spec in experiment.parameters().items()}
     combination = runner.Combination(experiment, "sbrm", "delay", values, 1.0,

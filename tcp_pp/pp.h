@@ -92,7 +92,7 @@
  * @long_queues: with bursts of ACKs: round trips in a row with far too long a queue
  * @hold: round trips until @delay_us may be raised again
  * @epoch_rate: 1 / s_hat when the round trip began, or when something was sent after a
- *	pause in it; in a push when that began
+ *	pause in it; in PP_PUSH_WAIT what the rate is compared with, see pp_share_push()
  * @push: &enum pp_push
  * @losses: segments lost in this round trip; what the last two values mean see
  *	PP_LOSSES_FULL

@@ -245,10 +245,11 @@ static void pp_share_push(struct sock *sk, struct pp *ca, u64 mean)
  * shared queue more arrives when more is sent. So whenever 1 / s_hat has become less by an
  * eighth to a third (two steps of pp_share_code()), as it does in a shared queue sooner or
  * later, the connection sends 3/2 of 1 / s_hat for a round trip. If in the next one, that of
- * their ACKs, 9/8 of it and more arrives, the queue is shared: where it has a part x of the
- * link, (3/2) / (1 + x / 2) arrives, 6/5 with a half and 4/3 with a quarter. In a queue of our
- * own half of what the path holds comes to wait for about a round trip. With 5/4 it would be
- * half as much, and 10/9 would arrive with a half, which may be chance.
+ * their ACKs, 9/8 of what arrived before and more arrives, the queue is shared: where the
+ * connection has a part x of the link, (3/2) / (1 + x / 2) of it arrives, 6/5 with a half and
+ * 4/3 with a quarter. In a queue of our own half of what the path holds comes to wait for
+ * about a round trip. With 5/4 it would be half as much, and 10/9 would arrive with a half,
+ * which may be chance.
  *
  * While pairs tell s_hat, pp_path_verdict() finds a shared queue, and here s_hat is only kept,
  * as what the next one without pairs is compared with. After a stop or a loss what arrives
