@@ -112,6 +112,15 @@
 #define PP_LOSSES		8
 
 /*
+ * Where nothing waits, less arrives, and the setpoint is hardly more than nothing, the queue
+ * may be shared if more than this part of what arrives is lost. If more had to be lost, one
+ * of five flows of a FIFO of 33 packets would have up to 3/4 of it, where R was measured
+ * while the others filled it (5 of 18 starts, when this proved nothing). If less, flows
+ * below CoDel would be taken for that.
+ */
+#define PP_LESS_LOSSES		32
+
+/*
  * A relapse: for so many round trips after a queue was last taken for a shared one, a
  * single round trip that does not fit is enough, if more than this part of what arrives
  * is lost. In a FIFO of flows of pp each of them watches the path now and then, and then
@@ -619,16 +628,25 @@ static enum pp_verdict pp_path_verdict_longer(const struct sock *sk,
  * in a round trip and with a low pole never fills the path. In a FIFO that others fill
  * it cannot, where R was measured with their packets in it. A setpoint that is hardly
  * more than nothing does not tell: below CoDel many flows have that, and find shares
- * that change all the time. Nor does a rise after a window of two packets, which takes
- * more than eight round trips, if nothing is lost in it.
+ * that change all the time. So then much must be lost, too (PP_LESS_LOSSES). Nor does a
+ * rise tell after a window of two packets, which takes more than eight round trips, if
+ * nothing is lost in it.
  */
 static bool pp_path_is_less(const struct sock *sk, const struct pp *ca,
 			    u64 busy_us, u32 took_us)
 {
+	u32 arrived = tcp_sk(sk)->delivered - ca->round_start;
+
+	/* Then what is lost may be lost by chance, and would have been served. */
+	if (ca->setpoint <= PP_QUEUE_LOW + PP_PACKET) {
+		if (!pp_has_lost(ca, arrived / PP_LESS_LOSSES))
+			return false;
+		busy_us += div_u64(mul_u64_u32_shr(ca->estimate.service, ca->losses,
+						   PP_SERVICE_SHIFT), NSEC_PER_USEC);
+	}
 	return !pp_is_discrete(ca) && ca->empty && ca->was_empty &&
 	       (ca->losses || ca->history.since >= PP_RELAPSE_ROUNDS) &&
-	       busy_us < took_us - took_us / PP_TOLERANCE &&
-	       ca->setpoint > PP_QUEUE_LOW + PP_PACKET && pp_pace_has_segment(sk) &&
+	       busy_us < took_us - took_us / PP_TOLERANCE && pp_pace_has_segment(sk) &&
 	       tcp_sk(sk)->chrono_type == TCP_CHRONO_BUSY &&
 	       sk->sk_pacing_rate < READ_ONCE(sk->sk_max_pacing_rate) &&
 	       !pp_pace_is_stopped(sk, ca) && !pp_pace_holds_window(ca);

@@ -270,6 +270,15 @@ def check_blind():
                  least_of=min)
 
 
+def check_blind_short():
+    """A FIFO of 33 packets that four of cubic fill before: R is measured with their
+    packets in it, and the setpoint falls. ACKs in slots of less than a packet's time still
+    come in pairs, which tell the rate of the link."""
+    for late in (False, True):
+        hold([(1, ["cubic"] * 4)], starts=6, late=late, rate_mbit=10, acks=BLIND[1],
+             seen_limit_s=math.inf, least_of=min)
+
+
 def check_many_beside():
     """Slower and faster links, more of pp, and both orders."""
     cells = [(1, ["cubic"]), (1, ["cubic"] * 4), (4, ["cubic"]), (2, []), (5, []),
