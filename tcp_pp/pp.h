@@ -53,7 +53,7 @@
  *	stop_us		continuous
  *	   epoch_queue		discrete
  *	train.gro_seen	train.extra: two trains leave at once
- *	short_rounds	!train.extra: one train leaves at once
+ *	short_rounds	!train.extra: one train leaves at once; without pairs: pushes
  *	rtt_fell	watched
  *	unmarked	bunched
  */
@@ -111,7 +111,7 @@
  *	token bucket, see PP_WARY
  * @looking: this round trip began with a stop to see R
  * @short_rounds: while one train is sent at once: round trips in a row that fell short,
- *	see PP_SHORT_ROUNDS
+ *	see PP_SHORT_ROUNDS. Without pairs: pushes after losses; saturates, see PP_PUSH_TIMES
  * @rtt_us: round-trip time of the last ACK that had one, us
  * @full: round trips that look as if the queue is full of ours, weighted, see
  *	PP_FULL_LOSSES

@@ -108,6 +108,7 @@ void pp_bunch_end(struct pp *ca)
 {
 	ca->misfits = 0;
 	ca->push = PP_PUSH_NONE;
+	ca->short_rounds = 0;
 	ca->full = 0;
 	ca->merged_acks = 0;
 	memset(&ca->history, 0, sizeof(ca->history));

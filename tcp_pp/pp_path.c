@@ -206,10 +206,12 @@ static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
 		if (!pp_path_fits(ca->estimate.service, sample))
 			pp_train_bunch_count(&ca->train);
 		ca->merged_acks = 0;
+		ca->short_rounds = 0;
 		ca->delayed = 0;
 	} else if (sample) {
 		ca->merged_acks = 0;
 	} else if (acked > 1 && ++ca->merged_acks >= PP_DELAYED_ACKS) {
+		ca->short_rounds = 0;
 		ca->delayed = 1;
 		pp_count(sock_net(sk), PP_COUNT_DELAYED);
 	}
@@ -895,7 +897,8 @@ static void pp_path_try(const struct sock *sk, struct pp *ca)
 	if (ca->train.gro && !ca->paired && !ca->empty)
 		pp_train_gro_doubt(&ca->train);
 	if (likely(ca->train.extra == extra)) {
-		if (!extra && !pp_path_can_try(sk, ca))
+		/* Without pairs it counts pushes. */
+		if (!extra && !pp_path_can_try(sk, ca) && (ca->shared || !pp_is_blind(ca)))
 			ca->short_rounds = 0;
 		return;
 	}

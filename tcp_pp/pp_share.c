@@ -161,6 +161,16 @@ static u32 pp_share_code(u64 service)
 /* Part by which more must arrive than before a push, see pp_share_doubt(); besides a slot. */
 #define PP_PUSH_ARRIVED		8
 
+/*
+ * A push after losses: each 2^21 us (2 s), or 32 to 64 round trips, whichever is longer, and
+ * half as often after each, up to an eighth. With more of them, more waits in a queue of our
+ * own that loses packets: with an eighth it is 0.2 % of what the path holds, in the mean.
+ * With fewer, a connection has less than its share of a shared queue for longer.
+ */
+#define PP_PUSH_SHIFT		21
+#define PP_PUSH_ROUNDS		5
+#define PP_PUSH_TIMES		3
+
 /* A push has shown that the queue is shared. */
 static void pp_share_found(struct sock *sk, struct pp *ca)
 {
@@ -193,17 +203,28 @@ static u32 pp_share_slot_us(const struct pp *ca)
 }
 
 /*
+ * Packets have waited all the round trip: two, or for an eighth of R and a ms (where few are
+ * sent, two are more than the setpoint leaves after losses).
+ */
+static bool pp_share_waits(const struct pp *ca)
+{
+	return pp_queue_least(ca) > PP_QUEUE_LOW ||
+	       (ca->low_us != PP_LOW_NONE &&
+		ca->low_us > ca->delay_us + ca->delay_us / PP_SHARE_WAITED + USEC_PER_MSEC);
+}
+
+/*
  * Packets wait, so that what arrives is what is served: not so for a moment in which other
- * flows pause. And no more wait than the law leaves there, or a quarter of what the path
- * holds, as a push adds to that. With slots of more than a quarter of a round trip nothing
- * would show.
+ * flows pause. And no more wait than the law leaves there,
+ * or than the path holds, as a push adds to that. With slots of more than a quarter of a
+ * round trip nothing would show.
  */
 static bool pp_share_can_push(const struct sock *sk, const struct pp *ca)
 {
 	u32 pipe = pp_law_pipe(ca->delay_us, ca->estimate.service);
 
-	return pp_queue_least(ca) > PP_QUEUE_LOW &&
-	       ca->queue <= max_t(u32, 2 * ca->setpoint, pipe / 4) &&
+	return pp_share_waits(ca) &&
+	       ca->queue <= max_t(u32, 2 * ca->setpoint, pipe) &&
 	       pp_share_slot_us(ca) <= ca->rtt_us / 4 &&
 	       !pp_is_discrete(ca) && !pp_pace_is_stopped(sk, ca) &&
 	       pp_pace_has_more(sk, ca) &&
@@ -230,6 +251,25 @@ static void pp_share_push(struct sock *sk, struct pp *ca, u64 mean)
 		pp_share_found(sk, ca);
 }
 
+/*
+ * Is it time for a push after losses, or marks? When the bits of the clock above that differ
+ * from those of a round-trip time ago, much as in pp_delay_peek(). (Where ACKs come in bursts,
+ * the time at which a round trip began is not kept, and one that is longer may miss it.)
+ */
+static bool pp_share_is_time(const struct sock *sk, struct pp *ca)
+{
+	u32 now_us = (u32)tcp_sk(sk)->tcp_mstamp + sk->sk_hash;
+	u32 shift = max_t(u32, PP_PUSH_SHIFT, fls(ca->rtt_us) + PP_PUSH_ROUNDS) +
+		    ca->short_rounds;
+
+	if ((!ca->lossy && !ca->tries) ||
+	    !((now_us ^ (now_us - ca->rtt_us)) >> min(shift, 31U)))
+		return false;
+	if (ca->short_rounds < PP_PUSH_TIMES)
+		ca->short_rounds++;
+	return true;
+}
+
 /**
  * pp_share_doubt() - without pairs: may the queue be shared?
  * @sk: socket
@@ -244,12 +284,14 @@ static void pp_share_push(struct sock *sk, struct pp *ca, u64 mean)
  * A queue of our own serves its share, whatever is sent, and more than that waits there. In a
  * shared queue more arrives when more is sent. So whenever 1 / s_hat has become less by an
  * eighth to a third (two steps of pp_share_code()), as it does in a shared queue sooner or
- * later, the connection sends 3/2 of 1 / s_hat for a round trip. If in the next one, that of
- * their ACKs, 9/8 of what arrived before and more arrives, the queue is shared: where the
- * connection has a part x of the link, (3/2) / (1 + x / 2) of it arrives, 6/5 with a half and
- * 4/3 with a quarter. In a queue of our own half of what the path holds comes to wait for
- * about a round trip. With 5/4 it would be half as much, and 10/9 would arrive with a half,
- * which may be chance.
+ * later, the connection sends 3/2 of 1 / s_hat for a round trip. It does so as well from time
+ * to time after losses, which every shared queue has: the share may be small from the
+ * beginning, and stay so (pp_share_is_time()). If in the next round trip, that of their ACKs,
+ * 9/8 of what arrived before and more arrives, the queue is shared: where the connection has
+ * a part x of the link, (3/2) / (1 + x / 2) of it arrives, 6/5 with a half and 4/3 with a
+ * quarter. In a queue of our own half of what the path holds comes to wait for about a round
+ * trip. With 5/4 it would be half as much, and 10/9 would arrive with a half, which may be
+ * chance.
  *
  * While pairs tell s_hat, pp_path_verdict() finds a shared queue, and here s_hat is only kept,
  * as what the next one without pairs is compared with. After a stop or a loss what arrives
@@ -267,7 +309,7 @@ void pp_share_doubt(struct sock *sk, struct pp *ca, u64 mean)
 	} else if (ca->push) {
 		pp_share_push(sk, ca, pp_is_bunched(ca) ? mean : pp_share_mean(sk, ca));
 	} else if (pp_share_can_push(sk, ca)) {
-		if (code >= ca->fastest + 2)
+		if (code >= ca->fastest + 2 || pp_share_is_time(sk, ca))
 			ca->push = PP_PUSH_SEND;
 		if (code < ca->fastest || ca->push)
 			ca->fastest = code;
