@@ -351,10 +351,10 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 /* Losses are no affair of the rate, PP94 section 6, but of a window. */
 static u32 pp_ssthresh(struct sock *sk)
 {
-	const struct pp *ca = inet_csk_ca(sk);
+	struct pp *ca = inet_csk_ca(sk);
 
 	if (pp_is_ready(sk) && pp_is_window(ca))
-		return pp_share_ssthresh(tcp_sk(sk));
+		return pp_share_ssthresh(tcp_sk(sk), ca);
 	return max(tcp_snd_cwnd(tcp_sk(sk)), 2U);
 }
 
@@ -429,7 +429,7 @@ static noinline void pp_before_send(struct sock *sk, struct pp *ca)
 	idle_us = min_t(u64, tp->tcp_mstamp - tp->delivered_mstamp,
 			60 * USEC_PER_SEC);
 	if (pp_is_window(ca)) {
-		pp_share_idle(sk, idle_us);
+		pp_share_idle(sk, ca, idle_us);
 	} else if (ca->delay_us && idle_us > ca->delay_us) {
 		pp_restart(sk, ca, idle_us / ca->delay_us);
 		return;

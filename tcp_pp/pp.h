@@ -38,6 +38,7 @@
  * What of struct pp means something in some of these states only. What is indented
  * is a word, or a byte, of the line above it:
  *
+ *	mean_rate	not window: a rate; window: the time of its plateau
  *	misfits		neither shared nor bunched
  *	   watched_rounds	watched
  *	   long_queues		bunched
@@ -85,7 +86,8 @@
  *	of the cache away, which have gone when the next ACK comes. NULL until
  *	init() has run, see pp_is_ready()
  * @estimate: service time of the bottleneck
- * @mean_rate: mean of the rate at which to send, packets/s in Q16
+ * @mean_rate: mean of the rate at which to send, packets/s in Q16. While a window controls:
+ *	the time of its plateau in ticks, or 0, see pp_share_growth()
  * @misfits: round trips that do not look like those of a queue of our own, weighted,
  *	see PP_MISFIT_STEP
  * @watched_rounds: while @watched: round trips since that began
@@ -471,11 +473,11 @@ void pp_share_begin(struct sock *sk, struct pp *ca, bool watch, bool pushed);
 void pp_share_doubt(struct sock *sk, struct pp *ca, u64 mean);
 void pp_share_forget(struct pp *ca);
 void pp_share_round(struct sock *sk, struct pp *ca);
-void pp_share_control(struct sock *sk, const struct pp *ca,
+void pp_share_control(struct sock *sk, struct pp *ca,
 		      const struct rate_sample *rs);
-u32 pp_share_ssthresh(const struct tcp_sock *tp);
+u32 pp_share_ssthresh(const struct tcp_sock *tp, struct pp *ca);
 void pp_share_state(struct sock *sk, u8 new_state);
-void pp_share_idle(struct sock *sk, u32 idle_us);
+void pp_share_idle(struct sock *sk, struct pp *ca, u32 idle_us);
 
 /* pp_path.c */
 u64 pp_path_bound(const struct pp *ca);

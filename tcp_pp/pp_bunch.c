@@ -74,7 +74,8 @@ void pp_bunch_begin(const struct sock *sk, struct pp *ca)
 	if (seen)
 		ca->estimate.service = clamp_t(u64, pp_invert(seen),
 					       PP_SERVICE_MIN, PP_SERVICE_MAX);
-	ca->mean_rate = min_t(u64, ca->mean_rate, seen);
+	/* There is no mean while a window controls. */
+	ca->mean_rate = pp_is_window(ca) ? seen : min_t(u64, ca->mean_rate, seen);
 	/*
 	 * Until one is seen it is taken for a 16th of R, for which the shift is
 	 * by 4 more. pp_bunch_is_first() makes it as long as slots are within a

@@ -4,12 +4,13 @@
  *
  * There a rate by pairs is no share, and a setpoint is no protection: in a long FIFO
  * the connection would have less than greedy ones, in a short one nearly all. So
- * what is known to live with others takes over: a window, with the additive increase
- * and multiplicative decrease of RFC 9438, 4.3. That is 7/10 of the window after a loss
- * or a mark (ECE), and 9/17 of a segment more in each round trip, by which a flow has
- * the mean rate of Reno in the same queue. What the window allows still leaves as
- * pairs, paced at 6/5 of the window in a round-trip time, at twice that in slow start,
- * as the kernel paces.
+ * what is known to live with others takes over: a window much as that of RFC 9438 (CUBIC).
+ * That is 7/10 of the window after a loss or a mark (ECE). Then it grows by 9/17 of a
+ * segment in each round trip, by which a flow has the mean rate of Reno in the same queue,
+ * or as the cubic function of the time since then, whichever is faster: beside cubic on a
+ * path that holds 300 packets, a flow with the first alone had less than half of an equal
+ * share. What the window allows still leaves as pairs, paced at 6/5 of the window in a
+ * round-trip time, at twice that in slow start, as the kernel paces.
  *
  *		       shared			 fell, or R was raised lately
  *	 +---------+ ---------> +-------------+ ------> +------------+
@@ -41,6 +42,7 @@
  */
 
 #include "pp.h"
+#include "tollway_fixp.h"
 
 /*
  * Round trips in which delays may fall. The law takes about one to bring the
@@ -74,6 +76,17 @@
  */
 #define PP_SHARE_DECREASE	7
 /*
+ * C of RFC 9438, 4.1, is 0.4 segments/s^3: with times in ticks of 2^10 us it is 59 / 2^37. A
+ * window needs the cube root of 2^24 / C, or 339303 ticks (347 s), to grow by 2^24 segments
+ * up to its plateau. The cube of 2^19 ticks (9 min), times 59, is below 2^63.
+ */
+#define PP_CUBIC_TICK		10
+#define PP_CUBIC_C		59
+#define PP_CUBIC_SHIFT		37
+#define PP_CUBIC_SEGS_SHIFT	24
+#define PP_CUBIC_LONGEST	339303U
+#define PP_CUBIC_MOST		BIT(19)
+/*
  * Round trips of a window until the path is watched again. That takes eight, a
  * ninth of the time. With fewer, the connection gives away more of its share in
  * a queue that is shared. With more, it needs longer to see that its path has
@@ -102,6 +115,7 @@ static u32 pp_share_first(const struct sock *sk, const struct pp *ca)
 static void pp_share_window(struct sock *sk, struct pp *ca)
 {
 	u32 cwnd = pp_share_first(sk, ca);
+	u32 goal = cwnd << (ca->window.known & PP_PUSHED);
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	ca->watched = 0;
@@ -109,12 +123,18 @@ static void pp_share_window(struct sock *sk, struct pp *ca)
 	ca->rising = 0;
 	ca->draining = 0;
 	/* Without pairs: its share had become less before that was seen. */
-	tp->snd_ssthresh = max_t(u32, cwnd << (ca->window.known & PP_PUSHED),
-				 ca->window.cwnd_before);
+	tp->snd_ssthresh = max_t(u32, goal, ca->window.cwnd_before);
 	tp->snd_cwnd_cnt = 0;
-	/* A loss that is undone now was one in the window of the law. */
-	tp->prior_cwnd = cwnd;
-	tp->prior_ssthresh = cwnd;
+	/*
+	 * After a watch the window at the last loss still is that of the plateau, see
+	 * pp_share_growth(). It was no more than this one before the loss.
+	 */
+	tp->prior_cwnd = clamp_t(u32, tp->prior_cwnd, goal,
+				 max_t(u32, goal, ca->window.cwnd_before * 10 /
+						  PP_SHARE_DECREASE));
+	/* A loss that is undone now was one in the window of the law: no undo. */
+	tp->prior_ssthresh = 0;
+	ca->mean_rate = 0;
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
 	ca->window.fits = 0;
 	pp_count(sock_net(sk), PP_COUNT_WINDOW);
@@ -448,28 +468,80 @@ void pp_share_round(struct sock *sk, struct pp *ca)
 /**
  * pp_share_ssthresh() - window after a loss
  * @tp: socket
+ * @ca: connection
  *
  * Return: segments, 2 and up.
  */
-u32 pp_share_ssthresh(const struct tcp_sock *tp)
+u32 pp_share_ssthresh(const struct tcp_sock *tp, struct pp *ca)
 {
+	ca->mean_rate = 0;
 	return max_t(u32, (u64)tcp_snd_cwnd(tp) * PP_SHARE_DECREASE / 10, 2);
 }
 
-/* As tcp_reno_cong_avoid(), but 9/17 of a segment in a round trip. */
-static void pp_share_increase(struct sock *sk, u32 acked)
+/* Time in which the window grows by so many segments up to the plateau, or from there, ticks. */
+static u32 pp_share_cubic_time(u32 segs)
+{
+	u64 part = (u64)min(segs, PP_PACKETS_MAX) << (FIXP_SHIFT - PP_CUBIC_SEGS_SHIFT);
+
+	/* The cube root. */
+	return part ? mul_u64_u32_shr(fixp_exp_neg(div_u64(-fixp_ln(part), 3)), PP_CUBIC_LONGEST,
+				      FIXP_SHIFT) : 0;
+}
+
+/* By how much the window is below its plateau, or above it, so many ticks from there. */
+static u32 pp_share_cubic_by(u64 ticks)
+{
+	ticks = min_t(u64, ticks, PP_CUBIC_MOST);
+	return ticks * ticks * ticks * PP_CUBIC_C >> PP_CUBIC_SHIFT;
+}
+
+/*
+ * How many segments must arrive for one more in the window. RFC 9438 has the larger one of two
+ * windows, that of Reno (4.3) and a cubic function of time (4.2). Up to the plateau, the
+ * window at the last loss, this is the one that is there sooner. Beyond it is what grows
+ * faster. The function goes through the window now, so it is known again after a watch or
+ * an idle time. srtt_us is in 2^-3 us.
+ */
+static u32 pp_share_growth(const struct tcp_sock *tp, struct pp *ca)
+{
+	u32 cwnd = tcp_snd_cwnd(tp), most = tp->prior_cwnd, reno = cwnd + cwnd * 8 / 9, goal;
+	u32 rtt = tp->srtt_us >> (3 + PP_CUBIC_TICK);
+	u64 now = (tp->tcp_mstamp >> PP_CUBIC_TICK) + 1;
+	s64 since;
+
+	if (!ca->mean_rate)
+		ca->mean_rate = cwnd < most ? now + pp_share_cubic_time(most - cwnd) :
+			now - min_t(u64, pp_share_cubic_time(cwnd - most), now - 1);
+	/* What grows now is there a round trip later. */
+	since = now + rtt - ca->mean_rate;
+	/* 3/10 of the window, by 9/17 of a segment in a round trip. */
+	if (since <= 0 &&
+	    pp_share_cubic_by(div_u64((u64)most * 17 * rtt, 30)) < most / 10 * 3)
+		return reno;
+	goal = since > 0 ? most + pp_share_cubic_by(since) :
+			   most - min(most, pp_share_cubic_by(-since));
+	/* No more than half as much again in a round trip. */
+	if (goal > cwnd)
+		return max(since > 0 ? min(cwnd / (goal - cwnd), reno) : cwnd / (goal - cwnd), 2U);
+	return since > 0 ? reno : U32_MAX;
+}
+
+/* As tcp_reno_cong_avoid(), but by the growth above. */
+static void pp_share_increase(struct sock *sk, struct pp *ca, u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 cwnd = tcp_snd_cwnd(tp);
 
-	if (!tcp_is_cwnd_limited(sk))
+	/* Time in which the window was not needed does not count. */
+	if (!tcp_is_cwnd_limited(sk)) {
+		ca->mean_rate = 0;
 		return;
+	}
 	if (tcp_in_slow_start(tp)) {
 		acked = tcp_slow_start(tp, acked);
 		if (!acked)
 			return;
 	}
-	tcp_cong_avoid_ai(tp, cwnd + cwnd * 8 / 9, acked);
+	tcp_cong_avoid_ai(tp, pp_share_growth(tp, ca), acked);
 }
 
 /* In recovery: half of what arrives leaves until the window is reached. */
@@ -492,7 +564,7 @@ static void pp_share_reduce(struct tcp_sock *tp, u32 acked)
  * @ca: connection
  * @rs: rate sample of the stack; something was delivered
  */
-void pp_share_control(struct sock *sk, const struct pp *ca,
+void pp_share_control(struct sock *sk, struct pp *ca,
 		      const struct rate_sample *rs)
 {
 	u8 state = inet_csk(sk)->icsk_ca_state;
@@ -502,7 +574,7 @@ void pp_share_control(struct sock *sk, const struct pp *ca,
 	if (state == TCP_CA_CWR || state == TCP_CA_Recovery)
 		pp_share_reduce(tp, rs->acked_sacked);
 	else
-		pp_share_increase(sk, rs->acked_sacked);
+		pp_share_increase(sk, ca, rs->acked_sacked);
 
 	/* srtt_us is in 2^-3 us. */
 	rate = pp_law_rate(min_t(u32, tcp_snd_cwnd(tp), PP_PACKETS_MAX) <<
@@ -533,13 +605,16 @@ void pp_share_state(struct sock *sk, u8 new_state)
 /**
  * pp_share_idle() - something is sent after an idle time
  * @sk: socket
+ * @ca: connection
  * @idle_us: how long
  *
  * RFC 2861: what the window was is no longer known to be true.
  */
-void pp_share_idle(struct sock *sk, u32 idle_us)
+void pp_share_idle(struct sock *sk, struct pp *ca, u32 idle_us)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
+
+	ca->mean_rate = 0;
 
 	if (idle_us <= jiffies_to_usecs(inet_csk(sk)->icsk_rto))
 		return;
