@@ -14,6 +14,7 @@ import pytest
 
 from tollwaylib.errors import TollwayError
 from tollwaylib.kernels import compatibility, suites
+from tollwaylib.kernels.suites import architecture
 from tollwaylib.progress import Progress
 
 OUT = compatibility.OUT
@@ -91,6 +92,27 @@ def use_headers(name, folder):
             with open(folder / "said", "a", encoding="ascii") as said:
                 said.write(f"{name}\n")
             time.sleep(0.1)
+
+
+def test_headers_come_before_the_kernel(monkeypatch, tmp_path):
+    """An update has headers of -2-, and its signed kernel is not there yet."""
+    class Tree(suites.Suite):
+        def __init__(self):
+            super().__init__("none", ("none",))
+            self.folder = tmp_path
+
+        def newest(self, kind, series, count=1):
+            return [f"linux-{kind}-{series}-{architecture()}"] \
+                if series != "6.1." else \
+                [f"linux-{kind}-6.1.0-{1 if kind == 'image' else 2}-{architecture()}"]
+
+        def tree(self, packages, progress=None):
+            return tmp_path, sorted(packages)
+
+    monkeypatch.setattr(compatibility, "suite_of", lambda kernel: (Tree(), "6.1.", 1))
+    with compatibility.headers("6.1", Progress()) as (_, _, packages, releases):
+        assert releases == [f"6.1.0-{number}-{architecture()}" for number in (1, 2)]
+        assert {f"linux-headers-{release}" for release in releases} < set(packages)
 
 
 def test_two_runs_do_not_use_a_tree_at_once(tmp_path):

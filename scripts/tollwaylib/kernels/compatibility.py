@@ -18,7 +18,7 @@ from pathlib import Path
 from ..errors import TollwayError
 from ..paths import TOP, cache_dir, digest_of, files_below, locked
 from . import build
-from .suites import Suite, run_in, version_key
+from .suites import Suite, architecture, run_in, version_key
 
 # Each suite, where it takes packages from, its kernels, and how many of them:
 # of the newest both the last release and the candidate of the next one. -1 is the oldest:
@@ -244,7 +244,8 @@ def out_dir(release, compiler):
 
 @contextlib.contextmanager
 def headers(kernel, progress):
-    """(Suite, tree, versions, releases) for a word of KERNELS.
+    """(Suite, tree, versions, releases) for a word of KERNELS: those of the newest headers,
+    and of the newest kernels if these are older.
 
     Until the context ends no other process changes the tree, or adds to it:
     each build does, see repair_headers(), as_clang() and unknown_flags(). Raises
@@ -252,6 +253,11 @@ def headers(kernel, progress):
     """
     suite, series, count = suite_of(kernel)
     names = suite.newest("headers", series, count)
+    # The signed kernel of an update can come some hours after its headers. Until then
+    # the newest kernel is that of older ones.
+    for image in suite.newest("image", series, count):
+        release = image.removeprefix("linux-image-").removesuffix(f"-{architecture()}")
+        names += [name for name in suite.newest("headers", release) if name not in names]
     if not names:
         raise TollwayError(
             f"{suite.name} has no headers of {kernel}" +
