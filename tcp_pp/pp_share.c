@@ -516,7 +516,7 @@ static u32 pp_share_growth(const struct tcp_sock *tp, struct pp *ca)
 	since = now + rtt - ca->mean_rate;
 	/* 3/10 of the window, by 9/17 of a segment in a round trip. */
 	if (since <= 0 &&
-	    pp_share_cubic_by(div_u64((u64)most * 17 * rtt, 30)) < most / 10 * 3)
+	    (u64)pp_share_cubic_by(div_u64((u64)most * 17 * rtt, 30)) * 10 < (u64)most * 3)
 		return reno;
 	goal = since > 0 ? most + pp_share_cubic_by(since) :
 			   most - min(most, pp_share_cubic_by(-since));
