@@ -73,20 +73,25 @@ def test_what_is_a_failure(tmp_path, text, status, modules, said):
     assert row.state == "failed" and said in row.result
 
 
+class FakeSuite(suites.Suite):
+    """A suite that fetches nothing. newest: {kind of package: number of the last 6.1.0}."""
+
+    def __init__(self, folder, newest):
+        super().__init__("none", ("none",))
+        self.folder, self.numbers = folder, newest
+
+    def newest(self, kind, series, count=1):
+        release = f"6.1.0-{self.numbers[kind]}" if series == "6.1." else series
+        return [f"linux-{kind}-{release}-{architecture()}"]
+
+    def tree(self, packages, progress=None):
+        return self.folder, sorted(packages)
+
+
 def use_headers(name, folder):
     """A process that uses the headers of a suite, and says when in `said`."""
-    class Tree(suites.Suite):
-        def __init__(self):
-            super().__init__("none", ("none",))
-            self.folder = folder
-
-        def newest(self, kind, series, count=1):
-            return ["linux-headers-6.1.0-1-amd64"]
-
-        def tree(self, packages, progress=None):
-            return folder, ["a.deb"]
-
-    compatibility.suite_of = lambda kernel: (Tree(), "6.1.", 1)
+    suite = FakeSuite(folder, {"headers": 1, "image": 1})
+    compatibility.suite_of = lambda kernel: (suite, "6.1.", 1)
     with compatibility.headers("6.1", Progress()):
         for _ in range(5):
             with open(folder / "said", "a", encoding="ascii") as said:
@@ -96,20 +101,8 @@ def use_headers(name, folder):
 
 def test_headers_come_before_the_kernel(monkeypatch, tmp_path):
     """An update has headers of -2-, and its signed kernel is not there yet."""
-    class Tree(suites.Suite):
-        def __init__(self):
-            super().__init__("none", ("none",))
-            self.folder = tmp_path
-
-        def newest(self, kind, series, count=1):
-            return [f"linux-{kind}-{series}-{architecture()}"] \
-                if series != "6.1." else \
-                [f"linux-{kind}-6.1.0-{1 if kind == 'image' else 2}-{architecture()}"]
-
-        def tree(self, packages, progress=None):
-            return tmp_path, sorted(packages)
-
-    monkeypatch.setattr(compatibility, "suite_of", lambda kernel: (Tree(), "6.1.", 1))
+    suite = FakeSuite(tmp_path, {"headers": 2, "image": 1})
+    monkeypatch.setattr(compatibility, "suite_of", lambda kernel: (suite, "6.1.", 1))
     with compatibility.headers("6.1", Progress()) as (_, _, packages, releases):
         assert releases == [f"6.1.0-{number}-{architecture()}" for number in (1, 2)]
         assert {f"linux-headers-{release}" for release in releases} < set(packages)

@@ -7,10 +7,10 @@
  * what is known to live with others takes over: a window much as that of RFC 9438 (CUBIC).
  * That is 7/10 of the window after a loss or a mark (ECE). Then it grows by 9/17 of a
  * segment in each round trip, by which a flow has the mean rate of Reno in the same queue,
- * or as the cubic function of the time since then, whichever is faster: beside cubic on a
- * path that holds 300 packets, a flow with the first alone had less than half of an equal
- * share. What the window allows still leaves as pairs, paced at 6/5 of the window in a
- * round-trip time, at twice that in slow start, as the kernel paces.
+ * or as a cubic function of time, see pp_share_growth(): beside cubic on a path that holds
+ * 300 packets, a flow with the first alone had less than half of an equal share. What the
+ * window allows still leaves as pairs, paced at 6/5 of the window in a round-trip time, at
+ * twice that in slow start, as the kernel paces.
  *
  *		       shared			 fell, or R was raised lately
  *	 +---------+ ---------> +-------------+ ------> +------------+
@@ -235,9 +235,8 @@ static bool pp_share_waits(const struct pp *ca)
 
 /*
  * Packets wait, so that what arrives is what is served: not so for a moment in which other
- * flows pause. And no more wait than the law leaves there,
- * or than the path holds, as a push adds to that. With slots of more than a quarter of a
- * round trip nothing would show.
+ * flows pause. And no more wait than the law leaves there, or than the path holds, as a push
+ * adds to that. With slots of more than a quarter of a round trip nothing would show.
  */
 static bool pp_share_can_push(const struct sock *sk, const struct pp *ca)
 {
@@ -615,7 +614,6 @@ void pp_share_idle(struct sock *sk, struct pp *ca, u32 idle_us)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	ca->mean_rate = 0;
-
 	if (idle_us <= jiffies_to_usecs(inet_csk(sk)->icsk_rto))
 		return;
 	tp->snd_ssthresh = tcp_current_ssthresh(sk);
