@@ -220,7 +220,7 @@ static void pp_round(struct sock *sk, struct pp *ca,
 	else if (ca->estimate.service && pp_is_discrete(ca) && !pp_is_window(ca))
 		pp_law_epoch(sk, ca, pp_is_app_limited(sk, rs));
 	if (ca->estimate.service) {
-		if (ca->push != PP_PUSH_WAIT)
+		if (ca->push != PP_PUSH_WAIT && (!ca->watched || pp_is_discrete(ca)))
 			ca->epoch_rate = pp_invert(ca->estimate.service);
 		if (pp_is_discrete(ca))
 			ca->epoch_queue = ca->queue;
@@ -373,7 +373,10 @@ static void pp_be_wary(struct pp *ca)
 	if (!ca->estimate.service)
 		return;
 	ca->push = PP_PUSH_NONE;
-	ca->epoch_rate = pp_invert(ca->estimate.service);
+	if (ca->watched && !pp_is_discrete(ca))
+		ca->epoch_rate = PP_RATE_NONE;
+	else
+		ca->epoch_rate = pp_invert(ca->estimate.service);
 	pp_pace_be_wary(ca, false);
 }
 

@@ -24,6 +24,8 @@
 #define PP_SERVICE_MAX		BIT_ULL(32 + PP_SERVICE_SHIFT)
 #define PP_RATE_SHIFT		16
 #define PP_RATE_MAX		BIT_ULL(46)
+/* To compare with: nothing that arrives is as much. */
+#define PP_RATE_NONE		(PP_RATE_MAX - 1)
 #define PP_PACKET_SHIFT		8
 #define PP_PACKET		256U
 #define PP_PACKETS_MAX		(U32_MAX >> PP_PACKET_SHIFT)

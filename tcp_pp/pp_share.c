@@ -9,15 +9,15 @@
  * segment in each round trip, by which a flow has the mean rate of Reno in the same queue,
  * or as a cubic function of time, see pp_share_growth(): beside cubic on a path that holds
  * 300 packets, a flow with the first alone had less than half of an equal share. What the
- * window allows still leaves as pairs, paced at 6/5 of the window in a round-trip time, at
- * twice that in slow start, as the kernel paces.
+ * window allows still leaves as pairs, if pairs have shown the queue, and is paced at 6/5 of
+ * the window in a round-trip time, at twice that in slow start, as the kernel paces.
  *
  *		       shared			 fell, or R was raised lately
  *	 +---------+ ---------> +-------------+ ------> +------------+
  *	 | the law |		| law, with   |		| the window |
  *	 |	   | <--------- | what arrives| <------ |	     |
- *	 +---------+  R raised	+-------------+  seldom +------------+
- *	      ^						      |
+ *	 +---------+  R raised,	+-------------+  seldom +------------+
+ *	      ^	      or alone				      |
  *	      +-----------------------------------------------+
  *		quiet, or pairs tell the same as what arrives
  *
@@ -30,15 +30,17 @@
  *
  * The window ends when pairs have told the same as what arrives for 16 round trips:
  * nobody else is there. A round trip in which nothing was lost and nothing waits
- * counts as four. The window also ends if less is sent while the path is watched, and as
- * much arrives. If the queue is found to be shared again within 255 round trips, the
- * next time must be twice as long, up to 32 times; after as many without it, half. By
- * the same measure, four times as rarely, the path is watched again; if packets have waited,
- * for the first time after 16 round trips.
+ * counts as four. The window also ends if a third of it has waited, less is sent while the
+ * path is watched, and two round trips bring as much as before. If the queue is found to be
+ * shared again within 255 round trips, the next time must be twice as long, up to 32 times;
+ * after as many without it, half. By the same measure, four times as rarely, the path is
+ * watched again; if packets have waited, for the first time after 16 round trips, and again
+ * when nothing is lost though the window has grown by half and a third of it waits.
  *
- * R may have been measured while others had filled the queue. So when the window ends,
- * and packets have waited meanwhile, the connection looks at R: it sends nothing for a
- * round trip. Behind a policer nothing waits, and a pause would only fill its bucket.
+ * R may have been measured while others had filled the queue. So when pairs or quiet round
+ * trips end the window, and packets have waited meanwhile, the connection looks at R: it
+ * sends nothing for a round trip. Behind a policer nothing waits, and a pause would only fill
+ * its bucket.
  */
 
 #include "pp.h"
@@ -94,8 +96,13 @@
  */
 #define PP_SHARE_AGAIN		64
 /*
- * If packets have waited: until it is watched for the first time. What began the window may
- * have been chance, as when a path becomes longer while pairs are held back.
+ * If packets have waited: until it is watched for the first time, or again if it grows on and
+ * on. What began the window may have been chance, as when a path becomes longer while pairs are
+ * held back, and in a queue of our own nothing would end it but that. The first time may be
+ * too early, as few packets wait then. When there was no second time, one of two flows had 427
+ * packets in the queue in the mean (100 Mb/s, 40 ms, fq_codel, slots of 300 us), and one of
+ * eight had 1100 of them, 9 s of its share (10 Mb/s, 5 ms, slots of 4 ms): 64 round trips
+ * became longer and longer.
  */
 #define PP_SHARE_FIRST		16
 
@@ -213,8 +220,9 @@ static u64 pp_share_mean(const struct sock *sk, const struct pp *ca)
 	u32 took_us = (u32)tcp_sk(sk)->tcp_mstamp - ca->round_us;
 	u32 arrived = tcp_sk(sk)->delivered - ca->round_start;
 
-	return div_u64((u64)min(took_us, PP_RTT_MAX_US) * NSEC_PER_USEC << PP_SERVICE_SHIFT,
-		       max(arrived, 1U));
+	return clamp_t(u64, div_u64((u64)min(took_us, PP_RTT_MAX_US) * NSEC_PER_USEC <<
+				    PP_SERVICE_SHIFT, max(arrived, 1U)),
+		       PP_SERVICE_MIN, PP_SERVICE_MAX);
 }
 
 static u32 pp_share_slot_us(const struct pp *ca)
@@ -374,10 +382,34 @@ static bool pp_share_is_quiet(const struct pp *ca)
 	return !ca->losses && ca->rtt_us <= ca->delay_us + ca->delay_us / 4;
 }
 
+/* Of the socket's window, what fits into window.cwnd_before. */
+static u32 pp_share_cwnd(const struct sock *sk)
+{
+	return min_t(u32, tcp_snd_cwnd(tcp_sk(sk)), U16_MAX);
+}
+
+/*
+ * What arrives before a watch, to compare with, packets/s in Q16. PP_RATE_NONE if less than
+ * half of the window arrives in a round trip, as after a pause in it, or if something else than
+ * the window holds the connection down: it would send as much while it is watched.
+ */
+static u64 pp_share_before(const struct sock *sk, const struct pp *ca)
+{
+	u64 rate = pp_invert(pp_share_mean(sk, ca));
+	u64 full = pp_law_rate(pp_share_cwnd(sk) << PP_PACKET_SHIFT, ca->low_us);
+
+	if (rate < full / 2 || !pp_pace_has_more(sk, ca) ||
+	    sk->sk_pacing_rate >= READ_ONCE(sk->sk_max_pacing_rate))
+		return PP_RATE_NONE;
+	return rate;
+}
+
 /* Give the law a time to see whether the way is longer. */
 static void pp_share_look(struct sock *sk, struct pp *ca)
 {
-	ca->window.cwnd_before = min_t(u32, tcp_snd_cwnd(tcp_sk(sk)), U16_MAX);
+	ca->window.cwnd_before = pp_share_cwnd(sk);
+	ca->window.known &= ~PP_AS_BEFORE;
+	ca->epoch_rate = pp_share_before(sk, ca);
 	ca->watched = 1;
 	ca->watched_rounds = 0;
 	ca->rtt_fell = 0;
@@ -385,27 +417,66 @@ static void pp_share_look(struct sock *sk, struct pp *ca)
 }
 
 /*
- * The window had filled the queue, the connection has sent less while it was watched, and as
- * much has arrived as before: it is the only one there, or the queue serves flows in turn.
+ * Do so many packets of a window wait that a watch would tell whose they are? The law makes
+ * them as many as the setpoint, and sends less by the others for a round trip. With less than
+ * a third of the window that would hardly show in what arrives: of two equal flows 4/5 of what
+ * arrived before do so for a third, and 6/7 for a quarter. (One that has more than 6/7 of the
+ * link is nearly alone, and is taken for that.)
  */
-static bool pp_share_is_alone(const struct pp *ca)
+static bool pp_share_has_filled(const struct pp *ca, u32 cwnd)
 {
-	u32 cwnd = (u32)ca->window.cwnd_before << PP_PACKET_SHIFT;
-	u32 before = div_u64((u64)cwnd * ca->delay_us, max_t(u32, ca->low_us, ca->delay_us));
+	u32 window = cwnd << PP_PACKET_SHIFT, waits;
 
-	return cwnd - before > 2 * ca->setpoint &&
-	       ca->flight_last >= before - before / PP_TOLERANCE;
+	/* Below 2^24, and times below 2^25. */
+	waits = window - (u32)div_u64((u64)window * ca->delay_us,
+				      max_t(u32, ca->low_us, ca->delay_us));
+	return waits > 2 * ca->setpoint && 3 * waits > window;
 }
 
+/*
+ * Part by which less may arrive. With a larger one, a flow that has 3/4 of a FIFO would keep it;
+ * with a smaller one, slots of ACKs look like others.
+ */
+#define PP_SHARE_LESS		16
+
+/*
+ * The window had filled the queue, and a round trip of the watch without losses has brought as
+ * much as the last one of the window: the connection is the only one there, or the queue
+ * serves flows in turn. The discrete law compares epochs, and does without this.
+ */
+static bool pp_share_is_alone(const struct sock *sk, const struct pp *ca)
+{
+	return !ca->losses && !pp_is_discrete(ca) &&
+	       pp_share_has_filled(ca, ca->window.cwnd_before) &&
+	       pp_invert(pp_share_mean(sk, ca)) >=
+		       ca->epoch_rate - ca->epoch_rate / PP_SHARE_LESS;
+}
+
+/*
+ * A round trip of a watch is over. The first one brings what the window has sent. What less is
+ * sent in it and in the next one shows in the second and the third one: in a shared queue
+ * less arrives in both, in one that serves flows in turn what waits there is served as before.
+ * Later it may have gone, and what arrives is what is sent.
+ */
 static void pp_share_watch(struct sock *sk, struct pp *ca)
 {
 	bool blind = pp_is_blind(ca) || ca->window.known & PP_PUSHED;
+	bool alone = false;
 
-	if (++ca->watched_rounds < PP_SHARE_WATCH)
+	ca->watched_rounds++;
+	if (ca->watched_rounds == 2 || ca->watched_rounds == 3) {
+		alone = pp_share_is_alone(sk, ca);
+		if (alone && ca->watched_rounds == 2)
+			ca->window.known |= PP_AS_BEFORE;
+		alone &= ca->watched_rounds == 3 && ca->window.known & PP_AS_BEFORE;
+	}
+	if (ca->watched_rounds < PP_SHARE_WATCH && !alone)
 		return;
-	if (pp_share_is_alone(ca) ||
-	    (!ca->rtt_fell && (!blind || ca->window.known & PP_WATCHED) &&
-	     pp_delay_raise(sk, ca))) {
+	/* What arrived by the rate samples of the stack was no more than what was sent. */
+	if (alone)
+		ca->estimate.service = pp_share_mean(sk, ca);
+	if (alone || (!ca->rtt_fell && (!blind || ca->window.known & PP_WATCHED) &&
+		      pp_delay_raise(sk, ca))) {
 		pp_share_end(ca);
 		return;
 	}
@@ -416,14 +487,27 @@ static void pp_share_watch(struct sock *sk, struct pp *ca)
 }
 
 /*
- * Is it time to watch the path? Behind a policer, where nothing waits, this ends windows, and
- * what is sent then is lost. So there it is no sooner than R may be raised again.
+ * Is the window half as large again as when the path was last watched, or something lost? In a
+ * queue that others fill something is lost before that, if it is not very long.
  */
-static bool pp_share_is_due(const struct pp *ca)
+static bool pp_share_has_grown(const struct tcp_sock *tp)
 {
-	bool soon = ca->window.waited && !(ca->window.known & PP_WATCHED);
+	return tcp_snd_cwnd(tp) > (u64)max(tp->prior_cwnd, tp->snd_ssthresh) * 3 / 2;
+}
 
-	if (ca->hold && !ca->window.waited)
+/*
+ * Is it time to watch the path? Behind a policer, where nothing waits, this ends windows, and
+ * what is sent then is lost. So there it is no sooner than R may be raised again. Not after a
+ * loss, as the others may send less for it.
+ */
+static bool pp_share_is_due(const struct sock *sk, const struct pp *ca)
+{
+	bool soon = ca->window.waited &&
+		    (!(ca->window.known & PP_WATCHED) ||
+		     (pp_share_has_grown(tcp_sk(sk)) &&
+		      pp_share_has_filled(ca, pp_share_cwnd(sk))));
+
+	if (ca->low_us == PP_LOW_NONE || ca->losses || (ca->hold && !ca->window.waited))
 		return false;
 	return ca->window.rounds >= (soon ? PP_SHARE_FIRST :
 					    PP_SHARE_AGAIN << ca->history.relapses);
@@ -460,7 +544,7 @@ void pp_share_round(struct sock *sk, struct pp *ca)
 		return;
 	}
 	ca->window.rounds++;
-	if (pp_share_is_due(ca) && ca->low_us != PP_LOW_NONE)
+	if (pp_share_is_due(sk, ca))
 		pp_share_look(sk, ca);
 }
 
