@@ -7,6 +7,11 @@ import queue
 import threading
 
 
+# The main thread runs the handlers of signals. When it waited for the others without a limit, two
+# of four interrupts were seen only after all jobs had ended.
+AWAKE_S = 0.1
+
+
 def cores():
     """The cores that this process may use, as a list."""
     return sorted(os.sched_getaffinity(0))
@@ -43,10 +48,11 @@ def run(jobs, on_cores, run_one, stop):
             # One by one: an interrupt may come between two of them.
             for job in jobs:
                 futures.append(pool.submit(one, job))
-            ended, _ = concurrent.futures.wait(
-                futures, return_when=concurrent.futures.FIRST_EXCEPTION)
-            for future in futures:
-                if future in ended:
+            left = futures
+            while left:
+                ended, left = concurrent.futures.wait(
+                    left, AWAKE_S, concurrent.futures.FIRST_EXCEPTION)
+                for future in ended:
                     future.result()
         except BaseException:
             # Also for a job that the pool has and this list does not yet.
