@@ -487,8 +487,8 @@ static void pp_share_watch(struct sock *sk, struct pp *ca)
 }
 
 /*
- * Is the window half as large again as when the path was last watched, or something lost? In a
- * queue that others fill something is lost before that, if it is not very long.
+ * Is the window half as large again as at the last watch, and as at the last loss? In a queue
+ * that others fill, something is lost before that, if the queue is not very long.
  */
 static bool pp_share_has_grown(const struct tcp_sock *tp)
 {

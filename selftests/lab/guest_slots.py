@@ -84,8 +84,8 @@ def used_after(seen, rate_bps, part=0.9, span=4):
     return None
 
 
-def measure(cell, warm_s=2.5, seconds=1.5, step_s=0.02):
-    """What is wrong of flows that begin 10 ms apart."""
+def measure(cell, warm_s=2.5, seconds=1.5, step_s=0.02, in_turn=0):
+    """What is wrong of flows that begin 10 ms apart; in_turn: see verdict()."""
     path, wait_us = slotted_path(cell)
     rate_bps = cell.rate_mbit * 10**6
     flows, seen = [], []
@@ -119,7 +119,7 @@ def measure(cell, warm_s=2.5, seconds=1.5, step_s=0.02):
         now.drops - was.drops, used_after(seen, rate_bps),
         [one.state for one in pps])
     slot_pkts = wait_us * cell.rate_mbit / 8 / PACKET / cell.flows
-    bad = verdict(cell, found, slot_pkts, wait_us)
+    bad = verdict(cell, found, slot_pkts, wait_us, in_turn)
     note(f"{cell.queue} {cell.flows} flows {cell.rate_mbit} Mb/s {cell.rtt_ms} ms "
          f"{cell.acks}: {100 * found.used:.1f} % used, shares "
          f"{min(found.shares):.3f} to {max(found.shares):.3f}, queue "
@@ -131,17 +131,12 @@ def measure(cell, warm_s=2.5, seconds=1.5, step_s=0.02):
     return bad
 
 
-def verdict(cell, found, slot_pkts, wait_us):
-    """What of a cell is not as it should be.
-
-    On top of R comes the time in which a packet of each flow is served, where queues take
-    turns: at an empty queue a packet waits for one of each other flow. To its flow that is
-    what a link with its share of the rate, and no other flow, would look like. fq_codel
-    serves a queue that was empty first.
-    """
+def verdict(cell, found, slot_pkts, wait_us, in_turn):
+    """What of a cell is not as it should be; in_turn: packets of others for which R may
+    have room."""
     delay_us = cell.rtt_ms * 1000
     # A packet takes its time on the link; what is merged waits for its slot.
-    own_us = PACKET * 8 / cell.rate_mbit * (cell.flows if cell.queue == "fq_rr" else 1)
+    own_us = PACKET * 8 / cell.rate_mbit * (1 + in_turn)
     if cell.acks.startswith(("gro", "thinned")):
         own_us += wait_us
     return [name for name, wrong in (
@@ -228,8 +223,8 @@ def check_held_and_changed():
 
 def check_many_begin():
     """The first segment of the last one waits for two turns of all others. R is measured again
-    soon; it was 23 ms after 13 s."""
-    hold(cells(("fq_rr",), (8,), (10,), (5, 40), ("slot 0",)), warm_s=8, seconds=5)
+    soon; it was 23 ms after 13 s. One turn always comes first, one packet of each other flow."""
+    hold(cells(("fq_rr",), (8,), (10,), (5, 40), ("slot 0",)), warm_s=8, seconds=5, in_turn=7)
 
 
 def check_not_shared():

@@ -108,7 +108,7 @@ def goodputs(connections, warm_s, seconds):
 
 def received(path, connections):
     """Bytes that have arrived of each. The sender learns of them by ACKs: where these are
-    thinned, of a dozen segments at a time, which may be 3 % of what it sent in 5 s."""
+    thinned, of many segments at a time."""
     lines = path.d.run(f"ss -Htin sport = :{PORT}").splitlines()
     found = {peer.split()[4].rpartition(":")[2]:
              int(re.search(r"bytes_received:(\d+)", said).group(1))
