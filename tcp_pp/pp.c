@@ -132,7 +132,7 @@ static __always_inline void pp_control(struct sock *sk, struct pp *ca, u64 targe
 	if (unlikely(ca->push == PP_PUSH_SEND)) {
 		/* A sum of bit-fields would have their width. */
 		target = ca->epoch_rate;
-		target = min(target + target / 2, PP_RATE_MAX);
+		target = min(target + (target >> pp_push_shift(ca)), PP_RATE_MAX);
 		ca->draining = 0;
 	} else {
 		target = pp_law_drain(rate, ca->setpoint, ca->queue, ca->delay_us,
@@ -252,7 +252,7 @@ static bool pp_is_law_due(struct pp *ca, u32 acked, bool sample)
 static noinline u32 pp_queue_bunched(const struct sock *sk, struct pp *ca,
 				     u64 service)
 {
-	ca->queue = pp_law_wait(pp_bunch_rtt(sk, ca), ca->delay_us, service);
+	ca->queue = pp_law_wait(pp_bunch_rtt(sk, ca), ca->delay_us + pp_held_us(ca), service);
 	return pp_law_pipe(pp_delay_slot(ca), service);
 }
 

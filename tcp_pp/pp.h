@@ -117,7 +117,7 @@
  *	see PP_SHORT_ROUNDS. Without pairs: pushes after losses; saturates, see PP_PUSH_TIMES
  * @rtt_us: round-trip time of the last ACK that had one, us
  * @full: round trips that look as if the queue is full of ours, weighted, see
- *	PP_FULL_LOSSES
+ *	PP_FULL_LOSSES. With bursts of ACKs: what ACKs are held back for, see pp_held_us()
  * @queue: n_hat, Q8
  * @setpoint: B, Q8
  * @lossy: until so much has arrived without a loss, PP_LOSSY_SHIFT, each loss counts
@@ -389,10 +389,72 @@ enum pp_push {
 	PP_PUSH_WAIT,
 };
 
-/* R, and what an ACK may wait for its burst, us. */
+/*
+ * s_hat in steps of a quarter of an octave (1, 5/4, 3/2 and 7/4 times a power of two): 0 for
+ * PP_SERVICE_MIN, and below PP_FASTEST_NONE.
+ */
+static inline u32 pp_service_code(u64 service)
+{
+	u32 octave = fls64(max(service, PP_SERVICE_MIN)) - 1;
+
+	return min_t(u64, (octave - PP_SERVICE_SHIFT) * 4 + (service >> (octave - 2) & 3),
+		     PP_FASTEST_NONE - 1);
+}
+
+/* What an ACK may wait for its burst, us. */
+static inline u32 pp_slot_us(const struct pp *ca)
+{
+	return pp_is_bunched(ca) ? (u32)ca->slot << PP_SLOT_SHIFT : 0;
+}
+
+/* R, and that, us. */
 static inline u32 pp_delay_slot(const struct pp *ca)
 {
-	return ca->delay_us + ((u32)ca->slot << PP_SLOT_SHIFT);
+	return ca->delay_us + pp_slot_us(ca);
+}
+
+/* A slot has so many parts, for pp_held_us(). The field has seven bits. */
+#define PP_HELD_PARTS	128
+
+/*
+ * With bursts of ACKs: what the ACK of a round trip that was held back least is held back for,
+ * as long as nothing waits, us. It is less than a slot. See pp_bunch_held().
+ */
+static inline u32 pp_held_us(const struct pp *ca)
+{
+	return (u64)pp_slot_us(ca) * ca->full / PP_HELD_PARTS;
+}
+
+/* The least round-trip time of this round trip is above R by so much, us; it is known. */
+static inline u32 pp_above_us(const struct pp *ca)
+{
+	return ca->low_us - min_t(u32, ca->low_us, ca->delay_us);
+}
+
+/*
+ * Do round-trip times not tell whether packets wait? They are above R by no more than what ACKs
+ * may be held back for, and nothing was lost of late.
+ */
+static inline bool pp_may_be_held(const struct pp *ca)
+{
+	return pp_is_bunched(ca) && !ca->lossy && ca->low_us != PP_LOW_NONE &&
+	       pp_above_us(ca) <= pp_slot_us(ca);
+}
+
+/* Slots of more than this part of a round trip make an eighth more invisible. */
+#define PP_PUSH_SLOTS	32
+
+/*
+ * By how much more is sent in a push: power of two of its part, see pp_share_doubt(). Where
+ * round-trip times do not tell, a half after a push for which more arrived, a quarter, and then
+ * an eighth, as pushes in vain are counted.
+ */
+static inline u32 pp_push_shift(const struct pp *ca)
+{
+	if (!pp_may_be_held(ca))
+		return 1;
+	return 1 + min_t(u32, ca->short_rounds,
+			 pp_slot_us(ca) > ca->rtt_us / PP_PUSH_SLOTS ? 1 : 2);
 }
 
 /* Packets not known to have left or to be lost, Q8. */
@@ -475,6 +537,7 @@ void pp_bunch_end(struct pp *ca);
 void pp_bunch_watch(struct pp *ca, u64 gap);
 u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 		 const struct rate_sample *rs);
+void pp_bunch_has_room(struct pp *ca, u64 mean);
 u32 pp_bunch_rtt(const struct sock *sk, const struct pp *ca);
 void pp_bunch_sample(struct pp *ca, u64 sample);
 void pp_bunch_round(const struct sock *sk, struct pp *ca);

@@ -71,7 +71,8 @@ enum pp_law {
  *	Kalman: variance of the estimate over that of the noise, Q16
  * @last_error: fuzzy: proportional error of the last sample, Q16, at most 1.0
  * @sudden: samples in a row that were far off, all of them slower or all of them faster;
- *	saturates, see pp_estimate_sudden()
+ *	saturates, see pp_estimate_sudden(). With bursts of ACKs: code of an earlier estimate,
+ *	see pp_bunch_held()
  * @slower: these were slower
  * @seen: a sample of this round trip was far off
  * @rounds: round trips of late with such samples, less those without; saturates, see

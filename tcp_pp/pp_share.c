@@ -171,25 +171,17 @@ void pp_share_begin(struct sock *sk, struct pp *ca, bool watch, bool pushed)
 }
 
 /*
- * s_hat in steps of a quarter of an octave (1, 5/4, 3/2 and 7/4 times a power of two): 0 for
- * PP_SERVICE_MIN, and below PP_FASTEST_NONE.
+ * Part by which more must arrive than before a push, see pp_share_doubt(); besides a slot. Where
+ * round-trip times do not tell, half of what more was sent.
  */
-static u32 pp_share_code(u64 service)
-{
-	u32 octave = fls64(max(service, PP_SERVICE_MIN)) - 1;
-
-	return min_t(u64, (octave - PP_SERVICE_SHIFT) * 4 + (service >> (octave - 2) & 3),
-		     PP_FASTEST_NONE - 1);
-}
-
-/* Part by which more must arrive than before a push, see pp_share_doubt(); besides a slot. */
 #define PP_PUSH_ARRIVED		8
 
 /*
- * A push after losses: each 2^21 us (2 s), or 32 to 64 round trips, whichever is longer, and
- * half as often after each, up to an eighth. With more of them, more waits in a queue of our
- * own that loses packets: with an eighth it is 0.2 % of what the path holds, in the mean.
- * With fewer, a connection has less than its share of a shared queue for longer.
+ * A push after losses, or where round-trip times do not tell: each 2^21 us (2 s), or 32 to 64
+ * round trips, whichever is longer, and half as often after each, up to an eighth. With more of
+ * them, more waits in a queue of our own that loses packets: with an eighth it is 0.2 % of what
+ * the path holds, in the mean. With fewer, a connection has less than its share of a shared
+ * queue for longer.
  */
 #define PP_PUSH_SHIFT		21
 #define PP_PUSH_ROUNDS		5
@@ -222,11 +214,6 @@ static u64 pp_share_mean(const struct sock *sk, const struct pp *ca)
 		       PP_SERVICE_MIN, PP_SERVICE_MAX);
 }
 
-static u32 pp_share_slot_us(const struct pp *ca)
-{
-	return pp_is_bunched(ca) ? (u32)ca->slot << PP_SLOT_SHIFT : 0;
-}
-
 /*
  * Packets have waited all the round trip: two, or for an eighth of R and a ms (where few are
  * sent, two are more than the setpoint leaves after losses).
@@ -249,7 +236,7 @@ static bool pp_share_can_push(const struct sock *sk, const struct pp *ca)
 
 	return pp_share_waits(ca) &&
 	       ca->queue <= max_t(u32, 2 * ca->setpoint, pipe) &&
-	       pp_share_slot_us(ca) <= ca->rtt_us / 4 &&
+	       pp_slot_us(ca) <= ca->rtt_us / 4 &&
 	       !pp_is_discrete(ca) && !pp_pace_is_stopped(sk, ca) &&
 	       pp_pace_has_more(sk, ca) &&
 	       sk->sk_pacing_rate < READ_ONCE(sk->sk_max_pacing_rate);
@@ -261,7 +248,8 @@ static bool pp_share_can_push(const struct sock *sk, const struct pp *ca)
  */
 static void pp_share_push(struct sock *sk, struct pp *ca, u64 mean)
 {
-	u64 rate = pp_invert(mean), before = ca->epoch_rate, chance;
+	u64 rate = pp_invert(mean), before = ca->epoch_rate, chance, more;
+	bool held = pp_may_be_held(ca);
 
 	if (ca->push == PP_PUSH_SEND) {
 		ca->push = PP_PUSH_WAIT;
@@ -270,13 +258,18 @@ static void pp_share_push(struct sock *sk, struct pp *ca, u64 mean)
 	}
 	ca->push = PP_PUSH_NONE;
 	/* A slot of ACKs more or less in a round trip. The rate is below 2^46, a slot 2^20. */
-	chance = div_u64((before >> 8) * pp_share_slot_us(ca), max_t(u32, ca->rtt_us, 1)) << 8;
-	if (rate > before + before / PP_PUSH_ARRIVED + chance)
+	chance = div_u64((before >> 8) * pp_slot_us(ca), max_t(u32, ca->rtt_us, 1)) << 8;
+	more = held ? before >> (pp_push_shift(ca) + 1) : before / PP_PUSH_ARRIVED;
+	if (rate <= before + more + chance)
+		return;
+	if (held)
+		pp_bunch_has_room(ca, mean);
+	else
 		pp_share_found(sk, ca);
 }
 
 /*
- * Is it time for a push after losses, or marks? When the bits of the clock above that differ
+ * Is it time for a push after losses, or marks, or where round-trip times do not tell? When the bits of the clock above that differ
  * from those of a round-trip time ago, much as in pp_delay_peek(). (Where ACKs come in bursts,
  * the time at which a round trip began is not kept, and one that is longer may miss it.)
  */
@@ -286,7 +279,7 @@ static bool pp_share_is_time(const struct sock *sk, struct pp *ca)
 	u32 shift = max_t(u32, PP_PUSH_SHIFT, fls(ca->rtt_us) + PP_PUSH_ROUNDS) +
 		    ca->short_rounds;
 
-	if ((!ca->lossy && !ca->tries) ||
+	if ((!ca->lossy && !ca->tries && !pp_may_be_held(ca)) ||
 	    !((now_us ^ (now_us - ca->rtt_us)) >> min(shift, 31U)))
 		return false;
 	if (ca->short_rounds < PP_PUSH_TIMES)
@@ -307,7 +300,7 @@ static bool pp_share_is_time(const struct sock *sk, struct pp *ca)
  *
  * A queue of our own serves its share, whatever is sent, and more than that waits there. In a
  * shared queue more arrives when more is sent. So whenever 1 / s_hat has become less by an
- * eighth to a third (two steps of pp_share_code()), as it does in a shared queue sooner or
+ * eighth to a third (two steps of pp_service_code()), as it does in a shared queue sooner or
  * later, the connection sends 3/2 of 1 / s_hat for a round trip. It does so as well from time
  * to time after losses, which every shared queue has: the share may be small from the
  * beginning, and stay so (pp_share_is_time()). If in the next round trip, that of their ACKs,
@@ -317,13 +310,17 @@ static bool pp_share_is_time(const struct sock *sk, struct pp *ca)
  * trip. With 5/4 it would be half as much, and 10/9 would arrive with a half, which may be
  * chance.
  *
+ * Where ACKs come in bursts, and nothing is lost, what seems to wait may be ACKs that are held
+ * back (pp_may_be_held()). Then a push shows that the queue is not full yet. It is smaller, as
+ * it comes from time to time without losses, too: a quarter more, and then an eighth.
+ *
  * While pairs tell s_hat, pp_path_verdict() finds a shared queue, and here s_hat is only kept,
  * as what the next one without pairs is compared with. After a stop or a loss what arrives
  * is that of another time.
  */
 void pp_share_doubt(struct sock *sk, struct pp *ca, u64 mean)
 {
-	u32 code = pp_share_code(ca->estimate.service);
+	u32 code = pp_service_code(ca->estimate.service);
 
 	if (!pp_is_blind(ca)) {
 		ca->push = PP_PUSH_NONE;

@@ -9,6 +9,8 @@ The way back, or the receiver, does to ACKs what the paths of the Internet do:
     gro N		the receiver's GRO waits N us for more to merge
     delayed		the receiver delays ACKs
     thinned		cake's filter leaves one ACK of eight
+    all N		all of these: the receiver delays ACKs and its GRO waits 1 ms,
+			cake's filter thins them, and they leave in slots of N us
 
 Round-trip times are those of the path alone: on top of them comes what waits.
 """
@@ -26,8 +28,32 @@ from tcp_bench import PACKET, info, pump
 SETPOINT = 10
 QUEUES = {"fq_codel": FAIR, "fq_rr": "fq_rr limit 20000"}
 ACK_BYTES = 66
+# What the receiver's GRO waits where all is done to ACKs at once.
+GRO_US = 1000
 Cell = namedtuple("Cell", "queue flows rate_mbit rtt_ms acks")
 Found = namedtuple("Found", "used shares queue_pkts delays_us drops full_s state")
+
+
+def merge(path, timeout_us):
+    """The receiver's GRO waits so long for more to merge."""
+    path.r2.run("ethtool -K right tso off")
+    path.d.run("ethtool -K left gro on")
+    path.d.run(["ip", "netns", "exec", "d", "sh", "-c",
+                f"echo {timeout_us * 1000} > "
+                "/sys/class/net/left/gro_flush_timeout; echo 1 > "
+                "/sys/class/net/left/napi_defer_hard_irqs"])
+
+
+def thin(path, rate_mbit, netem):
+    """cake leaves one ACK of eight; us that an ACK waits for that at most.
+
+    What else happens to ACKs is at r1 then: cake has the device at r2 for itself.
+    """
+    path.r1.run(f"tc qdisc add dev left root netem {netem}")
+    path.r2.run("tc qdisc replace dev left root cake bandwidth "
+                f"{int(rate_mbit * 1e6 * ACK_BYTES / PACKET / 8)}bit "
+                "ack-filter-aggressive flows raw")
+    return 8 * PACKET * 8 / rate_mbit
 
 
 def bunch(path, acks, rate_mbit, rtt_ms):
@@ -36,41 +62,34 @@ def bunch(path, acks, rate_mbit, rtt_ms):
     if "lossy" in words:
         path.ahead("loss random 0.5% limit 1000000")
     delay = f"delay {rtt_ms}ms limit 1000000"
+    wait_us = int(words[0]) if how in ("slot", "gro", "all") else 0
+    slots = f"slot {wait_us}us {wait_us}us"
     if how == "slot":
-        wait_us = int(words[0])
         if wait_us:
-            path.r2.run(f"tc qdisc replace dev left root netem {delay} "
-                        f"slot {wait_us}us {wait_us}us")
+            path.r2.run(f"tc qdisc replace dev left root netem {delay} {slots}")
         if "spaced" in words:
             path.r1.run("tc qdisc add dev left root netem rate 1gbit "
                         "limit 100000")
-        return wait_us
-    if how == "gro":
-        path.r2.run("ethtool -K right tso off")
-        path.d.run("ethtool -K left gro on")
-        path.d.run(["ip", "netns", "exec", "d", "sh", "-c",
-                    f"echo {int(words[0]) * 1000} > "
-                    "/sys/class/net/left/gro_flush_timeout; echo 1 > "
-                    "/sys/class/net/left/napi_defer_hard_irqs"])
-        return int(words[0])
-    if how == "thinned":
-        # The delay is at r1 then: cake has the device at r2 for itself.
-        path.r1.run(f"tc qdisc add dev left root netem {delay}")
-        path.r2.run("tc qdisc replace dev left root cake bandwidth "
-                    f"{int(rate_mbit * 1e6 * ACK_BYTES / PACKET / 8)}bit "
-                    "ack-filter-aggressive flows raw")
-        return 8 * PACKET * 8 / rate_mbit
-    return 0
+    elif how == "gro":
+        merge(path, wait_us)
+    elif how == "thinned":
+        wait_us = thin(path, rate_mbit, delay)
+    elif how == "all":
+        merge(path, GRO_US)
+        wait_us += GRO_US + thin(path, rate_mbit, f"{delay} {slots}")
+    return wait_us
 
 
 def slotted_path(cell):
     """(path, us that an ACK waits at most)."""
     path = fair_path(SETPOINT, aqm=QUEUES[cell.queue],
                      rate_bps=cell.rate_mbit * 10**6, rtt_ms=cell.rtt_ms,
-                     quickack=not cell.acks.startswith("delayed"))
+                     quickack=not cell.acks.startswith(("delayed", "all")))
     for space in (path.s, path.d):
-        # Twice the pipe, and not more in all than TCP has memory for.
-        most = max(2 * 10**6, cell.rate_mbit * cell.rtt_ms * 250)
+        # Four times the share of the pipe, and what a flow sends in 160 ms: it is given more
+        # data each 20 ms. Not more in all than TCP has memory for.
+        most = max(2 * 10**6, cell.rate_mbit * max(cell.rtt_ms * 250, 20000) * 2 //
+                   cell.flows)
         space.sysctl("net.ipv4.tcp_wmem", f"4096 {most // 2} {most}")
         space.sysctl("net.ipv4.tcp_rmem", f"4096 {most} {2 * most}")
     return path, bunch(path, cell.acks, cell.rate_mbit, cell.rtt_ms)
@@ -137,8 +156,11 @@ def verdict(cell, found, slot_pkts, wait_us, in_turn):
     delay_us = cell.rtt_ms * 1000
     # A packet takes its time on the link; what is merged waits for its slot.
     own_us = PACKET * 8 / cell.rate_mbit * (1 + in_turn)
-    if cell.acks.startswith(("gro", "thinned")):
+    how, *words = cell.acks.split()
+    if how in ("gro", "thinned"):
         own_us += wait_us
+    elif how == "all":
+        own_us += wait_us - int(words[0])
     return [name for name, wrong in (
         ("used", found.used < 0.97),
         ("shares", max(abs(one - found.used) for one in found.shares) > 0.05),
@@ -170,6 +192,7 @@ SLOTS = ("slot 0", "slot 50", "slot 300", "slot 1000", "slot 4000",
          "slot 10000", "slot 300 spaced", "slot 1000 spaced",
          "slot 4000 spaced")
 MERGED = ("gro 0", "gro 300", "gro 1000", "gro 2000", "delayed", "thinned")
+ALL = ("all 300", "all 1000", "all 4000")
 # One packet in 200 is lost by chance.
 LOSSY = ("slot 0 lossy", "slot 1000 lossy", "slot 4000 lossy", "gro 1000 lossy",
          "gro 2000 lossy", "delayed lossy", "thinned lossy")
@@ -183,6 +206,14 @@ def check_slots():
 def check_merged():
     """ACKs that stand for more than a segment: the same."""
     hold(cells(("fq_rr",), (2,), (100,), (40,), MERGED))
+
+
+def check_all():
+    """All at once: each ACK is held back for a time of its own. That is more than the packets of
+    the setpoint take at a high rate, so these seemed to wait: 28 % of 1 Gb/s was used."""
+    hold(cells(("fq_rr",), (2,), (100,), (40,), ALL) +
+         cells(("fq_rr",), (2,), (1000,), (40,), ("all 300", "slot 1000")), warm_s=8,
+         seconds=4)
 
 
 def check_held():
@@ -265,6 +296,16 @@ def check_join():
 def check_many_slots():
     """All queues, numbers of flows, rates and round-trip times."""
     hold(cells(acks=SLOTS + MERGED), warm_s=8, seconds=5)
+
+
+def check_many_all():
+    """The same with all of this at once."""
+    hold(cells(acks=ALL), warm_s=8, seconds=5)
+
+
+def check_many_gigabit():
+    """The same at 1 Gb/s."""
+    hold(cells(rates=(1000,), acks=SLOTS + MERGED + ALL), warm_s=8, seconds=5)
 
 
 if __name__ == "__main__":
