@@ -53,6 +53,9 @@
  *	   train.probe		bunched
  *	stop_us		continuous
  *	   epoch_queue		discrete
+ *	full		not bunched: round trips; bunched: what ACKs are held back for
+ *	estimate.sudden, estimate.slower
+ *			bunched: see pp_bunch_held() and pp_push_is_held()
  *	train.gro_seen	train.extra: two trains leave at once
  *	short_rounds	!train.extra: one train leaves at once; without pairs: pushes
  *	rtt_fell	watched
@@ -114,7 +117,7 @@
  *	token bucket, see PP_WARY
  * @looking: this round trip began with a stop to see R
  * @short_rounds: while one train is sent at once: round trips in a row that fell short,
- *	see PP_SHORT_ROUNDS. Without pairs: pushes after losses; saturates, see PP_PUSH_TIMES
+ *	see PP_SHORT_ROUNDS. Without pairs: pushes in vain; saturates, see PP_PUSH_TIMES
  * @rtt_us: round-trip time of the last ACK that had one, us
  * @full: round trips that look as if the queue is full of ours, weighted, see
  *	PP_FULL_LOSSES. With bursts of ACKs: what ACKs are held back for, see pp_held_us()
@@ -413,16 +416,33 @@ static inline u32 pp_delay_slot(const struct pp *ca)
 	return ca->delay_us + pp_slot_us(ca);
 }
 
-/* A slot has so many parts, for pp_held_us(). The field has seven bits. */
-#define PP_HELD_PARTS	128
+/*
+ * What ACKs are held back for, in steps of an eighth of an octave (8/8 to 15/8 times a power of
+ * two): from 2^4 us (0 below 18 us) to a second, in seven bits. Rounds down.
+ */
+#define PP_HELD_SHIFT	1
+
+static inline u32 pp_held_code(u32 held_us)
+{
+	u32 held = held_us >> PP_HELD_SHIFT, octave;
+
+	if (held < 8)
+		return 0;
+	octave = fls(held) - 4;
+	return min(octave * 8 + (held >> octave) - 8, 127U);
+}
 
 /*
  * With bursts of ACKs: what the ACK of a round trip that was held back least is held back for,
- * as long as nothing waits, us. It is less than a slot. See pp_bunch_held().
+ * as long as nothing waits, us. It is no more than a slot. See pp_bunch_held().
  */
 static inline u32 pp_held_us(const struct pp *ca)
 {
-	return (u64)pp_slot_us(ca) * ca->full / PP_HELD_PARTS;
+	u32 code = ca->full;
+
+	if (!pp_is_bunched(ca) || !code)
+		return 0;
+	return min((8 + code % 8) << (code / 8 + PP_HELD_SHIFT), pp_slot_us(ca));
 }
 
 /* The least round-trip time of this round trip is above R by so much, us; it is known. */
@@ -441,20 +461,23 @@ static inline bool pp_may_be_held(const struct pp *ca)
 	       pp_above_us(ca) <= pp_slot_us(ca);
 }
 
-/* Slots of more than this part of a round trip make an eighth more invisible. */
-#define PP_PUSH_SLOTS	32
+/* Does this push ask whether ACKs are held back, and not whether the queue is shared? */
+static inline bool pp_push_is_held(const struct pp *ca)
+{
+	return pp_is_bunched(ca) && ca->estimate.slower;
+}
 
 /*
- * By how much more is sent in a push: power of two of its part, see pp_share_doubt(). Where
- * round-trip times do not tell, a half after a push for which more arrived, a quarter, and then
- * an eighth, as pushes in vain are counted.
+ * By how much more is sent in a push: power of two of its part, see pp_share_doubt(). In one
+ * that asks whether ACKs are held back it is a half after a push for which more arrived, a
+ * quarter, and then an eighth, as pushes in vain are counted. Half of it, and a slot, must
+ * arrive: with long slots it is not less than twice that.
  */
 static inline u32 pp_push_shift(const struct pp *ca)
 {
-	if (!pp_may_be_held(ca))
-		return 1;
-	return 1 + min_t(u32, ca->short_rounds,
-			 pp_slot_us(ca) > ca->rtt_us / PP_PUSH_SLOTS ? 1 : 2);
+	u32 most = pp_slot_us(ca) > ca->rtt_us / 8 ? 0 : 1 + (pp_slot_us(ca) <= ca->rtt_us / 32);
+
+	return 1 + (pp_push_is_held(ca) ? min_t(u32, ca->short_rounds, most) : 0);
 }
 
 /* Packets not known to have left or to be lost, Q8. */

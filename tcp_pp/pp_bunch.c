@@ -27,7 +27,9 @@
  * So the rate grows as long as more arrives when more is sent, and s_hat never
  * promises more than has arrived. Where each ACK is held back for a time of its own, all
  * round-trip times may be above R though nothing waits: pp_bunch_held() finds out, and more is
- * sent from time to time to see it, pp_share_doubt(). R is raised only where nothing else is left: when
+ * sent from time to time to see it, pp_share_doubt().
+ *
+ * R is raised only where nothing else is left: when
  * twice the setpoint and more seemed to wait for 64 round trips and no more was
  * sent than arrived.
  */
@@ -87,6 +89,7 @@ void pp_bunch_begin(const struct sock *sk, struct pp *ca)
 	ca->unmarked = 1;
 	ca->full = 0;
 	ca->estimate.sudden = 0;
+	ca->estimate.slower = 0;
 	ca->train.missed = 0;
 	ca->train.extra = 0;
 	ca->train.gro = 0;
@@ -116,6 +119,7 @@ void pp_bunch_end(struct pp *ca)
 	ca->short_rounds = 0;
 	ca->full = 0;
 	ca->estimate.sudden = 0;
+	ca->estimate.slower = 0;
 	ca->merged_acks = 0;
 	memset(&ca->history, 0, sizeof(ca->history));
 	ca->history.since = U8_MAX;
@@ -346,30 +350,21 @@ static void pp_bunch_caution(struct pp *ca, u32 least)
 	}
 }
 
-/* ACKs are held back for as much as the least round-trip time is above R. */
-static void pp_bunch_hold(struct pp *ca)
-{
-	u64 parts = div_u64((u64)pp_above_us(ca) * PP_HELD_PARTS, max(pp_slot_us(ca), 1U));
-
-	ca->full = min_t(u64, parts, PP_HELD_PARTS - 1);
-}
-
 /**
  * pp_bunch_has_room() - more was sent, and more has arrived
  * @ca: connection for which pp_may_be_held() is true
  * @mean: mean service time of what has arrived, ns in Q10
  *
  * So nothing of ours waits, and what round-trip times are above R is what ACKs are held back
- * for. At once more is sent again.
+ * for.
  */
 void pp_bunch_has_room(struct pp *ca, u64 mean)
 {
 	ca->estimate.service = clamp_t(u64, mean, PP_SERVICE_MIN, PP_SERVICE_MAX);
 	ca->fastest = pp_service_code(ca->estimate.service);
 	ca->estimate.sudden = ca->fastest;
-	pp_bunch_hold(ca);
+	ca->full = pp_held_code(pp_above_us(ca));
 	ca->short_rounds = 0;
-	ca->push = PP_PUSH_SEND;
 }
 
 /*
@@ -377,22 +372,24 @@ void pp_bunch_has_room(struct pp *ca, u64 mean)
  * GRO, thinned ACKs and slots hold each ACK back for a time of its own, most round trips have no
  * ACK that comes as soon. That is a constant time, so at a high rate many packets seem to wait,
  * and the law keeps the rate where these are the setpoint: two flows used 14 % of a link of
- * 1 Gb/s and 40 ms (all of these with 1 ms). But if packets seem to wait, and 1 / s_hat becomes
- * more by a step of pp_service_code(), nothing waited before. (Or other flows have left. Then
- * some of ours did; they leave the queue sooner now, and what is held is less again. By no more
- * than a slot is n_hat too small in this way.)
+ * 1 Gb/s and 40 ms (all of these with 1 ms).
+ *
+ * But if packets seem to wait, and 1 / s_hat becomes more by two steps of pp_service_code(),
+ * nothing waited before. One step may be chance. If other flows have left instead, some of ours
+ * did wait; they leave the queue sooner now, and what is held is less again. By no more than a
+ * slot is n_hat too small in this way.
  */
 static void pp_bunch_held(struct pp *ca, u32 least)
 {
 	u32 code = pp_service_code(ca->estimate.service), before = ca->estimate.sudden;
+	bool waits = least > PP_QUEUE_LOW;
 
 	if (ca->low_us == PP_LOW_NONE)
 		return;
-	if (pp_above_us(ca) < pp_held_us(ca))
-		pp_bunch_hold(ca);
-	if (least > PP_QUEUE_LOW && code < before && pp_above_us(ca) <= pp_slot_us(ca))
-		pp_bunch_hold(ca);
-	if (least <= PP_QUEUE_LOW || code != before)
+	if (pp_above_us(ca) < pp_held_us(ca) ||
+	    (waits && code + 2 <= before && pp_above_us(ca) <= pp_slot_us(ca)))
+		ca->full = pp_held_code(pp_above_us(ca));
+	if (!waits || code > before || code + 2 <= before)
 		ca->estimate.sudden = code;
 }
 

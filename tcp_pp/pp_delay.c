@@ -110,7 +110,8 @@ void pp_delay_set(struct pp *ca, u32 delay_us)
 						 delay_us);
 		pp_delay_forget(ca);
 	}
-	if (again)
+	/* With bursts of ACKs it is what these are held back for. */
+	if (again && !pp_is_bunched(ca))
 		ca->full = PP_FULL_LIMIT;
 }
 
@@ -126,6 +127,9 @@ bool pp_delay_raise(const struct sock *sk, struct pp *ca)
 	if (ca->hold || ca->low_us == PP_LOW_NONE)
 		return false;
 	pp_delay_set(ca, ca->low_us);
+	/* It contains what ACKs are held back for. */
+	if (pp_is_bunched(ca))
+		ca->full = 0;
 	ca->hold = U8_MAX;
 	pp_count(sock_net(sk), PP_COUNT_LONGER);
 	return true;

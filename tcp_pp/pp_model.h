@@ -73,7 +73,7 @@ enum pp_law {
  * @sudden: samples in a row that were far off, all of them slower or all of them faster;
  *	saturates, see pp_estimate_sudden(). With bursts of ACKs: code of an earlier estimate,
  *	see pp_bunch_held()
- * @slower: these were slower
+ * @slower: these were slower. With bursts of ACKs: see pp_push_is_held()
  * @seen: a sample of this round trip was far off
  * @rounds: round trips of late with such samples, less those without; saturates, see
  *	PP_SUDDEN_ROUNDS
