@@ -417,8 +417,8 @@ static inline u32 pp_delay_slot(const struct pp *ca)
 }
 
 /*
- * What ACKs are held back for, in steps of an eighth of an octave (8/8 to 15/8 times a power of
- * two): from 2^4 us (0 below 18 us) to a second, in seven bits. Rounds down.
+ * What ACKs are held back for, as a code of seven bits: steps of an eighth of an octave (8/8 to
+ * 15/8 times a power of two) up to a second. Rounds down; 0 below 18 us.
  */
 #define PP_HELD_SHIFT	1
 
@@ -445,7 +445,7 @@ static inline u32 pp_held_us(const struct pp *ca)
 	return min((8 + code % 8) << (code / 8 + PP_HELD_SHIFT), pp_slot_us(ca));
 }
 
-/* The least round-trip time of this round trip is above R by so much, us; it is known. */
+/* By how much the least round-trip time of this round trip is above R, us. It must be known. */
 static inline u32 pp_above_us(const struct pp *ca)
 {
 	return ca->low_us - min_t(u32, ca->low_us, ca->delay_us);
@@ -468,10 +468,10 @@ static inline bool pp_push_is_held(const struct pp *ca)
 }
 
 /*
- * By how much more is sent in a push: power of two of its part, see pp_share_doubt(). In one
- * that asks whether ACKs are held back it is a half after a push for which more arrived, a
- * quarter, and then an eighth, as pushes in vain are counted. Half of it, and a slot, must
- * arrive: with long slots it is not less than twice that.
+ * How much more is sent in a push, as a shift: 1 / 2^shift, see pp_share_doubt(). In one that
+ * asks whether ACKs are held back it is a half after a push for which more arrived, then a
+ * quarter, and then an eighth, as pushes in vain are counted. If half of that and a slot more
+ * arrive, there was room. So with long slots more is sent, or a slot would hide it.
  */
 static inline u32 pp_push_shift(const struct pp *ca)
 {

@@ -86,7 +86,7 @@ def slotted_path(cell):
                      rate_bps=cell.rate_mbit * 10**6, rtt_ms=cell.rtt_ms,
                      quickack=not cell.acks.startswith(("delayed", "all")))
     for space in (path.s, path.d):
-        # Four times the share of the pipe, and what a flow sends in 160 ms: it is given more
+        # Four times a flow's share of the pipe, or what it sends in 320 ms: it is given more
         # data each 20 ms. Not more in all than TCP has memory for.
         most = max(2 * 10**6, cell.rate_mbit * max(cell.rtt_ms * 250, 20000) * 2 //
                    cell.flows)
