@@ -9,7 +9,6 @@ import guest_base
 from guest_base import note
 from guest_share import gamma_of
 from rtnl import PRICE, options
-from states_bench import counters
 from tcp_bench import PACKET, Path, info, pump
 
 SYSCTL = "net.ipv4.tcp_sbrm."
@@ -160,7 +159,7 @@ def check_fifo_in_slow_start():
             # A repair that is lost is sent again, too, and how many are depends
             # on the buffers of the hosts.
             each.append(info(flow).total_retrans -
-                        counters(path.s)["TCPLostRetransmit"])
+                        path.s.tcp_ext()["TCPLostRetransmit"])
             guest_base.cleanup()
         lost[cut] = sum(each) / runs
         note(f"loss_cut {cut}: segments lost in the first 3 s: {each}")

@@ -5,7 +5,6 @@ import collections
 import random
 import struct
 import time
-from pathlib import Path
 
 import guest_base
 from bench import DEFAULTS, ECT0, HOLD_BPS, Bench, ipv4, super_packet
@@ -284,11 +283,8 @@ def questions_ms(words):
     link.go()
     took = sorted(1e3 * (flow["transfers"][0]["end_s"] - flow["transfers"][0]["start_s"])
                   for flow in link.report[4:])
-    with link.path.d:
-        names, values = [line.split() for line in Path("/proc/net/netstat").read_text(
-            ).splitlines() if line.startswith("TcpExt")]
-    late = dict(zip(names, values))["TCPOFOQueue"]
-    assert late == "0", f"{late} packets came out of order"
+    late = link.path.d.tcp_ext()["TCPOFOQueue"]
+    assert not late, f"{late} packets came out of order"
     note(f"{words}: median {took[20]:.1f} ms, longest {took[-1]:.1f} ms")
     guest_base.cleanup()
     return took[20], took[-1]

@@ -28,7 +28,7 @@ from states_bench import (CLOSE, CLOSE_WAIT, CLOSING, CONTROLS, ESTABLISHED,
                           FIN_WAIT1, FIN_WAIT2, LAST_ACK, RECEIVER, RECV_QUEUE,
                           SEND_QUEUE, SENDER, SIZE, SYN_DATA, SYN_RECV,
                           SYN_SENT, TCP_FASTOPEN, TCP_REPAIR_QUEUE, Flow,
-                          Switches, bed, chosen, connection, counters,
+                          Switches, bed, chosen, connection,
                           fast_open, ready, repair, repaired, rows, sequences,
                           until_state)
 from tcp_bench import LOSS, PORT, RECOVERY, Path, info
@@ -418,7 +418,7 @@ def check_syn_cookies():
                     flow.run(0.05)
                     Switches(ESTABLISHED).through(path.s, one, row)
                     flow.finish()
-    sent = counters(path.s)["SyncookiesRecv"]
+    sent = path.s.tcp_ext()["SyncookiesRecv"]
     note(f"{sent} cookies came back")
     assert sent == len(CONTROLS)
 
@@ -451,7 +451,7 @@ def check_reneging():
         space.sysctl("net.ipv4.tcp_timestamps", 0)
         space.sysctl("net.ipv4.tcp_window_scaling", 0)
     for row in rows():
-        seen = counters(path.s)["TCPSACKReneging"]
+        seen = path.s.tcp_ext()["TCPSACKReneging"]
         with connection(path, row[0]) as (one, other):
             Flow(one, other).finish()
             time.sleep(0.2)
@@ -474,7 +474,7 @@ def check_reneging():
                 Switches(ESTABLISHED).through(path.s, one, row,
                                               lambda: flow.run(0.005))
                 flow.finish()
-        seen = counters(path.s)["TCPSACKReneging"] - seen
+        seen = path.s.tcp_ext()["TCPSACKReneging"] - seen
         assert seen, row[0]
         note(f"{row[0]}: reneging seen {seen} times")
 
@@ -490,7 +490,7 @@ def check_mtu_probes():
                "match ip protocol 1 0xff action drop")
     total = Counter()
     for row in rows():
-        before = counters(path.s)
+        before = path.s.tcp_ext()
         with connection(path, row[0]) as (one, other):
             flow = Flow(one, other, 10 * SIZE)
             flow.run(0.5)
@@ -499,7 +499,7 @@ def check_mtu_probes():
             choose(one, row[0])
             flow.finish()
             size = info(one).snd_mss
-        now = counters(path.s)
+        now = path.s.tcp_ext()
         probes = {name: now[name] - before[name]
                   for name in ("TCPMTUPSuccess", "TCPMTUPFail")}
         note(f"{row[0]} first: {probes}, segments of {size} bytes")

@@ -11,7 +11,7 @@ import guest_base
 import guest_states
 from declared import DEFAULTS_OF
 from guest_base import Skip, note
-from states_bench import RECEIVER, Switches, counters
+from states_bench import RECEIVER, Switches
 from tcp_bench import PORT
 from tcp_bench import Path as Network
 
@@ -57,7 +57,7 @@ def check_late_subflow():
                 carry(near, far)
                 shown = path.s.run(f"ss -Htin dport = :{PORT + 1}")
         count = len(re.findall(rf"\s{cc}\s", shown))
-        timeouts = counters(path.s)["TCPTimeouts"]
+        timeouts = path.s.tcp_ext()["TCPTimeouts"]
         note(f"{cc}: {count} subflows, {timeouts} timeouts")
         guest_base.cleanup()
         if count == 1:

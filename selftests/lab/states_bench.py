@@ -191,14 +191,6 @@ def fast_open(path, cc, data):
         return one, 0
 
 
-def counters(space):
-    """TcpExt of a namespace."""
-    with space, open("/proc/net/netstat", encoding="ascii") as file:
-        names, values = [line.split() for line in file
-                         if line.startswith("TcpExt:")]
-    return dict(zip(names[1:], map(int, values[1:])))
-
-
 def repair(one, on):
     """Enter repair mode, or leave it."""
     one.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, int(on))
