@@ -66,7 +66,8 @@
  *   ln(phi), with the sysctl phi;
  * - loss detection and repair are Linux's own (SACK, RACK, TLP); where a loss is
  *   congestion, see sbrm_loss.c, the window is halved once per recovery, and
- *   transmission goes on as in_flight allows;
+ *   transmission goes on as in_flight allows. It stays as it is then, but for
+ *   one of less than two segments;
  * - 5.6.3 asks to discard round-trip times of retransmitted segments, and of
  *   those after a lost one that only the end of the recovery acknowledges.
  *   Linux does: the first by Karn's rule or time stamps, the second as SACK
@@ -305,9 +306,14 @@ static void sbrm_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)
 		sbrm_cut_for_loss(sk, ca);
 
-	/* While lost packets are repaired the window stays as it was cut, or is one. */
+	/*
+	 * While lost packets are repaired the window stays as it was cut, or is one. One of less
+	 * than two segments follows the price: it repairs hardly a packet in a round trip. A flow
+	 * at 100 Mb/s that had lost 50 packets, when the link was a thousand times slower for 5 s,
+	 * sent 6 of them in a second, and had its share after 13 s.
+	 */
 	if (unlikely(inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery) &&
-	    !ca->spared)
+	    !ca->spared && ca->cwnd >= 2 * FIXP_ONE)
 		sbrm_cwnd_set(sk, ca, ca->cwnd + sbrm_relative_in_turn(sk, ca, &news));
 	else
 		sbrm_update(sk, ca, &news, price);
