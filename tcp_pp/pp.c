@@ -46,6 +46,8 @@
  *   ACKs were no sample;
  * - after a timeout or an idle time the mean rate is forgotten and the rate
  *   rises again; PP94 keeps it;
+ * - where no pair tells at the start, the rate grows as fast as what arrives, see
+ *   pp_path_is_unpaired();
  * - while next to nothing waits, a pair that seems to come from a full token
  *   bucket is not believed, see pp_path_credible(); after a pause s_hat becomes
  *   smaller slowly, see pp_path_hold();
@@ -120,8 +122,10 @@ static __always_inline void pp_control(struct sock *sk, struct pp *ca, u64 targe
 
 	if (unlikely(pp_is_bunched(ca) && pp_is_low(ca) &&
 		     ca->queue <= ca->setpoint / 2)) {
-		rate = pp_law_probe(ca->estimate.service, ca->settled,
-				    ca->train.probe.caution);
+		rate = pp_law_probe(ca->estimate.service, ca->settled, pp_bunch_shift(ca));
+		target = rate + 1;
+	} else if (pp_is_unpaired(ca) && pp_is_low(ca)) {
+		rate = max(rate, pp_law_probe(ca->estimate.service, false, 0));
 		target = rate + 1;
 	}
 	ca->rising = rate < target;
@@ -132,7 +136,8 @@ static __always_inline void pp_control(struct sock *sk, struct pp *ca, u64 targe
 	if (unlikely(ca->push == PP_PUSH_SEND)) {
 		/* A sum of bit-fields would have their width. */
 		target = ca->epoch_rate;
-		target = min(target + (target >> pp_push_shift(ca)), PP_RATE_MAX);
+		target = max(target + (target >> pp_push_shift(ca)), rate);
+		target = min(target, PP_RATE_MAX);
 		ca->draining = 0;
 	} else {
 		target = pp_law_drain(rate, ca->setpoint, ca->queue, ca->delay_us,
@@ -269,6 +274,9 @@ static __always_inline u32 pp_queue(const struct sock *sk, struct pp *ca,
 		return pp_queue_bunched(sk, ca, service);
 	pipe = pp_law_pipe(ca->delay_us, service);
 	ca->queue = pp_law_queue(pp_outstanding_mean(ca, flight), pipe);
+	/* More is sent before s_hat, the distance at which that is done, follows. */
+	if (pp_is_unpaired(ca))
+		ca->queue = min(ca->queue, pp_law_wait(ca->rtt_us, ca->delay_us, service));
 	if (unlikely(pp_is_low(ca)))
 		ca->empty = 1;
 	else if (unlikely(!ca->settled))
@@ -404,6 +412,10 @@ static void pp_restart(struct sock *sk, struct pp *ca, u32 rounds)
 	ca->flight >>= min(rounds, 2U);
 	ca->flight_last >>= min(rounds, 2U);
 	ca->settled = 0;
+	/* What is known now may be the service time: not as at the start, pp_is_unpaired(). */
+	if (ca->estimate.service)
+		ca->fastest = min_t(u32, ca->fastest, pp_service_code(ca->estimate.service));
+	ca->estimate.rounds = PP_SUDDEN_ROUNDS_MOST;
 	ca->queue = 0;
 	pp_be_wary(ca);
 	if (!pp_is_bunched(ca))
@@ -517,6 +529,7 @@ static void pp_init(struct sock *sk)
 	ca->low_us = PP_LOW_NONE;
 	ca->fastest = PP_FASTEST_NONE;
 	ca->history.since = U8_MAX;
+	ca->estimate.rounds = PP_SUDDEN_ROUNDS_MOST;
 	/* An old connection knows R; of a new one only the SYN was timed. */
 	if (tp->bytes_acked > tp->mss_cache && tcp_min_rtt(tp) != U32_MAX)
 		ca->delay_us = clamp(tcp_min_rtt(tp), 1U, PP_RTT_MAX_US);

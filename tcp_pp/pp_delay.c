@@ -71,6 +71,7 @@ static u32 pp_delay_scale(u32 flight, u32 before_us, u32 delay_us)
 void pp_delay_forget(struct pp *ca)
 {
 	ca->full = 0;
+	ca->estimate.rounds = PP_SUDDEN_ROUNDS_MOST;
 	/* With bursts of ACKs the byte is part of another. */
 	if (pp_is_bunched(ca))
 		return;

@@ -74,9 +74,9 @@ enum pp_law {
  *	saturates, see pp_estimate_sudden(). With bursts of ACKs: code of an earlier estimate,
  *	see pp_bunch_held()
  * @slower: these were slower. With bursts of ACKs: see pp_push_is_held()
- * @seen: a sample of this round trip was far off
- * @rounds: round trips of late with such samples, less those without; saturates, see
- *	PP_SUDDEN_ROUNDS
+ * @seen: a sample of this round trip was far off, see PP_SUDDEN_FIRST
+ * @rounds: round trips of late with such samples, less those without; saturates at
+ *	PP_SUDDEN_ROUNDS_MOST, with which it begins, see PP_SUDDEN_ROUNDS
  */
 struct pp_estimate {
 	u64	service;

@@ -200,8 +200,15 @@ static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
 {
 	if (ca->delayed) {
 		/* Of a train of four two are left if ACKs are delayed. */
-		if (!sample || acked > 1)
+		if (!sample || acked > 1) {
+			/*
+			 * At the start: one ACK for all of a train of four. Later it may be
+			 * that an ACK was lost.
+			 */
+			if (!ca->settled && pp_train_is_four(ca) && acked == pp_train_segs(ca))
+				pp_train_bunch_count(&ca->train);
 			return;
+		}
 		if (!pp_path_fits(ca->estimate.service, sample))
 			pp_train_bunch_count(&ca->train);
 		ca->merged_acks = 0;
@@ -214,6 +221,23 @@ static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
 		ca->delayed = 1;
 		pp_count(sock_net(sk), PP_COUNT_DELAYED);
 	}
+}
+
+/**
+ * pp_path_is_unpaired() - at the start of a connection: does no pair tell yet?
+ * @ca: connection whose receiver delays ACKs
+ *
+ * No pair has told its service time, and nothing has waited, or was lost. Then s_hat is the
+ * distance at which this connection sends, as where the receiver merges pairs. After an idle time
+ * @fastest is known, see pp_restart(). Not for the discrete law, which knows nothing of the rise.
+ *
+ * Return: true if so.
+ */
+bool pp_path_is_unpaired(const struct pp *ca)
+{
+	return !ca->settled && ca->fastest == PP_FASTEST_NONE &&
+	       !ca->shared && ca->history.since == U8_MAX && !ca->lossy && !ca->tries &&
+	       ca->law != PP_LAW_DISCRETE && !pp_train_is_four(ca);
 }
 
 /**
@@ -273,7 +297,18 @@ void pp_path_hold(struct pp *ca)
  * three. With fewer, these would count; with more, s_hat would be wrong for longer.
  */
 #define PP_SUDDEN_ROUNDS	4
-#define PP_SUDDEN_ROUNDS_MOST	7
+
+/*
+ * Such a round trip has a sudden one among the first samples, those of so many segments. All
+ * samples would be too many where there are thousands of them: at 1 Gb/s and 150 ms, 4 to 8 of
+ * 3000 are off by 7 % by chance, so all counted in full, and when the queues of two flows were
+ * empty for a moment, both took the whole link for their share: 30 to 420 packets waited in the
+ * mean.
+ *
+ * With delayed ACKs all samples are looked at, and there must have been time for a peek. There
+ * distances of ACKs are taken for bursts if s_hat lags behind, see pp_bunch_watch().
+ */
+#define PP_SUDDEN_FIRST		16
 
 /**
  * pp_path_sudden() - on a long path, a share that changes for a moment counts little
@@ -291,7 +326,8 @@ void pp_path_hold(struct pp *ca)
  * a look.
  *
  * Only on long paths: on others a round trip has few samples, and a wrong s_hat few packets.
- * And not soon after the start, an idle time or another R: s_hat may be far off.
+ * And not soon after the start, an idle time or another R, as s_hat may be far off: then
+ * estimate.rounds begins as if samples had been sudden for long.
  *
  * Return: s_hat, ns in Q10.
  */
@@ -299,8 +335,10 @@ u64 pp_path_sudden(const struct sock *sk, struct pp *ca, u64 before, u64 sample)
 {
 	u32 segs, each;
 
-	ca->estimate.seen = 1;
-	if (!before || !ca->settled || ca->shared || !ca->history.peeks ||
+	if (ca->delayed || !ca->settled ||
+	    tcp_sk(sk)->delivered - ca->round_start < PP_SUDDEN_FIRST)
+		ca->estimate.seen = 1;
+	if (!before || !ca->settled || ca->shared || (ca->delayed && !ca->history.peeks) ||
 	    ca->estimate.rounds >= PP_SUDDEN_ROUNDS || !pp_is_long(ca, before)) {
 		ca->estimate.sudden = 0;
 		return ca->estimate.service;

@@ -103,6 +103,43 @@
  */
 #define PP_SHARE_FIRST		16
 
+/**
+ * pp_may_be_held() - do round-trip times not tell whether packets wait?
+ * @ca: connection
+ *
+ * Return: true if they are above R by no more than what ACKs may be held back for, and nothing was
+ * lost or marked of late.
+ */
+bool pp_may_be_held(const struct pp *ca)
+{
+	return pp_is_bunched(ca) && !ca->lossy && !ca->tries && ca->low_us != PP_LOW_NONE &&
+	       pp_above_us(ca) <= pp_held_most_us(ca);
+}
+
+/**
+ * pp_push_shift() - how much more is sent in a push, see pp_share_doubt()
+ * @ca: connection
+ *
+ * In one that asks whether ACKs are held back it is a half, an eighth, a 32nd or a 128th, for 0 to
+ * 3 pushes in vain. If half of that, a packet and a slot more arrive, there was room. So it is at
+ * least what arrives in four slots, and at least eight packets, but never more than a half: a slot
+ * would hide less. (Slots and s_hat may change until it is judged: then it may be in vain though
+ * there was room.)
+ *
+ * Return: a shift; it is 1 / 2^shift.
+ */
+u32 pp_push_shift(const struct pp *ca)
+{
+	u32 slots, packets, most;
+
+	if (!pp_push_is_held(ca))
+		return 1;
+	slots = ca->rtt_us / max(4 * pp_slot_us(ca), 1U);
+	packets = pp_law_pipe(ca->delay_us, ca->estimate.service) >> (PP_PACKET_SHIFT + 3);
+	most = max(fls(min(slots, packets)), 2) - 1;
+	return min_t(u32, 1 + 2 * ca->short_rounds, most);
+}
+
 /* All of what arrives, or less if something was lost. */
 static u32 pp_share_first(const struct sock *sk, const struct pp *ca)
 {
@@ -177,15 +214,19 @@ void pp_share_begin(struct sock *sk, struct pp *ca, bool watch, bool pushed)
 #define PP_PUSH_ARRIVED		8
 
 /*
- * A push after losses, or where round-trip times do not tell: each 2^21 us (2 s), or 32 to 64
- * round trips, whichever is longer, and half as often after each, up to an eighth. With more of
- * them, more waits in a queue of our own that loses packets: with an eighth it is 0.2 % of what
- * the path holds, in the mean. With fewer, a connection has less than its share of a shared
- * queue for longer.
+ * A push after losses: each 2^21 us (2 s), or 32 to 64 round trips, whichever is longer, and half
+ * as often after each, up to an eighth. With more of them, more waits in a queue of our own that
+ * loses packets: with an eighth it is 0.2 % of what the path holds, in the mean. With fewer, a
+ * connection has less than its share of a shared queue for longer.
+ *
+ * Where round-trip times do not tell: after 2 to 4 round trips, and a quarter as often after each
+ * in vain, up to each 128 to 256. There each one is smaller than the one before, if slots are
+ * short, see pp_push_shift().
  */
 #define PP_PUSH_SHIFT		21
 #define PP_PUSH_ROUNDS		5
-#define PP_PUSH_TIMES		3
+#define PP_PUSH_HELD		1
+#define PP_PUSH_TIMES		3U
 
 /* A push has shown that the queue is shared. */
 static void pp_share_found(struct sock *sk, struct pp *ca)
@@ -226,28 +267,22 @@ static bool pp_share_waits(const struct pp *ca)
 }
 
 /*
- * Can more be sent, and would that show? No more waits than the law leaves there, or than the
- * path holds, as a push adds to that. With slots of more than a quarter of a round trip nothing
- * would show.
+ * Can more be sent, and would that show? Either packets wait, so that what arrives is what is
+ * served, which is not so for a moment in which other flows pause. Or round-trip times do not
+ * tell. No more waits than the law leaves there, or than the path holds, as a push adds to that.
+ * With slots of more than a quarter of a round trip nothing would show. Where a half more is sent
+ * to see whether ACKs are held back, a quarter and a slot must arrive: then a sixth is the limit.
  */
 static bool pp_share_may_push(const struct sock *sk, const struct pp *ca)
 {
 	u32 pipe = pp_law_pipe(ca->delay_us, ca->estimate.service);
 
-	return ca->queue <= max_t(u32, 2 * ca->setpoint, pipe) &&
-	       pp_slot_us(ca) <= ca->rtt_us / 4 &&
+	return (pp_share_waits(ca) || pp_may_be_held(ca)) &&
+	       ca->queue <= max_t(u32, 2 * ca->setpoint, pipe) &&
+	       pp_slot_us(ca) <= ca->rtt_us / (pp_may_be_held(ca) ? 6 : 4) &&
 	       !pp_is_discrete(ca) && !pp_pace_is_stopped(sk, ca) &&
 	       pp_pace_has_more(sk, ca) &&
 	       sk->sk_pacing_rate < READ_ONCE(sk->sk_max_pacing_rate);
-}
-
-/*
- * The same, while packets wait, so that what arrives is what is served: not so for a moment in
- * which other flows pause.
- */
-static bool pp_share_can_push(const struct sock *sk, const struct pp *ca)
-{
-	return pp_share_waits(ca) && pp_share_may_push(sk, ca);
 }
 
 /*
@@ -267,7 +302,11 @@ static void pp_share_push(struct sock *sk, struct pp *ca, u64 mean)
 	ca->push = PP_PUSH_NONE;
 	/* A slot of ACKs more or less in a round trip. The rate is below 2^46, a slot 2^20. */
 	chance = div_u64((before >> 8) * pp_slot_us(ca), max_t(u32, ca->rtt_us, 1)) << 8;
-	more = held ? before >> (pp_push_shift(ca) + 1) : before / PP_PUSH_ARRIVED;
+	more = before / PP_PUSH_ARRIVED;
+	/* One that asks this may be as small as a 128th: then a packet counts, too. */
+	if (held)
+		more = (before >> (pp_push_shift(ca) + 1)) +
+		       pp_law_rate(PP_PACKET, max_t(u32, ca->rtt_us, 1));
 	if (rate <= before + more + chance)
 		return;
 	if (!held) {
@@ -280,6 +319,26 @@ static void pp_share_push(struct sock *sk, struct pp *ca, u64 mean)
 }
 
 /*
+ * Pushes in vain that count for the next one. With bursts of ACKs there are two kinds of pushes,
+ * see pp_push_is_held(): of the other kind one counts.
+ */
+static u32 pp_share_times(const struct pp *ca, bool held)
+{
+	u32 times = ca->short_rounds;
+
+	return pp_is_bunched(ca) && held != pp_push_is_held(ca) ? min(times, 1U) : times;
+}
+
+/* The next push is of this kind. */
+static void pp_share_ask(struct pp *ca, bool held)
+{
+	if (!pp_is_bunched(ca))
+		return;
+	ca->short_rounds = pp_share_times(ca, held);
+	ca->estimate.slower = held;
+}
+
+/*
  * Is it time for a push after losses, or marks, or where round-trip times do not tell? When the
  * bits of the clock above that differ from those of a round-trip time ago, much as in
  * pp_delay_peek(). (Where ACKs come in bursts, the time at which a round trip began is not kept,
@@ -288,14 +347,19 @@ static void pp_share_push(struct sock *sk, struct pp *ca, u64 mean)
 static bool pp_share_is_time(const struct sock *sk, struct pp *ca)
 {
 	u32 now_us = (u32)tcp_sk(sk)->tcp_mstamp + sk->sk_hash;
-	u32 shift = max_t(u32, PP_PUSH_SHIFT, fls(ca->rtt_us) + PP_PUSH_ROUNDS) +
-		    ca->short_rounds;
+	bool held = pp_may_be_held(ca);
+	u32 times = pp_share_times(ca, held), shift;
 
-	if ((!ca->lossy && !ca->tries && !pp_may_be_held(ca)) ||
-	    !((now_us ^ (now_us - ca->rtt_us)) >> min(shift, 31U)))
+	if (held)
+		shift = fls(ca->rtt_us) + PP_PUSH_HELD + 2 * times;
+	else if ((ca->lossy || ca->tries) && pp_share_waits(ca))
+		shift = max_t(u32, PP_PUSH_SHIFT, fls(ca->rtt_us) + PP_PUSH_ROUNDS) + times;
+	else
 		return false;
-	if (ca->short_rounds < PP_PUSH_TIMES)
-		ca->short_rounds++;
+	if (!((now_us ^ (now_us - ca->rtt_us)) >> min(shift, 31U)))
+		return false;
+	pp_share_ask(ca, held);
+	ca->short_rounds = min(times + 1, PP_PUSH_TIMES);
 	return true;
 }
 
@@ -322,9 +386,10 @@ static bool pp_share_is_time(const struct sock *sk, struct pp *ca)
  * trip. With 5/4 it would be half as much, and 10/9 would arrive with a half, which may be
  * chance.
  *
- * Where ACKs come in bursts, and nothing is lost, what seems to wait may be ACKs that are held
- * back (pp_may_be_held()). Then a push shows that the queue is not full yet. It is smaller, as
- * it comes from time to time without losses, too: a quarter more, and then an eighth.
+ * Where ACKs come in bursts, and nothing is lost or marked, what seems to wait may be ACKs that
+ * are held back (pp_may_be_held()), and 1 / s_hat may have become less by chance. Then a push
+ * shows that the queue is not full yet, and not that it is shared. It comes from time to time
+ * without losses, too, and becomes smaller.
  *
  * While pairs tell s_hat, pp_path_verdict() finds a shared queue, and here s_hat is only kept,
  * as what the next one without pairs is compared with. After a stop or a loss what arrives
@@ -341,15 +406,14 @@ void pp_share_doubt(struct sock *sk, struct pp *ca, u64 mean)
 		ca->push = PP_PUSH_NONE;
 	} else if (ca->push) {
 		pp_share_push(sk, ca, pp_is_bunched(ca) ? mean : pp_share_mean(sk, ca));
-	} else if (pp_share_can_push(sk, ca)) {
-		bool less = code >= ca->fastest + 2;
+	} else if (pp_share_may_push(sk, ca)) {
+		bool less = code >= ca->fastest + 2 && pp_share_waits(ca);
 
-		if (less || pp_share_is_time(sk, ca)) {
+		if (less)
+			pp_share_ask(ca, pp_may_be_held(ca));
+		if (less || pp_share_is_time(sk, ca))
 			ca->push = PP_PUSH_SEND;
-			if (pp_is_bunched(ca))
-				ca->estimate.slower = !less && pp_may_be_held(ca);
-		}
-		if (code < ca->fastest || ca->push)
+		if (ca->push || (code < ca->fastest && pp_share_waits(ca)))
 			ca->fastest = code;
 	}
 }
@@ -380,6 +444,7 @@ static void pp_share_end(struct pp *ca)
 	ca->full = 0;
 	ca->history.since = 0;
 	ca->fastest = PP_FASTEST_NONE;
+	ca->estimate.rounds = PP_SUDDEN_ROUNDS_MOST;
 	ca->mean_rate = pp_invert(ca->estimate.service);
 }
 
