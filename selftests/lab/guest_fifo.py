@@ -82,11 +82,12 @@ def share_fifo(ours, others, rate_mbit=50, late=False, warm_s=10, seconds=30,
     shares = [(info(one).bytes_acked - old) * 8 / took / equal
               for one, old in zip(flows, before)]
     queue = sum(queues) / len(queues)
+    delays = " ".join(f"{pp_info(one).delay_us / 1000:.1f}" for one in pps)
     note(f"{rate_mbit} Mb/s{' late' if late else ''} {acks or ''} pp "
          f"{' '.join(f'{one:.2f}' for one in shares[:ours])} beside "
          f"{' '.join(others)} {' '.join(f'{one:.2f}' for one in shares[ours:])}: "
          f"queue {queue:.0f}, {100 * (now.drops - was.drops) / (now.packets - was.packets):.2f} % "
-         f"dropped, seen after {seen_s} s, window "
+         f"dropped, R {delays} ms, seen after {seen_s} s, window "
          f"{windows / max(1, len(pps) * len(queues)):.2f} of the time, "
          f"{counters(path.s)}")
     guest_base.cleanup()
