@@ -649,8 +649,7 @@ enum pp_verdict {
  * and sees less than half arrive of what was promised, waits in a queue of its own,
  * and s_hat is false.
  */
-static enum pp_verdict pp_path_verdict_longer(const struct sock *sk,
-					      const struct pp *ca,
+static enum pp_verdict pp_path_verdict_longer(const struct sock *sk, const struct pp *ca,
 					      u32 busy_us, u32 took_us)
 {
 	if (busy_us >= took_us - took_us / PP_TOLERANCE)
@@ -659,6 +658,12 @@ static enum pp_verdict pp_path_verdict_longer(const struct sock *sk,
 	    pp_pace_has_more(sk, ca))
 		return PP_VERDICT_FALSE;
 	return PP_VERDICT_NONE;
+}
+
+/* Is the setpoint hardly more than what counts as nothing? */
+static bool pp_path_is_least(const struct pp *ca)
+{
+	return ca->setpoint <= PP_QUEUE_LOW + PP_PACKET;
 }
 
 /*
@@ -677,7 +682,7 @@ static bool pp_path_is_less(const struct sock *sk, const struct pp *ca,
 	u32 arrived = tcp_sk(sk)->delivered - ca->round_start;
 
 	/* Then what is lost may be lost by chance, and would have been served. */
-	if (ca->setpoint <= PP_QUEUE_LOW + PP_PACKET) {
+	if (pp_path_is_least(ca)) {
 		if (!pp_has_lost(ca, arrived / PP_LESS_LOSSES))
 			return false;
 		busy_us += div_u64(mul_u64_u32_shr(ca->estimate.service, ca->losses,
@@ -699,10 +704,13 @@ static u64 pp_path_most_us(const struct pp *ca, u32 queue)
 }
 
 /*
- * Nothing waited a round trip ago, and round-trip times are not unexpected. Where few
- * packets fit into R, PP_UNEXPECTED are more than a whole R, and would hide a way that
- * is twice as long. So times that only these packets explain prove nothing when less
- * arrives than s_hat promises.
+ * Nothing waited a round trip ago, and round-trip times are not unexpected. Where few packets fit
+ * into R, PP_UNEXPECTED are more than a whole R, and would hide a way that is twice as long. So
+ * times that only these packets explain prove nothing when less arrives than s_hat promises. Nor
+ * does any time with the least setpoint, if more could be sent: in a FIFO that others fill, one
+ * round trip in three has no losses. When it proved that the queue was our own, a flow kept 3/4 of
+ * a FIFO of 33 packets in 3 of 240 starts beside four of cubic, for 17 s or for good. (With a
+ * setpoint that losses have made so, and not the user, it still did in one of 240.)
  */
 static enum pp_verdict pp_path_verdict_near(const struct sock *sk,
 					    const struct pp *ca,
@@ -711,7 +719,8 @@ static enum pp_verdict pp_path_verdict_near(const struct sock *sk,
 	if (pp_path_is_less(sk, ca, busy_us, took_us))
 		return PP_VERDICT_LESS;
 	if (busy_us < took_us - took_us / PP_TOLERANCE &&
-	    ca->low_us > pp_path_most_us(ca, PP_QUEUE_LOW))
+	    (ca->low_us > pp_path_most_us(ca, PP_QUEUE_LOW) ||
+	     (pp_path_is_least(ca) && pp_pace_has_more(sk, ca))))
 		return PP_VERDICT_NONE;
 	return PP_VERDICT_OWN;
 }
@@ -747,9 +756,7 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 	if (ca->was_empty && ca->low_us != PP_LOW_NONE) {
 		if (ca->low_us <= pp_path_most_us(ca, PP_UNEXPECTED))
 			return pp_path_verdict_near(sk, ca, busy_us, took_us);
-		return pp_path_verdict_longer(sk, ca,
-					      min_t(u64, busy_us, U32_MAX),
-					      took_us);
+		return pp_path_verdict_longer(sk, ca, min_t(u64, busy_us, U32_MAX), took_us);
 	}
 	if (ca->empty)
 		return PP_VERDICT_NONE;
@@ -760,8 +767,7 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 	 */
 	if (ca->epoch_rate) {
 		service = max(service, pp_invert(ca->epoch_rate));
-		busy_us = div_u64(mul_u64_u32_shr(service, arrived,
-						  PP_SERVICE_SHIFT),
+		busy_us = div_u64(mul_u64_u32_shr(service, arrived, PP_SERVICE_SHIFT),
 				  NSEC_PER_USEC);
 	}
 	return busy_us < took_us - took_us / PP_TOLERANCE ? PP_VERDICT_SHARED :
