@@ -152,6 +152,21 @@ static bool pp_bunch_is_first(struct pp *ca, u32 gap_us, u32 late_us)
 	return false;
 }
 
+/*
+ * A mark is not due yet. Where a burst has a hundred ACKs, a mark is nearly always due within one.
+ * The slot was that of the ACKs within a burst then, less than PP_SLOT_LOST (two units, 32 us), and
+ * stayed so. So then any silence counts. Not if it is very long, as such a silence may be no
+ * slot. With longer slots that are doubled by any silence, pushes became larger
+ * where ACKs are thinned.
+ */
+#define PP_SLOT_LOST		2
+
+static void pp_bunch_longer(struct pp *ca, u32 gap_us)
+{
+	if (ca->slot < PP_SLOT_LOST && gap_us <= PP_SLOT_MAX_US)
+		ca->slot = max_t(u32, ca->slot, gap_us >> PP_SLOT_SHIFT);
+}
+
 /* An ACK came later than a pair is served, and the one after it is awaited. */
 #define PP_ACK_LATE		1
 
@@ -219,9 +234,13 @@ u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 	train->segs = 0;
 	train->stamp_us = tp->first_tx_mstamp;
 	train->last_ns = tp->tcp_clock_cache;
-	if (!known || (!ca->unmarked &&
-		       before(rs->prior_delivered, ca->mark_delivered)) ||
-	    !pp_bunch_is_first(ca, gap_us, ca->unmarked ? U32_MAX :
+	if (!known)
+		return 0;
+	if (!ca->unmarked && before(rs->prior_delivered, ca->mark_delivered)) {
+		pp_bunch_longer(ca, gap_us);
+		return 0;
+	}
+	if (!pp_bunch_is_first(ca, gap_us, ca->unmarked ? U32_MAX :
 			       (u32)tp->tcp_mstamp - ca->mark_us))
 		return 0;
 
