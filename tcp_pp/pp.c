@@ -121,7 +121,7 @@ static __always_inline void pp_control(struct sock *sk, struct pp *ca, u64 targe
 	u64 rate = pp_law_rise(target, ca->mean_rate, ca->queue, bound);
 
 	if (unlikely(pp_is_bunched(ca) && pp_is_low(ca) &&
-		     ca->queue <= ca->setpoint / 2)) {
+		     ca->queue <= ca->setpoint / 2 && !pp_bunch_has_peeked(ca))) {
 		rate = pp_law_probe(ca->estimate.service, ca->settled, pp_bunch_shift(ca));
 		target = rate + 1;
 	} else if (pp_is_unpaired(ca) && pp_is_low(ca)) {
@@ -385,7 +385,8 @@ static void pp_be_wary(struct pp *ca)
 		ca->epoch_rate = PP_RATE_NONE;
 	else
 		ca->epoch_rate = pp_invert(ca->estimate.service);
-	pp_pace_be_wary(ca, false);
+	if (!pp_is_bunched(ca))
+		pp_pace_be_wary(ca, false);
 }
 
 /**
@@ -401,8 +402,11 @@ static void pp_restart(struct sock *sk, struct pp *ca, u32 rounds)
 {
 	pp_train_break(&ca->train);
 	/* What is between two marks would be the idle time. */
-	if (pp_is_bunched(ca))
+	if (pp_is_bunched(ca)) {
 		ca->unmarked = 1;
+		ca->wary = 0;
+		ca->looking = 0;
+	}
 	ca->mean_rate = (u64)ca->mean_rate >> min(rounds, 63U);
 	/*
 	 * What arrived before counts half, or a quarter. A pair that finds a full
@@ -435,6 +439,10 @@ static noinline void pp_before_send(struct sock *sk, struct pp *ca)
 	/* The stack asks also where nothing can leave: the idle time goes on. */
 	if (ca->after_idle || !tcp_send_head(sk) ||
 	    !before(tp->snd_nxt, tcp_wnd_end(tp)))
+		return;
+	/* Where ACKs come in bursts all may have arrived before a peek is over. */
+	if (pp_bunch_has_peeked(ca) &&
+	    tp->tcp_clock_cache < tp->tcp_wstamp_ns + (u64)ca->rtt_us * NSEC_PER_USEC)
 		return;
 	ca->after_idle = 1;
 	/*

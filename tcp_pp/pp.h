@@ -30,7 +30,8 @@
  *					for a time: pp_law_stop(), a look or a peek at R
  *	looking	  looking		this round trip began with a stop to see R, pp_delay.c:
  *					it tells R, and nothing else
- *	wary	  wary			a pause has filled any token bucket: pp_path_hold()
+ *	wary	  wary			a pause has filled any token bucket: pp_path_hold();
+ *					bunched: a peek may show, pp_bunch_has_peeked()
  *	turning	  turn			the stack does not pace until what leaves is charged,
  *					pp_pace.c; not in window and watched
  *	cut off	  pp_pace_is_cut_off()	the window of the sysctl has no room for a train:
@@ -45,7 +46,7 @@
  *	   long_queues		bunched
  *	round_start, round_us	not bunched
  *	   mark_delivered, mark_us  bunched: there a round trip goes from mark to mark
- *	merged_acks	a count; delayed, bunched: was the last ACK late?
+ *	merged_acks	a count; delayed, bunched: PP_ACK_LATE, PP_ACK_MANY
  *	turn_bytes	turning
  *	   window		watched: cwnd_before; window: fits, rounds; both: waited, known
  *	history		not bunched
@@ -115,7 +116,8 @@
  *	to look at R
  * @delay_us: propagation delay R, us; 0 before the first sample
  * @wary: round trips in which s_hat becomes smaller slowly, as a pause has filled any
- *	token bucket, see PP_WARY
+ *	token bucket, see PP_WARY. With bursts of ACKs: in which a peek at R may show, see
+ *	pp_bunch_has_peeked()
  * @looking: this round trip began with a stop to see R
  * @short_rounds: while one train is sent at once: round trips in a row that fell short,
  *	see PP_SHORT_ROUNDS. Without pairs: pushes in vain; saturates, see PP_PUSH_TIMES
@@ -159,7 +161,7 @@
  *	of four segments if R is long, see pp_train_is_four()
  * @settled: packets have been waiting at the bottleneck
  * @merged_acks: ACKs in a row that stand for a pair; once they are delayed, or come
- *	in bursts, whether the last one came late, see pp_bunch_was_late()
+ *	in bursts, what they were like, see PP_ACK_LATE
  * @slot: with bursts of ACKs: longest silence between them of late, PP_SLOT_SHIFT
  * @history: otherwise
  * @history.relapses: times that the queue was found to be shared again too soon
@@ -289,6 +291,15 @@ static inline bool pp_is_low(const struct pp *ca)
 static inline bool pp_is_bunched(const struct pp *ca)
 {
 	return ca->train.bunched;
+}
+
+/*
+ * With bursts of ACKs: a peek at R makes the queue empty, or has just done so. That nothing waits
+ * is no sign of room then, and what arrives is not what is served.
+ */
+static inline bool pp_bunch_has_peeked(const struct pp *ca)
+{
+	return pp_is_bunched(ca) && ca->wary;
 }
 
 /*
@@ -543,6 +554,7 @@ void pp_delay_set(struct pp *ca, u32 delay_us);
 bool pp_delay_raise(const struct sock *sk, struct pp *ca);
 bool pp_delay_look(struct sock *sk, struct pp *ca);
 void pp_delay_peek(struct sock *sk, struct pp *ca);
+void pp_delay_peek_bunched(struct sock *sk, struct pp *ca);
 
 /* pp_bunch.c */
 u64 pp_most_arrived(const struct pp *ca);
@@ -555,7 +567,7 @@ u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 void pp_bunch_has_room(struct pp *ca, u64 mean);
 u32 pp_bunch_rtt(const struct sock *sk, const struct pp *ca);
 void pp_bunch_sample(struct pp *ca, u64 sample);
-void pp_bunch_round(const struct sock *sk, struct pp *ca);
+void pp_bunch_round(struct sock *sk, struct pp *ca);
 u32 pp_bunch_shift(const struct pp *ca);
 
 /* pp_share.c */

@@ -46,10 +46,18 @@
  * With that, nothing shows where R is less than a service time. So the early ones are longer:
  * at most a 64th (2^-6) of the time to the next one. Either way a flow which is alone leaves
  * the link idle for no more than 1.6 % of the time.
+ *
+ * Where ACKs come in bursts, each 2 s (PP_PEEK_BUNCHED powers of two earlier), or each 32 to 64
+ * round trips, if R needs it at all, see pp_bunch_may_peek(): a round-trip time tells R only if
+ * its ACK came just before the end of a slot, so that one peek is not enough. It shows within
+ * PP_PEEK_WARY round trips after the one that began with the stop: those until the silence arrives,
+ * and that in which the queue fills again.
  */
 #define PP_PEEK_SHIFT		23
 #define PP_PEEK_ROUNDS		4
 #define PP_PEEKS		3
+#define PP_PEEK_BUNCHED		2
+#define PP_PEEK_WARY		4
 #define PP_PEEK_DOUBT		16
 #define PP_PEEK_PART		16
 #define PP_PEEK_PACKETS		(4 * PP_PACKET)
@@ -177,14 +185,14 @@ bool pp_delay_look(struct sock *sk, struct pp *ca)
 }
 
 /*
- * How long a peek is: what seems to wait leaves, and then R would show, for most_us (below
+ * How long a peek is: what seems to wait (Q8) leaves, and then R would show, for most_us (below
  * 2^25) at most. Times are below 2^58 ns.
  */
-static u64 pp_delay_peek_us(const struct pp *ca, u32 most_us)
+static u64 pp_delay_peek_us(const struct pp *ca, u32 queue, u32 most_us)
 {
 	u64 service = ca->estimate.service;
-	u64 most_ns = pp_law_rtt_ns(ca->queue, most_us, service);
-	u64 wait_ns = pp_law_rtt_ns(ca->queue, pp_delay_margin_us(ca), service) +
+	u64 most_ns = pp_law_rtt_ns(queue, most_us, service);
+	u64 wait_ns = pp_law_rtt_ns(queue, pp_delay_margin_us(ca), service) +
 		      pp_law_rtt_ns(PP_PEEK_PACKETS, 0, service);
 
 	return div_u64(min(wait_ns, most_ns), NSEC_PER_USEC);
@@ -223,8 +231,33 @@ void pp_delay_peek(struct sock *sk, struct pp *ca)
 	/* If it is wary, the round trip may have contained the pause that it is wary of. */
 	if (likely(!((now_us ^ began_us) >> shift)) || ca->wary)
 		return;
-	if (ca->history.peeks && !pp_delay_stop(sk, ca, pp_delay_peek_us(ca, most_us)))
+	if (ca->history.peeks && !pp_delay_stop(sk, ca, pp_delay_peek_us(ca, ca->queue, most_us)))
 		return;
 	if (ca->history.peeks < PP_PEEKS)
 		ca->history.peeks++;
+}
+
+/**
+ * pp_delay_peek_bunched() - the same where ACKs come in bursts, each 2^21 us or so
+ * @sk: socket
+ * @ca: connection; a round trip is over
+ *
+ * The time at which the round trip began is not kept. It may be longer than the last round-trip
+ * time by two slots. If it is not, the same time is seen twice; but then the flow is wary. Pushes
+ * have the same clock (pp_share_is_time()) and show nothing beside a peek, so this one is half a
+ * period later.
+ */
+void pp_delay_peek_bunched(struct sock *sk, struct pp *ca)
+{
+	u32 shift = max_t(u32, PP_PEEK_SHIFT - PP_PEEK_BUNCHED,
+			  fls(ca->rtt_us) + PP_PEEK_ROUNDS + 1);
+	u32 now_us = (u32)tcp_sk(sk)->tcp_mstamp + sk->sk_hash + BIT(shift - 1);
+	u32 began_us = now_us - ca->rtt_us - 2 * pp_slot_us(ca);
+	u64 wait_us;
+
+	if (likely(!((now_us ^ began_us) >> shift)) || ca->wary)
+		return;
+	wait_us = pp_delay_peek_us(ca, pp_queue_least(ca), 1U << (shift - PP_PEEK_MOST_EARLY));
+	if (pp_delay_stop(sk, ca, wait_us))
+		ca->wary = PP_PEEK_WARY;
 }

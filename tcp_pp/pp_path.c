@@ -572,7 +572,7 @@ static bool pp_path_is_bunched(struct sock *sk, struct pp *ca,
 		return false;
 	if (unlikely(pp_path_is_false(sk, ca, rs)))
 		pp_share_begin(sk, ca, false, false);
-	if (!pp_is_discrete(ca) &&
+	if (!pp_is_discrete(ca) && !pp_is_bunched(ca) &&
 	    (u32)tp->tcp_mstamp - ca->stop_us <= 2 * ca->rtt_us)
 		begins = pp_train_bunch_believe(&ca->train);
 	else

@@ -402,7 +402,7 @@ void pp_share_doubt(struct sock *sk, struct pp *ca, u64 mean)
 	if (!pp_is_blind(ca)) {
 		ca->push = PP_PUSH_NONE;
 		ca->fastest = code;
-	} else if (ca->looking || ca->losses) {
+	} else if (ca->looking || ca->losses || pp_bunch_has_peeked(ca)) {
 		ca->push = PP_PUSH_NONE;
 	} else if (ca->push) {
 		pp_share_push(sk, ca, pp_is_bunched(ca) ? mean : pp_share_mean(sk, ca));
