@@ -157,9 +157,9 @@ static bool pp_bunch_is_first(struct pp *ca, u32 gap_us, u32 late_us)
 /*
  * A mark is not due yet. Where a burst has a hundred ACKs, a mark is nearly always due within one.
  * The slot was that of the ACKs within a burst then, less than PP_SLOT_LOST (two units, 32 us), and
- * stayed so. So then any silence counts. Not after a peek, and not if it is very long, as these
- * silences may be no slots. With longer slots that are doubled by any silence, pushes became larger
- * where ACKs are thinned.
+ * stayed so. So then any silence counts, but not after a peek, and not if it is very long, as these
+ * silences may be no slots. When any silence counted that was twice as long as the slot, pushes
+ * were larger where ACKs are thinned.
  */
 #define PP_SLOT_LOST		2
 
