@@ -554,7 +554,7 @@ void pp_delay_set(struct pp *ca, u32 delay_us);
 bool pp_delay_raise(const struct sock *sk, struct pp *ca);
 bool pp_delay_look(struct sock *sk, struct pp *ca);
 void pp_delay_peek(struct sock *sk, struct pp *ca);
-void pp_delay_peek_bunched(struct sock *sk, struct pp *ca);
+void pp_delay_peek_bunched(struct sock *sk, struct pp *ca, u32 least);
 
 /* pp_bunch.c */
 u64 pp_most_arrived(const struct pp *ca);

@@ -494,7 +494,7 @@ void pp_bunch_round(struct sock *sk, struct pp *ca)
 	if (least > PP_QUEUE_LOW)
 		ca->settled = 1;
 	if (least / 2 <= ca->setpoint && pp_bunch_may_peek(ca))
-		pp_delay_peek_bunched(sk, ca);
+		pp_delay_peek_bunched(sk, ca, least);
 	ca->merged_acks &= ~PP_ACK_MANY;
 	if (least / 2 <= ca->setpoint || pp_bunch_is_pushing(sk, ca)) {
 		ca->long_queues = 0;

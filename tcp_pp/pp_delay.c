@@ -241,13 +241,14 @@ void pp_delay_peek(struct sock *sk, struct pp *ca)
  * pp_delay_peek_bunched() - the same where ACKs come in bursts, each 2^21 us or so
  * @sk: socket
  * @ca: connection; a round trip is over
+ * @least: packets that waited in it at the least, Q8
  *
  * The time at which the round trip began is not kept. It may be longer than the last round-trip
  * time by two slots. If it is not, the same time is seen twice; but then the flow is wary. Pushes
  * have the same clock (pp_share_is_time()) and show nothing beside a peek, so this one is half a
  * period later.
  */
-void pp_delay_peek_bunched(struct sock *sk, struct pp *ca)
+void pp_delay_peek_bunched(struct sock *sk, struct pp *ca, u32 least)
 {
 	u32 shift = max_t(u32, PP_PEEK_SHIFT - PP_PEEK_BUNCHED,
 			  fls(ca->rtt_us) + PP_PEEK_ROUNDS + 1);
@@ -257,7 +258,7 @@ void pp_delay_peek_bunched(struct sock *sk, struct pp *ca)
 
 	if (likely(!((now_us ^ began_us) >> shift)) || ca->wary)
 		return;
-	wait_us = pp_delay_peek_us(ca, pp_queue_least(ca), 1U << (shift - PP_PEEK_MOST_EARLY));
+	wait_us = pp_delay_peek_us(ca, least, 1U << (shift - PP_PEEK_MOST_EARLY));
 	if (pp_delay_stop(sk, ca, wait_us))
 		ca->wary = PP_PEEK_WARY;
 }
