@@ -325,14 +325,15 @@ void pp_bunch_sample(struct pp *ca, u64 sample)
 {
 	struct pp_estimate *est = &ca->estimate;
 	u64 before = est->service, service, part;
+	u32 least = pp_queue_least(ca);
 
 	/*
 	 * With the silence of a peek in it, it is too long, and while the queue is empty it may
 	 * be too short by chance. If more than the setpoint waits, the share has changed.
 	 */
-	if (pp_bunch_has_peeked(ca) && pp_queue_least(ca) <= ca->setpoint)
+	if (pp_bunch_has_peeked(ca) && least <= ca->setpoint)
 		return;
-	if (pp_queue_least(ca) > PP_QUEUE_LOW) {
+	if (least > PP_QUEUE_LOW) {
 		sample = clamp_t(u64, sample, PP_SERVICE_MIN, PP_SERVICE_MAX);
 		service = pp_estimate_sample(est, &ca->net->gains, sample);
 		/* Below 2^42 times four: no overflow. */

@@ -709,8 +709,8 @@ static u64 pp_path_most_us(const struct pp *ca, u32 queue)
  * times that only these packets explain prove nothing when less arrives than s_hat promises. Nor
  * does any time with the least setpoint, if more could be sent: in a FIFO that others fill, one
  * round trip in three has no losses. When it proved that the queue was our own, a flow kept 3/4 of
- * a FIFO of 33 packets in 3 of 240 starts beside four of cubic, for 17 s or for good. (With a
- * setpoint that losses have made so, and not the user, it still did in one of 240.)
+ * a FIFO of 33 packets in 3 of 240 starts beside four of cubic, for 17 s or for good. (It still did
+ * in one of 240 where only a setpoint counted that losses have reduced, by @lossy and @tries.)
  */
 static enum pp_verdict pp_path_verdict_near(const struct sock *sk,
 					    const struct pp *ca,
