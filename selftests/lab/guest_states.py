@@ -221,10 +221,14 @@ def check_recovery():
                 path.black_hole(True)
                 flow.run(0.006)
                 path.black_hole(False)
-                flow.run(0.12)
-            switches.through(path.s, one, row, lambda: flow.run(0.01))
+                for _ in range(12):
+                    flow.run(0.01)
+                    if info(one).ca_state == RECOVERY:
+                        break
+            # It takes a round trip at the least: all switches come within half of one.
+            switches.through(path.s, one, row, lambda: flow.run(0.005))
             flow.finish()
-    switches.report(0.8)
+    switches.report()
 
 
 def check_loss():
