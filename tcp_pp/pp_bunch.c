@@ -214,6 +214,36 @@ void pp_bunch_watch(struct pp *ca, u64 gap)
 	pp_bunch_set_late(ca, gap > service);
 }
 
+/* Mean service time, ns in Q10, of segs segments that were delivered in took_us. */
+static u64 pp_bunch_mean(u32 took_us, u32 segs)
+{
+	return div_u64((u64)min(took_us, PP_RTT_MAX_US) * NSEC_PER_USEC << PP_SERVICE_SHIFT, segs);
+}
+
+/*
+ * A round trip lasts for long if much waits, and s_hat has no new sample until it is over. Where
+ * flows begin one after another it is that of a larger share, and half of 1 / s_hat, the least rate
+ * of the law, may be all of the share: one of eight flows (10 Mb/s, 150 ms, slots of 10 ms) had
+ * more than 300 packets in the queue from 2.5 to 7 s after its start, as a round trip took 3 s. But
+ * packets of ours have waited all the time since the mark if this one waited for longer. Then what
+ * was delivered since bounds 1 / s_hat at once, after two times of R and four slots, of which one
+ * counts as chance. With less than 16 segments one more or less would matter.
+ */
+#define PP_BUNCH_BOUND		16
+
+static void pp_bunch_bound(struct pp *ca, u32 gap_us, u32 took_us, u32 segs)
+{
+	u32 slot_us = pp_slot_us(ca);
+	u64 mean;
+
+	if (segs < PP_BUNCH_BOUND || gap_us < slot_us / 2 ||
+	    took_us < 2 * (ca->delay_us + 2 * slot_us) || took_us + ca->delay_us > ca->rtt_us)
+		return;
+	mean = pp_bunch_mean(took_us - slot_us, segs);
+	if (mean > ca->estimate.service)
+		ca->estimate.service = min_t(u64, mean, PP_SERVICE_MAX);
+}
+
 /**
  * pp_bunch_ack() - take an ACK whose time is true
  * @sk: socket
@@ -241,8 +271,12 @@ u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 	train->last_ns = tp->tcp_clock_cache;
 	if (!known)
 		return 0;
+	segs = tp->delivered - rs->acked_sacked - ca->mark_delivered;
+	took_us = (u32)tp->tcp_mstamp - gap_us - ca->mark_us;
 	if (!ca->unmarked && before(rs->prior_delivered, ca->mark_delivered)) {
 		pp_bunch_longer(ca, gap_us);
+		if ((s32)segs > 0 && (s32)took_us > 0)
+			pp_bunch_bound(ca, gap_us, took_us, segs);
 		return 0;
 	}
 	if (!pp_bunch_is_first(ca, gap_us, ca->unmarked ? U32_MAX :
@@ -256,14 +290,11 @@ u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 		ca->mark_us = (u32)tp->tcp_mstamp - gap_us;
 		return 0;
 	}
-	segs = tp->delivered - rs->acked_sacked - ca->mark_delivered;
-	took_us = (u32)tp->tcp_mstamp - gap_us - ca->mark_us;
 	if (!segs || (s32)segs < 0 || (s32)took_us <= 0)
 		return 0;
 	ca->mark_delivered += segs;
 	ca->mark_us += took_us;
-	return div_u64((u64)min(took_us, PP_RTT_MAX_US) * NSEC_PER_USEC <<
-		       PP_SERVICE_SHIFT, segs);
+	return pp_bunch_mean(took_us, segs);
 }
 
 /**
