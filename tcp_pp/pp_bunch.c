@@ -20,6 +20,7 @@
  *
  *	n_hat > 2 in all of the round trip	s_hat takes s as a sample
  *	otherwise				s_hat is the less of both
+ *	n_hat > R / s_hat, for long		s_hat is no less than s so far
  *	n_hat <= 2				the rate is 5/2 of 1 / s_hat, or
  *						3/2 once packets have waited, and
  *						less after that was too much
@@ -223,24 +224,29 @@ static u64 pp_bunch_mean(u32 took_us, u32 segs)
 /*
  * A round trip lasts for long if much waits, and s_hat has no new sample until it is over. Where
  * flows begin one after another it is that of a larger share, and half of 1 / s_hat, the least rate
- * of the law, may be all of the share: one of eight flows (10 Mb/s, 150 ms, slots of 10 ms) had
- * more than 300 packets in the queue from 2.5 to 7 s after its start, as a round trip took 3 s. But
- * packets of ours have waited all the time since the mark if this one waited for longer. Then what
- * was delivered since bounds 1 / s_hat at once, after two times of R and four slots, of which one
- * counts as chance. With less than 16 segments one more or less would matter.
+ * of the law, may be all of the share: one of eight flows (10 Mb/s, 150 ms, slots of 10 ms) assumed
+ * twice its share for up to 6 s, as a round trip took 3 s. But packets of ours have waited all the
+ * time since the mark if this one waited for longer. Then what was delivered since bounds 1 / s_hat
+ * at once, after two times of R and four slots. One slot is subtracted, as the time may be wrong by
+ * that. With less than 16 segments one more or less would matter.
+ *
+ * After a silence of the path just behind a mark too little was delivered. So no more than half of
+ * the rate is taken away in a round trip. (A model of the review: a silence of 100 ms with an R of
+ * 5 ms made s_hat 49 times as long as it was.)
  */
 #define PP_BUNCH_BOUND		16
 
 static void pp_bunch_bound(struct pp *ca, u32 gap_us, u32 took_us, u32 segs)
 {
-	u32 slot_us = pp_slot_us(ca);
-	u64 mean;
+	u32 slot_us = pp_slot_us(ca), path_us = ca->delay_us + pp_held_us(ca);
+	u64 least = ca->epoch_rate / 2, service = ca->estimate.service, mean;
 
 	if (segs < PP_BUNCH_BOUND || gap_us < slot_us / 2 ||
-	    took_us < 2 * (ca->delay_us + 2 * slot_us) || took_us + ca->delay_us > ca->rtt_us)
+	    took_us < 2 * (ca->delay_us + 2 * slot_us) ||
+	    took_us + gap_us + path_us > ca->rtt_us || !service || !least)
 		return;
-	mean = pp_bunch_mean(took_us - slot_us, segs);
-	if (mean > ca->estimate.service)
+	mean = min(pp_bunch_mean(took_us - slot_us, segs), pp_invert(least));
+	if (mean > service)
 		ca->estimate.service = min_t(u64, mean, PP_SERVICE_MAX);
 }
 
@@ -250,7 +256,8 @@ static void pp_bunch_bound(struct pp *ca, u32 gap_us, u32 took_us, u32 segs)
  * @ca: connection
  * @rs: rate sample of the stack; something was delivered
  *
- * Return: mean service time, ns in Q10, if a round trip is over; or 0.
+ * Return: mean service time, ns in Q10, if a round trip is over; or 0. s_hat may have become longer
+ * then, see pp_bunch_bound().
  */
 u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 		 const struct rate_sample *rs)
@@ -275,7 +282,7 @@ u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 	took_us = (u32)tp->tcp_mstamp - gap_us - ca->mark_us;
 	if (!ca->unmarked && before(rs->prior_delivered, ca->mark_delivered)) {
 		pp_bunch_longer(ca, gap_us);
-		if ((s32)segs > 0 && (s32)took_us > 0)
+		if (rs->rtt_us >= 0 && (s32)segs > 0 && (s32)took_us > 0)
 			pp_bunch_bound(ca, gap_us, took_us, segs);
 		return 0;
 	}

@@ -225,7 +225,7 @@ def check_recovery():
                     flow.run(0.01)
                     if info(one).ca_state == RECOVERY:
                         break
-            # It takes a round trip at the least: all switches come within half of one.
+            # It takes a round trip at the least: all switches come before one is over.
             switches.through(path.s, one, row, lambda: flow.run(0.005))
             flow.finish()
     switches.report()
