@@ -8,6 +8,7 @@ compared with what the papers write. Rates in bytes/s, times in s.
 import collections
 import copy
 import math
+import select
 
 from rtnl import (ALPHA_ONE, BYTES, GAMMA_ONE, PHI_ONE, REM_PC3,
                   VQM, options)
@@ -180,8 +181,9 @@ def model_of(start_s, settings):
 class Scene:
     """A queue below HTB and the model of its law, in the same virtual time.
 
-    All happens well inside of an interval: packets are sent at its middle, and
-    at HOLD_BPS they take whole intervals of 50 ms or more to leave.
+    Nothing happens at the end of an interval: packets are sent at the middle of one of
+    50 ms, and at HOLD_BPS they take whole intervals of 50 ms or more to leave. Of
+    shorter intervals that may be just after the end, see until().
 
     The kernel does not look at the clock for a packet that finds others, unless
     the one before has not been told to the law either: for the law that packet
@@ -229,11 +231,17 @@ class Scene:
         self.late = None
 
     def until(self, when_s):
-        """Let time pass, and take in what leaves."""
+        """Let time pass, and take in what leaves.
+
+        It ends 50 us after that time at most, and poll() up to 1 ms. The kernel's
+        intervals begin some 100 ns before those of the model: where all times are a
+        little after the end of an interval, both see the same ones.
+        """
         while True:
             left = when_s - self.clock()
-            frame = self.bench.receive(left) if left > 0 else \
-                self.bench.receive()
+            if left > 0:
+                select.select([self.bench.into], [], [], left)
+            frame = self.bench.receive()
             if frame is None:
                 if self.clock() >= when_s:
                     break
