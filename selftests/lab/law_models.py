@@ -233,7 +233,7 @@ class Scene:
     def until(self, when_s):
         """Let time pass, and take in what leaves.
 
-        It ends 50 us after that time at most, and poll() up to 1 ms. The kernel's
+        It ends 50 us after that time at most; with poll() it was up to 1 ms. The kernel's
         intervals begin some 100 ns before those of the model: where all times are a
         little after the end of an interval, both see the same ones.
         """
