@@ -84,17 +84,17 @@ def kill_and_resume(command, out_dir, total, most, longest_s,
 
 
 def test_killed_ten_times_and_resumed(tmp_path):
-    more = ("--repeat", "200", "-j", "2")
+    more = ("--repeat", "100", "-j", "2")
     options = {"sleep_s": 0.04}
     whole = fake(tmp_path / "whole", *more)
     assert whole.returncode in (0, 1), whole.stderr
     counts = kill_and_resume(
-        [*FAKE, *words(tmp_path / "parts", *more)], tmp_path / "parts", 200,
-        14, 0.3, dict(os.environ, TOLLWAY_FAKE=json.dumps(options)))
+        [*FAKE, *words(tmp_path / "parts", *more)], tmp_path / "parts", 100,
+        8, 0.3, dict(os.environ, TOLLWAY_FAKE=json.dumps(options)))
     assert len(set(counts)) > 3, counts
     last = fake(tmp_path / "parts", *more, "--resume")
     assert last.returncode == whole.returncode, last.stderr
-    assert f"{counts[-1]} of 200 runs exist already" in last.stderr
+    assert f"{counts[-1]} of 100 runs exist already" in last.stderr
     assert shown(last) == shown(whole)
     assert table(tmp_path / "parts") == table(tmp_path / "whole")
 

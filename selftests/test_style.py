@@ -16,7 +16,6 @@ TOP = Path(__file__).resolve().parents[1]
 LIBRARY = TOP / "scripts/tollwaylib"
 # What a caller has to know of.
 ERRORS = ("TollwayError", "RefusedError")
-# Functions that do not comply yet.
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +34,9 @@ def findings(*words):
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("check", ["checkpatch", "sparse", "kernel-doc"])
+# test_check_kernels.py has sparse on more kernels.
+@pytest.mark.parametrize("check", [
+    "checkpatch", pytest.param("sparse", marks=pytest.mark.full), "kernel-doc"])
 def test_kernel_style(check, kernel):
     assert findings(check, kernel) == []
 

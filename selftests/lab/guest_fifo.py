@@ -267,16 +267,16 @@ def check_blind():
     round trip. No start may end with less than half."""
     for acks in BLIND:
         for late in (False, True):
-            hold([(1, ["cubic"])], starts=3, late=late, acks=acks, seen_limit_s=math.inf,
+            hold([(1, ["cubic"])], starts=2, late=late, acks=acks, seen_limit_s=math.inf,
                  least_of=min)
 
 
-def check_blind_short():
+def check_blind_short(starts=3):
     """A FIFO of 33 packets that four of cubic fill before: R is measured with their
     packets in it, and the setpoint falls. ACKs in slots of less than a packet's time still
     come in pairs, which tell the rate of the link."""
     for late in (False, True):
-        hold([(1, ["cubic"] * 4)], starts=6, late=late, rate_mbit=10, acks=BLIND[1],
+        hold([(1, ["cubic"] * 4)], starts=starts, late=late, rate_mbit=10, acks=BLIND[1],
              seen_limit_s=math.inf, least_of=min)
 
 
@@ -288,6 +288,11 @@ def check_many_beside():
         for late in (False, True):
             hold([cell for cell in cells if cell[1] or not late],
                  rate_mbit=rate_mbit, late=late)
+
+
+def check_many_blind_short():
+    """The same with twice as many starts."""
+    check_blind_short(6)
 
 
 def check_many_blind():

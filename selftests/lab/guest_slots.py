@@ -215,8 +215,7 @@ def check_all():
     """All at once: each ACK is held back for a time of its own. That is more than the packets of
     the setpoint take at a high rate, so these seemed to wait: 28 % of 1 Gb/s was used."""
     hold(cells(("fq_rr",), (2,), (100,), (40,), ALL) +
-         cells(("fq_rr",), (2,), (1000,), (40,), ("all 300", "slot 1000")), warm_s=8,
-         seconds=4)
+         cells(("fq_rr",), (2,), (1000,), (40,), ("all 300",)), warm_s=8, seconds=4)
 
 
 def check_far():
@@ -230,8 +229,12 @@ def check_far():
     # So one of three may miss its bound.
     for acks, warm_s in (("slot 0", 2.5), ("all 1000", 8)):
         far = Cell("fq_rr", 2, 1000, 150, acks)
-        missed = [bad for _ in range(3) if (bad := measure(far, warm_s=warm_s, seconds=5))]
-        assert len(missed) < 2, (acks, missed)
+        good, missed = 0, []
+        while good < 2:
+            bad = measure(far, warm_s=warm_s, seconds=5)
+            good += not bad
+            missed += [bad] if bad else []
+            assert len(missed) < 2, (acks, missed)
 
 
 def check_held():

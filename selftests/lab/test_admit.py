@@ -2,14 +2,15 @@
 """Adaptive admission: tollway-admit between border hosts."""
 
 import pytest
-from conftest import checks_of, run_check, run_full
+from conftest import extended, run_check, run_full
 
 GUEST_SCRIPT = "guest_admit.py"
 
 pytestmark = pytest.mark.lab
 
 
-@pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
+@pytest.mark.parametrize("check", extended(
+    GUEST_SCRIPT, {"static_below", "static_with_data_as_samples"}))
 def test_admit(guest, check):
     run_check(guest, check)
 

@@ -2,14 +2,14 @@
 """What receivers that cheat gain."""
 
 import pytest
-from conftest import checks_of, extended, run_check
+from conftest import extended, run_check
 
 GUEST_SCRIPT = "guest_hostile.py"
 
 pytestmark = pytest.mark.lab
 
 
-@pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
+@pytest.mark.parametrize("check", extended(GUEST_SCRIPT, {"cp"}))
 def test_hostile(guest, check):
     run_check(guest, check)
 

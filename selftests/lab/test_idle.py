@@ -9,6 +9,7 @@ GUEST_SCRIPT = "guest_idle.py"
 pytestmark = pytest.mark.lab
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
 def test_idle(guest, check):
     run_check(guest, check)

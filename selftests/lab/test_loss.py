@@ -2,13 +2,13 @@
 """What sbrm takes a loss for, in the lab; each check says what it wants."""
 
 import pytest
-from conftest import checks_of, run_check
+from conftest import extended, run_check
 
 GUEST_SCRIPT = "guest_loss.py"
 
 pytestmark = pytest.mark.lab
 
 
-@pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
+@pytest.mark.parametrize("check", extended(GUEST_SCRIPT, {"fifo_after_price"}))
 def test_loss(guest, check):
     run_check(guest, check)

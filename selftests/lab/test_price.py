@@ -3,13 +3,13 @@
 docstring."""
 
 import pytest
-from conftest import checks_of, run_check
+from conftest import extended, run_check
 
 GUEST_SCRIPT = "guest_price.py"
 
 pytestmark = pytest.mark.lab
 
 
-@pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
+@pytest.mark.parametrize("check", extended(GUEST_SCRIPT, {"pairs"}))
 def test_price(guest, check):
     run_check(guest, check)
