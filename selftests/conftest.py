@@ -81,10 +81,12 @@ def checks_of(script):
     return full_checks_of(script) + LOG_CHECKS
 
 
-def with_measurements(script):
-    """The same as parameters, those that only measure marked so."""
-    return [pytest.param(name, marks=MEASUREMENT if name.startswith("many_")
-                         else ()) for name in checks_of(script)]
+def with_measurements(script, names=()):
+    """The same as parameters, those that only measure marked so, and some of the others
+    only for the extended forms."""
+    return [pytest.param(name, marks=MEASUREMENT if name.startswith("many_") else
+                         pytest.mark.full if name in names else ())
+            for name in checks_of(script)]
 
 
 def extended(script, names):

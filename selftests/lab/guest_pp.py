@@ -127,9 +127,8 @@ def check_fifo():
         assert min(rates) > 0.4 * FULL_BPS / 4
         assert counters(path.s)["shared_queue"] >= 2
         guest_base.cleanup()
-    # One of them is chance: it loses up to 2 % if a flow's window ends. The mean of eight
-    # seeds is 0.51 to 0.78 %. (0.3 to 0.5 % before a window grew as that of Reno and CUBIC
-    # does. Four of cubic lose 0.2 %.)
+    # One is chance: it loses up to 2 % if a flow's window ends. The mean of eight seeds is
+    # 0.51 to 0.78 %. (It was 0.3 to 0.5 % with slower windows. Four of cubic lose 0.2 %.)
     assert max(lost) < 0.03 and sum(lost) < 0.01 * len(lost), lost
 
 

@@ -9,6 +9,7 @@ GUEST_SCRIPT = "guest_any_rate.py"
 pytestmark = pytest.mark.lab
 
 
-@pytest.mark.parametrize("check", with_measurements(GUEST_SCRIPT))
+@pytest.mark.parametrize("check", with_measurements(
+    GUEST_SCRIPT, {"marks_at_random", "unequal_round_trips"}))
 def test_any_rate(guest, check):
     run_check(guest, check)
