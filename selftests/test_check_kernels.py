@@ -6,7 +6,9 @@ be had.
 """
 
 import multiprocessing
+import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -18,6 +20,16 @@ from tollwaylib.kernels.suites import architecture
 from tollwaylib.progress import Progress
 
 OUT = compatibility.OUT
+TOP = Path(__file__).resolve().parents[1]
+NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+
+
+def until(condition, wanted):
+    """Wait until a condition has this value, 20 s at most."""
+    end = time.monotonic() + 20
+    while condition() != wanted:
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize("compiler, line, ours", [
@@ -184,6 +196,30 @@ def test_what_cannot_be_had_is_a_row(monkeypatch):
     rows = list(compatibility.rows(["5.10"], Progress()))
     assert [row.state for row in rows] == ["missing"]
     assert "no network" in rows[0].result
+
+
+@pytest.mark.parametrize("user", [(), NOBODY], ids=["us", "nobody"])
+def test_a_killed_run_leaves_no_process(user):
+    """A compiler went on for minutes."""
+    if user and os.geteuid():
+        pytest.skip("not root: the other one is a user's already")
+    if user and any(not one.stat().st_mode & 1 for one in Path(__file__).parents):
+        pytest.skip("the sources lie in a directory that only root may enter")
+    seconds = str(10**6 + os.getpid())
+    process = subprocess.Popen(
+        [*user, sys.executable, "-c", "import sys; from tollwaylib.kernels import suites; "
+         "suites.run_in('/', {}, ['sleep', sys.argv[1]])", seconds],
+        env={**os.environ, "PYTHONPATH": str(TOP / "scripts")})
+
+    def runs():
+        return not subprocess.run(["pgrep", "-fx", f"sleep {seconds}"], check=False,
+                                  stdout=subprocess.DEVNULL).returncode
+    try:
+        until(runs, True)
+    finally:
+        process.kill()
+        process.wait()
+    until(runs, False)
 
 
 def with_compilers():

@@ -281,12 +281,14 @@ exec chroot "$root" /usr/bin/env -i HOME=/tmp LC_ALL=C.UTF-8 \
 
 
 def run_in(root, binds, argv, **keywords):
-    """Run a command in a tree; the done process.
+    """Run a command in a tree; the done process. It ends with this process, even if that is
+    killed.
 
     binds: {directory of the host: absolute path in the tree}.
     """
     words = [str(word) for pair in binds.items() for word in pair]
-    unshare = ["unshare", "--mount", "--pid", "--fork", "--kill-child"] + \
+    unshare = ["setpriv", "--pdeathsig", "KILL",
+               "unshare", "--mount", "--pid", "--fork", "--kill-child"] + \
         (["--user", "--map-root-user"] if os.geteuid() else [])
     return subprocess.run(
         [*unshare, "sh", "-c", ENTER, "enter", str(root), *words, "--",
