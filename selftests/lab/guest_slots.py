@@ -236,8 +236,9 @@ def check_far():
          cells(("fq_rr",), (2,), (1000,), (5,), ("slot 10000",)), warm_s=8, seconds=5)
     # A few of 3000 samples in a round trip are off by chance. Now and then both queues become
     # empty, and much waits for a moment. With all at once, one of 37 starts had a share of 0.15.
-    # So one of three may miss its bound.
-    for acks, warm_s in (("slot 0", 2.5), ("all 1000", 8)):
+    # So one of three may miss its bound. (From 8 to 13 s after such a start there were 120 to 180
+    # packets of each flow in 4 of 19 starts; from 14 s on 5 to 29 in 16 of 16.)
+    for acks, warm_s in (("slot 0", 2.5), ("all 1000", 14)):
         far = Cell("fq_rr", 2, 1000, 150, acks)
         missed = two_of_three(lambda far=far, warm_s=warm_s: measure(
             far, warm_s=warm_s, seconds=5))
