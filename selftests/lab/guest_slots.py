@@ -30,8 +30,8 @@ QUEUES = {"fq_codel": FAIR, "fq_rr": "fq_rr limit 20000"}
 ACK_BYTES = 66
 # What the receiver's GRO waits where all is done to ACKs at once.
 GRO_US = 1000
-# What HTB lets through of a rate, Mb/s, with a packet as its burst, where that is less: 10 000
-# packets of cubic always wait, and 0.971 to 0.972 of 1 Gb/s are used; of 100 Mb/s all is.
+# What HTB lets through of a rate, Mb/s, with a packet as its burst, where that is less: 8000
+# packets of cubic and more wait, and 0.971 to 0.972 of 1 Gb/s are used; all of 100 Mb/s is.
 CARRIED = {1000: 0.9715}
 Cell = namedtuple("Cell", "queue flows rate_mbit rtt_ms acks")
 Found = namedtuple("Found", "used shares queue_pkts delays_us drops full_s state")
