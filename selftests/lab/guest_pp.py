@@ -18,8 +18,7 @@ from tcp_bench import (DATA, LOSS, PACKET, PORT, RECOVERY, TCP_CONGESTION,
                        TRAFFIC, info, pump, settle)
 
 # The checks of pp_steady.py, which come first in this boot, in this order.
-FIRST = (check_setpoint, check_discrete, check_poles, check_bucket, check_rise,
-         check_two_dozen)
+FIRST = (check_setpoint, check_discrete, check_poles, check_bucket, check_rise, check_two_dozen)
 
 
 def clean_goodput():
@@ -110,7 +109,10 @@ def check_delayed_acks():
 def check_fifo():
     """Flows in one FIFO: seen as such, none starved, no collapse."""
     lost = []
-    for apart_s in (0, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1):
+    # The mean of twelve deviates by 0.08 %: where it is too much, that of 24 or 36 counts.
+    for apart_s in 3 * (0, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1):
+        if len(lost) in (12, 24) and sum(lost) < 0.0075 * len(lost):
+            break
         path = fair_path(10, aqm="pfifo limit 100")
         flows = []
         for _ in range(4):
@@ -127,9 +129,8 @@ def check_fifo():
         assert min(rates) > 0.4 * FULL_BPS / 4
         assert counters(path.s)["shared_queue"] >= 2
         guest_base.cleanup()
-    # One is chance: it loses up to 2 % if a flow's window ends. The mean of eight seeds is
-    # 0.51 to 0.78 %. (It was 0.3 to 0.5 % with slower windows. Four of cubic lose 0.2 %.)
-    assert max(lost) < 0.03 and sum(lost) < 0.01 * len(lost), lost
+    # One start loses up to 2 %, if a flow's window ends. Four of cubic lose 0.2 % in the mean.
+    assert max(lost) < 0.03 and sum(lost) < 0.0075 * len(lost), lost
 
 
 def check_fifo_with_cubic():
@@ -138,8 +139,7 @@ def check_fifo_with_cubic():
     flows = [path.connect("pp"), path.connect("cubic")]
     pp_rate, cubic = goodputs(flows, 20, 40)
     pp = pp_info(flows[0])
-    note(f"pp {pp_rate / 1e6:.3f}, cubic {cubic / 1e6:.3f} Mb/s, {pp}, "
-         f"{counters(path.s)}")
+    note(f"pp {pp_rate / 1e6:.3f}, cubic {cubic / 1e6:.3f} Mb/s, {pp}, {counters(path.s)}")
     assert cubic > 0.2 * FULL_BPS
     assert pp_rate > 0.02 * FULL_BPS
     assert pp_rate + cubic > 0.9 * FULL_BPS
