@@ -44,6 +44,7 @@ from tollwaylib import ends, files, jobqueue, progress  # noqa: E402
 from tollwaylib.errors import TollwayError  # noqa: E402
 from tollwaylib.paths import checkout, digest_of  # noqa: E402
 from tollwaylib.places.session import end_session  # noqa: E402
+from tollwaylib.programs import WITH_US  # noqa: E402
 
 TOLLWAY = str(TOP / "scripts/tollway")
 RECORDS = TOP / "build/check-full"
@@ -107,7 +108,7 @@ class Job:
 
     def argv(self, core):
         """The command that runs it on a core; it ends if this process does."""
-        return ["setpriv", "--pdeathsig", "TERM", "taskset", "-c", str(core),
+        return [*WITH_US, "taskset", "-c", str(core),
                 sys.executable, "-m", "pytest", "-ra", "-m",
                 KERNELS[self.kernel][0], f"--junitxml={self.record}.xml", *self.words, self.test]
 

@@ -7,6 +7,7 @@ be had.
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -209,10 +210,33 @@ def test_a_killed_run_leaves_no_process(user):
             [*user, "unshare", "--user", "--mount", "--map-root-user", "true"], check=False,
             stderr=subprocess.DEVNULL).returncode:
         pytest.skip("users may not make namespaces here")
-    seconds = str(10**6 + os.getpid())
+    ends_with_us([*user, sys.executable, "-c", "import sys; from tollwaylib.kernels import "
+                  "suites; suites.run_in('/', {}, sys.argv[1:])"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("call", [
+    "usermode.run(words, 'no')", "usermode.planned(words, None)",
+    "usermode.compiled(words, None, open('/dev/null', 'w'), print)",
+    "build._built(Path(sys.argv[1]), (), words, 'it')"])
+def test_a_killed_build_leaves_no_process(call, number, tmp_path):
+    """make's compilers ran on, while the lock of the folder was free."""
+    # As kbuild does, and also where make only plans to.
+    (tmp_path / "file").write_text("all:\n\t+sh -c '$(words); true'\n")
+    # SIGTERM interrupts as in tollway, also where SIGINT is ignored, as in the background.
+    ends_with_us([sys.executable, "-c", "import signal, sys; from pathlib import Path; from "
+                  "tollwaylib.kernels import build, usermode; signal.signal(signal.SIGTERM, "
+                  "signal.default_int_handler); words = ['make', "
+                  "'-s', '-f', sys.argv[1] + '/file', 'words=' + ' '.join(sys.argv[2:])]; "
+                  + call, str(tmp_path)], number)
+
+
+def ends_with_us(command, number=signal.SIGKILL):
+    """A program that runs what follows its words gets a signal, and both end."""
+    # No other one sleeps so long.
+    seconds = f"{10**6 + os.getpid()}.{time.monotonic_ns() % 10**9:09}"
     process = subprocess.Popen(
-        [*user, sys.executable, "-c", "import sys; from tollwaylib.kernels import suites; "
-         "suites.run_in('/', {}, ['sleep', sys.argv[1]])", seconds],
+        [*command, "sleep", seconds], stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": str(TOP / "scripts")})
 
     def runs():
@@ -220,10 +244,12 @@ def test_a_killed_run_leaves_no_process(user):
                                   stdout=subprocess.DEVNULL).returncode
     try:
         until(runs, True)
+        process.send_signal(number)
+        process.wait(20)
+        until(runs, False)
     finally:
         process.kill()
-        process.wait()
-    until(runs, False)
+        subprocess.run(["pkill", "-fx", f"sleep {seconds}"], check=False)
 
 
 def with_compilers():

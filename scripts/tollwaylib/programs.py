@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """The programs that the harness calls: their purposes and the packages that have them."""
 
+import contextlib
 import importlib.util
 import shutil
+import subprocess
 
 from .errors import TollwayError
 
@@ -11,6 +13,13 @@ EXPERIMENTS, HOST, QEMU = "the experiments", "--on host", "--on qemu"
 TRACE, IPERF3 = "--trace", "--traffic iperf3"
 PASSAGES = "experiments that time each packet"
 KERNELS, CHECK = "make check-kernels", "make check"
+# Before a command that has to end when this process does, even if that is killed: it gets
+# SIGTERM then.
+WITH_US = ("setpriv", "--pdeathsig", "TERM")
+# The same for all that it runs: sh and make -j do not always hand the signal on. The group of
+# processes is that of a session of its own.
+ALL_WITH_US = (*WITH_US, "sh", "-c",
+               'trap "trap : TERM; kill 0; wait" TERM; "$@" & wait "$!"', "sh")
 
 # Modules of Python, what needs them, and their packages.
 MODULES = (
@@ -35,7 +44,7 @@ PROGRAMS = (
     ("xz", (KERNEL,), "xz-utils"),
     ("mount", (LAB,), "mount"),
     ("setarch", (LAB,), "util-linux"),
-    ("setpriv", (LAB, HOST, QEMU), "util-linux"),
+    ("setpriv", (BUILD, LAB, HOST, QEMU), "util-linux"),
     ("prlimit", (HOST,), "util-linux"),
     ("taskset", (LAB,), "util-linux"),
     ("unshare", (HOST, KERNELS), "util-linux"),
@@ -75,6 +84,21 @@ def need(*purposes):
             ", ".join(f"{name} (package {package})" for name, package in lacks)
             + f" {'is' if len(lacks) == 1 else 'are'} not installed: run "
             "scripts/install-dependencies")
+
+
+@contextlib.contextmanager
+def with_us(command, **keywords):
+    """A subprocess.Popen of a command that ends with this process, and where this context
+    ends by an error or an interrupt; and so does all that it runs."""
+    with subprocess.Popen([*ALL_WITH_US, *command], start_new_session=True,
+                          **keywords) as process:
+        try:
+            yield process
+        except BaseException:
+            # Nobody else may begin while it goes on.
+            process.terminate()
+            process.wait()
+            raise
 
 
 def require_modules(purpose=EXPERIMENTS):

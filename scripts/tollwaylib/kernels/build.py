@@ -7,7 +7,7 @@ from pathlib import Path
 from ..errors import TollwayError
 from ..paths import (TOP, cache_dir, cache_folder, digest_of, files_below,
                      locked)
-from ..programs import BUILD, need
+from ..programs import BUILD, need, with_us
 
 # The modules are the folders with a Kbuild, queues first.
 FOLDERS = tuple(path.parent.name for kind in ("sch", "tcp") for path in
@@ -34,9 +34,10 @@ def _built(folder, sources, command, name):
         folder.mkdir(parents=True, exist_ok=True)
         log = folder / "build.log"
         with open(log, "w", encoding="utf-8") as output:
-            done = subprocess.run(command, stdout=output,
-                                  stderr=subprocess.STDOUT, check=False)
-        if done.returncode:
+            with with_us(command, stdout=output,
+                         stderr=subprocess.STDOUT) as process:
+                process.wait()
+        if process.returncode:
             raise TollwayError(f"{name} cannot be built: see {log}")
         stamp.write_text(digest)
     return folder

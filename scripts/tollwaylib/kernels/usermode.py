@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..errors import TollwayError
 from ..paths import LAB_FILES, TOP, cache_dir, digest_of, locked
-from ..programs import BUILD, KERNEL, need
+from ..programs import BUILD, KERNEL, need, with_us
 
 HZ = 1000
 QEMU_FILES = TOP / "scripts" / "qemu"
@@ -184,11 +184,11 @@ def tarfile_like(path):
 def run(command, failure, **keywords):
     """Run a command silently; TollwayError with its last line if it fails."""
     # Names of files in what is said need not be UTF-8.
-    done = subprocess.run(command, text=True, errors="replace",
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          check=False, **keywords)
-    if done.returncode:
-        last = (done.stdout.strip().splitlines() or ["no output"])[-1]
+    with with_us(command, text=True, errors="replace", stdout=subprocess.PIPE,
+                 stderr=subprocess.STDOUT, **keywords) as process:
+        said = process.communicate()[0]
+    if process.returncode:
+        last = (said.strip().splitlines() or ["no output"])[-1]
         raise TollwayError(f"{failure}: {last}")
 
 
@@ -225,20 +225,13 @@ def compiled(command, environment, log, on_file):
     """Run make; returns how many files it compiled, and calls on_file() with that number after
     each. log: open file for what make says. Raises TollwayError if make fails."""
     count = 0
-    with subprocess.Popen(command, text=True, errors="replace",
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          env=environment) as make:
-        try:
-            for line in make.stdout:
-                log.write(line)
-                if line.startswith("  CC"):
-                    count += 1
-                    on_file(count)
-        except BaseException:
-            # Nobody else may begin while it goes on.
-            make.terminate()
-            make.wait()
-            raise
+    with with_us(command, text=True, errors="replace", stdout=subprocess.PIPE,
+                 stderr=subprocess.STDOUT, env=environment) as make:
+        for line in make.stdout:
+            log.write(line)
+            if line.startswith("  CC"):
+                count += 1
+                on_file(count)
     if make.returncode:
         raise TollwayError(f"the kernel does not compile: see {log.name}")
     return count
@@ -250,7 +243,7 @@ def planned(command, environment):
     Files that are generated from missing files are not counted; with -k make continues after
     them.
     """
-    text = subprocess.run([*command, "-n", "-k"], text=True, errors="replace",
-                          env=environment, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, check=False).stdout
+    with with_us([*command, "-n", "-k"], text=True, errors="replace", env=environment,
+                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as make:
+        text = make.communicate()[0]
     return len(re.findall(r"\becho\s+'  CC", text))

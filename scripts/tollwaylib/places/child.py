@@ -11,6 +11,7 @@ import time
 from .. import errors
 from ..errors import TollwayError
 from ..paths import TOP
+from ..programs import WITH_US
 from . import limits
 from .session import end_session
 
@@ -40,7 +41,7 @@ class Children:
         with open(folder / "console.log", "w", encoding="utf-8") as log, \
                 subprocess.Popen(
                     [*(["taskset", "-c", str(core)] if core is not None else ()),
-                     "prlimit", f"--as={memory}", "setpriv", "--pdeathsig", "TERM",
+                     "prlimit", f"--as={memory}", *WITH_US,
                      sys.executable, "-m", self.program, str(folder / "job.json")],
                     # Python looks for modules in the working directory first, which
                     # may be one that others can write to.
