@@ -104,10 +104,9 @@
 #define PP_LOOKS		2
 
 /*
- * So many losses in a round trip are no chance, if they are more than a quarter
- * of what arrives as well. With fewer, one or two losses in a round trip of
- * some packets would do; with more, a path that holds few packets does not show
- * it.
+ * So many losses in a round trip are no chance, if they are more than a quarter of what arrives as
+ * well. With fewer, one or two losses in a round trip of some packets would do; with more, a path
+ * that holds few packets does not show it.
  */
 #define PP_LOSSES		8
 
@@ -144,20 +143,23 @@
 #define PP_SHORT_ROUNDS		4
 
 /*
- * More than this in a queue in which nothing of ours should wait was not there
- * by chance. Two packets count as nothing (PP_QUEUE_LOW), and a pair and the
- * packets of a rise come to it. With fewer, a queue of our own that has just
- * filled looks like another path. With more, a connection with few packets in a
- * round trip does not notice one.
+ * More than this in a queue in which nothing of ours should wait was not there by chance. Two
+ * packets count as nothing (PP_QUEUE_LOW), and a pair and the packets of a rise come to it. With
+ * fewer, a queue of our own that has just filled looks like another path. With more, a connection
+ * with few packets in a round trip does not notice one.
  */
 #define PP_UNEXPECTED		(8 * PP_PACKET)
 
-/* What arrives, as a service time; 0 if the ACK does not tell. */
+/*
+ * What arrives, as a service time; 0 if the ACK does not tell. By the time between ACKs: that of
+ * sending is longer while a queue becomes shorter. With that, pairs looked faster than what arrives
+ * after each loss in a long queue of our own, and the window did not end.
+ */
 static u64 pp_path_arrivals(const struct rate_sample *rs)
 {
 	if (rs->delivered <= 0 || rs->interval_us <= 0)
 		return 0;
-	return div_u64((u64)min_t(u64, rs->interval_us, PP_RTT_MAX_US) *
+	return div_u64((u64)min_t(u32, rs->rcv_interval_us, PP_RTT_MAX_US) *
 		       NSEC_PER_USEC << PP_SERVICE_SHIFT, rs->delivered);
 }
 
@@ -362,11 +364,10 @@ static void pp_path_sudden_round(struct pp_estimate *est)
 }
 
 /*
- * A token bucket that is full lets a pair pass as one: its ACKs tell the link
- * before it. Where nothing waits, a sample of less than a 32nd of the estimate is
- * taken for that (shares do not grow so fast but where 32 flows leave at once),
- * and tells no more than eight times what arrived, four where packets have been
- * waiting.
+ * A token bucket that is full lets a pair pass as one: its ACKs tell the link before it. Where
+ * nothing waits, a sample of less than a 32nd of the estimate is taken for that (shares do not grow
+ * so fast but where 32 flows leave at once), and tells no more than eight times what arrived, four
+ * where packets have been waiting.
  */
 static noinline u64 pp_path_most(const struct pp *ca, u64 sample)
 {

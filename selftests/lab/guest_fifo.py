@@ -148,42 +148,62 @@ def flood(path, flows, seconds):
             pump(flows, 0.01)
 
 
-def check_left():
-    """R was measured while others filled a FIFO of 10 Mb/s, and these leave then. R
-    becomes what it is, and what waits becomes the setpoint."""
-    for limit, others in ((100, []), (300, ["cubic"]), (1000, ["cubic"]),
-                          (1000, ["cubic", "cubic"])):
-        path = fair_path(10, aqm=f"pfifo limit {limit}")
-        for space, name in ((path.s, "wmem"), (path.d, "rmem")):
-            space.sysctl("net.ipv4.tcp_" + name, "4096 16000000 16000000")
-        cubic = [path.connect(name) for name in others]
-        if others:
-            pump(cubic, 10)
-            flow = path.connect("pp")
-            pump(cubic + [flow], 10)
-            for one in cubic:
-                one.close()
-        else:
-            flood(path, [], 1)
-            flow = path.connect("pp")
-            flood(path, [flow], 1)
+def leave(cubic, flow):
+    """Others have no more to send, and leave when all of it has arrived."""
+    for one in cubic:
+        one.shutdown(socket.SHUT_WR)
+    until = time.monotonic() + 120
+    while any(info(one).notsent_bytes or info(one).unacked for one in cubic):
+        assert time.monotonic() < until
+        pump([flow], 0.05)
+
+
+def left(limit, others, after_s=0, acks=None):
+    """Others fill a FIFO of 10 Mb/s, R is measured meanwhile, and they leave. R becomes
+    what it is, and what waits becomes the setpoint. acks: what happens to them."""
+    path = fair_path(10, aqm=f"pfifo limit {limit}", quickack=acks != "delayed")
+    if acks:
+        bunch(path, acks, 10, RTT_MS)
+    for space, name in ((path.s, "wmem"), (path.d, "rmem")):
+        space.sysctl("net.ipv4.tcp_" + name, "4096 16000000 16000000")
+    cubic = [path.connect(name) for name in others]
+    if others:
+        pump(cubic, 10 + after_s)
+        flow = path.connect("pp")
+        pump(cubic + [flow], 10)
         was = pp_info(flow).delay_us
-        # Where R is a second, it is looked at within 34 s.
-        pump([flow], 50)
-        queues, before, since = [], info(flow).bytes_acked, time.monotonic()
-        for _ in range(200):
-            pump([flow], 0.05)
-            queues.append(path.stats().qlen)
-        used = (info(flow).bytes_acked - before) * 8 / (time.monotonic() - since) / FULL_BPS
-        now = pp_info(flow)
-        queue = sum(queues) / len(queues)
-        note(f"{limit} packets, {' '.join(others) or 'datagrams'}: R was {was / 1000} "
-             f"ms, is {now.delay_us / 1000} ms, {used:.4f} used, queue {queue:.1f}, "
-             f"state {now.state}, {counters(path.s)}")
-        assert was > 1.4 * RTT_MS * 1000
-        assert now.delay_us < 1.05 * RTT_MS * 1000
-        assert queue < 12 and used > 0.99
-        guest_base.cleanup()
+        leave(cubic, flow)
+        note(f"R is {pp_info(flow).delay_us / 1000} ms when the others have left")
+    else:
+        flood(path, [], 1)
+        flow = path.connect("pp")
+        flood(path, [flow], 1)
+        was = pp_info(flow).delay_us
+    # Where R is a second, it is looked at within 34 s.
+    pump([flow], 50)
+    queues, before, since = [], info(flow).bytes_acked, time.monotonic()
+    for _ in range(200):
+        pump([flow], 0.05)
+        queues.append(path.stats().qlen)
+    used = (info(flow).bytes_acked - before) * 8 / (time.monotonic() - since) / FULL_BPS
+    now = pp_info(flow)
+    queue = sum(queues) / len(queues)
+    note(f"{limit} packets, {' '.join(others) or 'datagrams'} {acks or ''}: R was "
+         f"{was / 1000} ms, is {now.delay_us / 1000} ms, {used:.4f} used, queue {queue:.1f}, "
+         f"state {now.state}, {counters(path.s)}")
+    assert was > 1.4 * RTT_MS * 1000
+    assert now.delay_us < 1.05 * RTT_MS * 1000
+    assert queue < 12 and used > 0.99
+    guest_base.cleanup()
+
+
+def check_left():
+    """In a short FIFO and in longer ones. After two of cubic in the longest one it takes longest,
+    and how long depends on where in their sawtooth pp begins."""
+    for limit, others in ((100, []), (300, ["cubic"]), (1000, ["cubic"])):
+        left(limit, others)
+    for number in range(6):
+        left(1000, ["cubic", "cubic"], 0.7 * number)
 
 
 def check_peeks():
