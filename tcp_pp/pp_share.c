@@ -35,7 +35,8 @@
  * shared again within 255 round trips, the next time must be twice as long, up to 32 times;
  * after as many without it, half. By the same measure, four times as rarely, the path is
  * watched again; if packets have waited, for the first time after 16 round trips, and again
- * when nothing is lost though the window has grown by half and a third of it waits.
+ * when nothing is lost though the window has grown by half and a third of it waits, or after
+ * 16 round trips or more that take 17 s.
  *
  * R may have been measured while others had filled the queue. So when pairs or quiet round
  * trips end the window, and packets have waited meanwhile, the connection looks at R: it
@@ -92,6 +93,13 @@
  * become longer.
  */
 #define PP_SHARE_AGAIN		64
+/*
+ * If packets have waited: 2^24 us (17 s), where that is less, but no fewer than PP_SHARE_FIRST.
+ * What began the window may have left since, and where no pairs tell that, nothing else ends it. In
+ * a FIFO of 1000 packets a round trip takes 1.2 s at 10 Mb/s: in 12 of 63 starts a flow that was
+ * alone there kept it full for more than a minute.
+ */
+#define PP_SHARE_AGAIN_US	BIT(24)
 /*
  * If packets have waited: until it is watched for the first time, or again if it grows on and
  * on. What began the window may have been chance, as when a path becomes longer while pairs are
@@ -549,7 +557,7 @@ static void pp_share_watch(struct sock *sk, struct pp *ca)
 	}
 	if (ca->watched_rounds < PP_SHARE_WATCH && !alone)
 		return;
-	/* What arrived by the rate samples of the stack was no more than what was sent. */
+	/* s_hat is an average, and may lag behind. */
 	if (alone)
 		ca->estimate.service = pp_share_mean(sk, ca);
 	if (alone || (!ca->rtt_fell && (!blind || ca->window.known & PP_WATCHED) &&
@@ -579,6 +587,7 @@ static bool pp_share_has_grown(const struct tcp_sock *tp)
  */
 static bool pp_share_is_due(const struct sock *sk, const struct pp *ca)
 {
+	u32 again = PP_SHARE_AGAIN;
 	bool soon = ca->window.waited &&
 		    (!(ca->window.known & PP_WATCHED) ||
 		     (pp_share_has_grown(tcp_sk(sk)) &&
@@ -586,8 +595,10 @@ static bool pp_share_is_due(const struct sock *sk, const struct pp *ca)
 
 	if (ca->low_us == PP_LOW_NONE || ca->losses || (ca->hold && !ca->window.waited))
 		return false;
-	return ca->window.rounds >= (soon ? PP_SHARE_FIRST :
-					    PP_SHARE_AGAIN << ca->history.relapses);
+	if (ca->window.waited)
+		again = clamp_t(u32, PP_SHARE_AGAIN_US / max_t(u32, ca->rtt_us, 1),
+				PP_SHARE_FIRST, PP_SHARE_AGAIN);
+	return ca->window.rounds >= (soon ? PP_SHARE_FIRST : again << ca->history.relapses);
 }
 
 /**
