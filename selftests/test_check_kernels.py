@@ -249,6 +249,7 @@ def ends_with_us(command, number=signal.SIGKILL):
         until(runs, False)
     finally:
         process.kill()
+        process.wait()
         subprocess.run(["pkill", "-fx", f"sleep {seconds}"], check=False)
 
 

@@ -45,6 +45,7 @@ static void cc_cong_control(const struct tcp_congestion_ops *ops,
 	struct rate_sample rs = {
 		.delivered = 1,
 		.interval_us = 1000,
+		.rcv_interval_us = 1000,
 		.rtt_us = 1000,
 		.acked_sacked = 1,
 		.losses = 1,
