@@ -510,12 +510,26 @@ static inline bool pp_is_discrete(const struct pp *ca)
 #define PP_FULL_LIMIT		64
 
 /*
+ * May a packet have more than one segment? A signature (TCP_MD5SIG, TCP-AO) is that of one
+ * segment: with such a key the stack takes GSO from the socket, and what has two segments would
+ * leave as two packets with the signature of both. (Where only the device cannot, the stack
+ * divides packets itself.)
+ */
+static inline bool pp_train_is_packet(const struct sock *sk)
+{
+	return sk_can_gso(sk);
+}
+
+/*
  * A pair, or a train, is one packet of so many segments: what is paced, it
- * leaves the host back to back. Route changes reset sk_gso_max_segs. It is asked
+ * leaves the host back to back. Where it cannot be one, each segment is a packet, and each
+ * train is a turn, see pp_pace.c. Route changes reset sk_gso_max_segs. It is asked
  * whenever something is sent, by pp and by ppx: so it is no call.
  */
 static inline void pp_train_use(struct sock *sk, u32 train)
 {
+	if (unlikely(!pp_train_is_packet(sk)))
+		train = 1;
 	if (unlikely(sk->sk_gso_max_segs != train))
 		sk->sk_gso_max_segs = train;
 }
@@ -650,10 +664,13 @@ static inline void pp_pace_cut_off(struct sock *sk, const struct pp *ca)
 #define PP_PACED_FROM	10
 
 /* Does the stack not pace by itself what comes next, or not in pairs? */
-static inline bool pp_pace_is_special(const struct tcp_sock *tp, const struct pp *ca)
+static inline bool pp_pace_is_special(const struct sock *sk, const struct pp *ca)
 {
+	const struct tcp_sock *tp = tcp_sk(sk);
+
 	return tp->lost_out > tp->retrans_out ||
-	       tp->data_segs_out < PP_PACED_FROM || ca->train.extra;
+	       tp->data_segs_out < PP_PACED_FROM || ca->train.extra ||
+	       !pp_train_is_packet(sk);
 }
 
 /**
@@ -665,7 +682,7 @@ static inline bool pp_pace_is_special(const struct tcp_sock *tp, const struct pp
 static inline void pp_pace_before_send(struct sock *sk, struct pp *ca, u32 train)
 {
 	if (unlikely(ca->turn ||
-		     (pp_pace_is_special(tcp_sk(sk), ca) && !ca->shared)))
+		     (pp_pace_is_special(sk, ca) && !ca->shared)))
 		pp_pace_before_turn(sk, ca, train);
 }
 

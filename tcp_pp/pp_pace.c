@@ -9,7 +9,8 @@
  * hear nothing of its bottleneck for as long. And the first ten segments are not
  * paced at all. In both cases we take the pacing on: a turn lets one train leave
  * back to back, whatever skbs it is made of, and the gap is charged after it. So it
- * is where two trains leave at once, see pp_train_gro().
+ * is where two trains leave at once, see pp_train_gro(), and where no packet may have two
+ * segments, see pp_train_is_packet().
  *
  *	tso_segs()	the stack is about to send: charge the turn before; if the
  *			gap is over, begin the next: no pacing, and a window of
@@ -214,12 +215,25 @@ static bool pp_pace_parts(const struct sock *sk, struct pp *ca)
 	return ca->train.part && !was;
 }
 
+/*
+ * Have ACKs stayed away for a round trip, and for sixteen packets more? A turn sets the
+ * window, so that this ends what turns send, as pp_pace_window() does for everything else.
+ * (With turns that went on, no timeout would come either: each packet puts it off.)
+ */
+static bool pp_pace_is_silent(const struct tcp_sock *tp, const struct pp *ca)
+{
+	u64 silent_us = tp->tcp_mstamp - min(tp->tcp_mstamp, tp->delivered_mstamp);
+
+	/* s_hat is ns in Q10: 16 of them in us. */
+	return silent_us > ca->rtt_us + (ca->estimate.service >> 16);
+}
+
 /* Is what comes next ours to pace, and may it leave? */
 static bool pp_pace_is_due(const struct sock *sk, struct pp *ca, u32 train)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!pp_pace_is_special(tp, ca))
+	if (!pp_pace_is_special(sk, ca) || pp_pace_is_silent(tp, ca))
 		return false;
 	/* After a timeout the window lets less leave than a train. */
 	return ca->estimate.service && pp_pace_is_ours(sk) &&
