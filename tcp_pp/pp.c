@@ -433,7 +433,7 @@ static void pp_restart(struct sock *sk, struct pp *ca, u32 rounds)
 /* Before something is sent, and nothing is outstanding: is it the first after an idle time? */
 static noinline void pp_before_send(struct sock *sk, struct pp *ca)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
 	u32 idle_us;
 
 	/* The stack asks also where nothing can leave: the idle time goes on. */
@@ -454,6 +454,9 @@ static noinline void pp_before_send(struct sock *sk, struct pp *ca)
 	if (pp_is_window(ca)) {
 		pp_share_idle(sk, ca, idle_us);
 	} else if (ca->delay_us && idle_us > ca->delay_us) {
+		/* What it has grown to, without a sample, was long ago. */
+		if (!ca->estimate.service)
+			tcp_snd_cwnd_set(tp, min_t(u32, tcp_snd_cwnd(tp), TCP_INIT_CWND));
 		pp_restart(sk, ca, idle_us / ca->delay_us);
 		return;
 	}

@@ -229,11 +229,16 @@ void pp_setpoint_kept(struct pp *ca)
  * pp_start_grow() - nothing is known yet: a pair more in each round trip
  * @sk: socket
  * @ca: connection
+ *
+ * Only if the window was used: of an application that sends single segments no pair ever
+ * tells anything, and what it sends at once after an hour may not be an hour's growth.
  */
 void pp_start_grow(struct sock *sk, const struct pp *ca)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
+	if (!tcp_is_cwnd_limited(sk))
+		return;
 	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp) + 2, tp->snd_cwnd_clamp));
 	pp_pace(sk, pp_law_rate(min_t(u32, tcp_snd_cwnd(tp), PP_PACKETS_MAX) <<
 				PP_PACKET_SHIFT, ca->rtt_us));
