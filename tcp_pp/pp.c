@@ -328,6 +328,10 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	}
 	if (unlikely(rs->losses > 0))
 		pp_loss(tcp_sk(sk), ca, rs->losses);
+	if (unlikely(ca->marked)) {
+		ca->marked = 0;
+		pp_setpoint_cut(ca);
+	}
 	if (!rs->acked_sacked)
 		return;
 	if (unlikely(READ_ONCE(ca->net->law) != ca->law))
@@ -496,9 +500,12 @@ static void pp_set_state(struct sock *sk, u8 new_state)
 		pp_share_state(sk, new_state);
 		return;
 	}
-	/* ECE: the stack says so once in a round trip. */
-	if (new_state == TCP_CA_CWR)
-		pp_setpoint_cut(ca);
+	/*
+	 * ECE, or a packet that the host itself had no room for: the stack says so once in a
+	 * round trip. For a loss at the end that a probe has repaired it says so as well, and
+	 * takes it back at once. That one is a loss as others, so the next ACK decides.
+	 */
+	ca->marked = new_state == TCP_CA_CWR;
 	if (new_state != TCP_CA_Loss ||
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		return;

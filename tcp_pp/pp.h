@@ -126,6 +126,7 @@
  *	PP_FULL_LOSSES. With bursts of ACKs: what ACKs are held back for, see pp_held_us()
  * @queue: n_hat, Q8
  * @setpoint: B, Q8
+ * @marked: the setpoint is to be cut for a mark, see pp_set_state()
  * @lossy: until so much has arrived without a loss, PP_LOSSY_SHIFT, each loss counts
  * @round_start: tp->delivered when the round trip began
  * @mark_delivered: with bursts of ACKs, the same word: tp->delivered at the last mark, at
@@ -202,7 +203,8 @@ struct pp {
 	u32			rtt_us:25,
 				full:7;
 	u32			queue;
-	u32			setpoint:24,
+	u32			setpoint:23,
+				marked:1,
 				lossy:8;
 	union {
 		u32		round_start;
