@@ -20,7 +20,7 @@
  *			  8 round trips: nothing waits, less arrives,
  *			  and more could be sent
  *			  2 round trips: nothing waits, they are much
- *			  longer than R, and less than half arrives
+ *			  longer than R, less than half arrives; or one ACK
  *			  without pairs, as the share becomes less: a
  *			  push, pp_share_doubt()
  *	grown longer	  4 round trips: nothing waits, and all take  a larger R
@@ -49,8 +49,8 @@
  * In a shared queue that others keep full it does not fall either. There the new R
  * protects the share of the connection, until the queue is seen to be shared again.
  * For this case R is raised at most once in 255 round trips, or again after 64 round
- * trips that have shown no shared queue. After an idle time R is measured anew in any
- * case.
+ * trips that have shown no shared queue. After an idle time R is measured anew, if the
+ * first ACK is that of a single segment.
  *
  * Full of ours: R was measured in a FIFO that others had filled, so R is the round-trip time
  * of the full FIFO. Now this connection alone keeps the FIFO full, because R and the setpoint
@@ -548,7 +548,7 @@ static bool pp_path_is_false(const struct sock *sk, const struct pp *ca,
 
 	if (likely(!pp_is_low(ca) || ca->rtt_us / 4 <= ca->delay_us))
 		return false;
-	if (ca->shared || pp_is_bunched(ca))
+	if (ca->shared || pp_is_bunched(ca) || !ca->estimate.service)
 		return false;
 	arrivals = pp_path_arrivals(rs);
 	return ca->estimate.service < arrivals / 4 &&

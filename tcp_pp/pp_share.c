@@ -115,8 +115,8 @@
  * pp_may_be_held() - do round-trip times not tell whether packets wait?
  * @ca: connection
  *
- * Return: true if they are above R by no more than what ACKs may be held back for, and nothing was
- * lost or marked of late.
+ * Return: true if they are above R by no more than what ACKs may be held back for, nothing was
+ * lost of late, and the setpoint is that of the sysctl.
  */
 bool pp_may_be_held(const struct pp *ca)
 {
@@ -432,9 +432,12 @@ void pp_share_doubt(struct sock *sk, struct pp *ca, u64 mean)
  */
 void pp_share_forget(struct pp *ca)
 {
+	/* What R was raised to was right. */
+	if (ca->hold && ca->history.since >= PP_SHARE_AGAIN &&
+	    ca->hold <= U8_MAX - PP_SHARE_AGAIN)
+		ca->hold = 0;
 	if (ca->history.since == U8_MAX)
 		return;
-	/* What R was raised to was right. */
 	if (++ca->history.since == PP_SHARE_AGAIN)
 		ca->hold = 0;
 	if (ca->history.since == U8_MAX && ca->history.relapses) {
