@@ -608,7 +608,7 @@ static u32 pp_state(const struct sock *sk, const struct pp *ca)
 	       (pp_is_bunched(ca) ? PP_STATE_BUNCHED : 0) |
 	       (pp_is_window(ca) ? PP_STATE_WINDOW : 0) |
 	       (ca->train.gro ? PP_STATE_GRO : 0) |
-	       (pp_pace_is_cut_off(sk, net, pp_train_of(net, pp_train_is_four(ca))) ?
+	       (pp_pace_is_cut_off(sk, ca, net, pp_train_of(net, pp_train_is_four(ca))) ?
 		PP_STATE_CUT_OFF : 0);
 }
 

@@ -34,7 +34,7 @@
  *					bunched: a peek may show, pp_bunch_has_peeked()
  *	turning	  turn			the stack does not pace until what leaves is charged,
  *					pp_pace.c; not in window and watched
- *	cut off	  pp_pace_is_cut_off()	the window of the sysctl has no room for a train:
+ *	cut off	  pp_pace_is_cut_off()	a window of the sysctls has no room for a train:
  *					nothing leaves until it has, pp_pace_cut_off()
  *
  * What of struct pp means something in some of these states only. What is indented
@@ -553,8 +553,9 @@ void pp_start_wait(struct sock *sk, const struct pp *ca);
 /* pp_pace.c */
 bool pp_pace_is_ours(const struct sock *sk);
 void pp_pace(struct sock *sk, u64 rate);
-bool pp_pace_is_cut_off(const struct sock *sk, const struct pp_net *net, u32 train);
-void pp_pace_cut_off_at(struct sock *sk, const struct pp *ca, u32 window);
+bool pp_pace_is_cut_off(const struct sock *sk, const struct pp *ca,
+			const struct pp_net *net, u32 train);
+void pp_pace_cut_off_at(struct sock *sk, const struct pp *ca);
 bool pp_pace_is_stopped(const struct sock *sk, const struct pp *ca);
 void pp_pace_be_wary(struct pp *ca, bool looking);
 bool pp_pace_stop(struct sock *sk, struct pp *ca, u32 wait_us);
@@ -647,6 +648,12 @@ static inline void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe
 	tcp_snd_cwnd_set(tp, min_t(u64, cwnd, tp->snd_cwnd_clamp));
 }
 
+/* Is there a limit to what may be outstanding, beside that of the law? */
+static inline bool pp_pace_is_limited(const struct pp_net *net)
+{
+	return READ_ONCE(net->window) | READ_ONCE(net->reserved);
+}
+
 /**
  * pp_pace_cut_off() - no more outstanding than the sysctl allows
  * @sk: socket
@@ -656,10 +663,8 @@ static inline void pp_pace_window(struct sock *sk, const struct pp *ca, u32 pipe
  */
 static inline void pp_pace_cut_off(struct sock *sk, const struct pp *ca)
 {
-	u32 window = READ_ONCE(ca->net->window);
-
-	if (unlikely(window))
-		pp_pace_cut_off_at(sk, ca, window);
+	if (unlikely(pp_pace_is_limited(ca->net)))
+		pp_pace_cut_off_at(sk, ca);
 }
 
 /* The stack paces from this segment on. */

@@ -120,6 +120,7 @@ static const struct ctl_table pp_table[] = {
 	TOLLWAY_SETTING_NUMBER("initial_rate", PP_OFFSET(initial_rate),
 			       0, PP_INITIAL_RATE_MAX),
 	TOLLWAY_SETTING_NUMBER("window", PP_OFFSET(window), 0, 1048576),
+	TOLLWAY_SETTING_NUMBER("reserved", PP_OFFSET(reserved), 0, 1048576),
 };
 
 static const struct tollway_net_type pp_net_type = {

@@ -25,6 +25,7 @@
  * @initial: segments sent before anything is known; 0: the initial window
  * @initial_rate: rate of the first round trip, packets/s; 0: by @initial
  * @window: segments that may be outstanding; 0: as many as the law needs
+ * @reserved: packets of room at the bottleneck for each connection; 0: not known
  *
  * Each setting is a single word, written and read without a lock.
  */
@@ -41,6 +42,7 @@ struct pp_net {
 	u32		initial;
 	u32		initial_rate;
 	u32		window;
+	u32		reserved;
 };
 
 /**

@@ -98,41 +98,62 @@ void pp_pace(struct sock *sk, u64 rate)
 }
 
 /**
- * pp_pace_is_cut_off() - is there no room for a train in the window of the sysctl?
- * @sk: socket
+ * pp_pace_most() - segments that may be outstanding, PP94 10.3
+ * @ca: its private area
  * @net: settings; get_info() has no lock, so that the area, and the pointer in it, may
  *	change their owner meanwhile
- * @train: segments
  *
- * PP94 10.3: beside the rate, a limit to what may be outstanding. What is known to be
- * lost is outstanding no more, PP94 section 6.
+ * A limit beside the rate. Where room is reserved it follows the path: before the path is
+ * known it is that room alone. In a queue that others share nothing is reserved.
  *
- * Return: true if so; false without such a window.
+ * Return: 1 and up; U32_MAX: no limit.
  */
-bool pp_pace_is_cut_off(const struct sock *sk, const struct pp_net *net, u32 train)
+static u32 pp_pace_most(const struct pp *ca, const struct pp_net *net)
 {
-	u32 window = READ_ONCE(net->window);
+	u32 window = READ_ONCE(net->window) ?: U32_MAX;
+	u32 reserved = READ_ONCE(net->reserved);
+	u64 service = READ_ONCE(ca->estimate.service);
 
-	return unlikely(window) &&
-	       tcp_packets_in_flight(tcp_sk(sk)) + train > window;
+	if (!reserved || pp_is_window(ca))
+		return window;
+	return min(window, pp_law_room(service ? pp_law_pipe(ca->delay_us, service) : 0,
+				       ca->setpoint, reserved));
 }
 
 /**
- * pp_pace_cut_off_at() - no more outstanding than a window
+ * pp_pace_is_cut_off() - is there no room for a train in the windows of the sysctls?
  * @sk: socket
  * @ca: its private area
- * @window: segments, 1 and up
+ * @net: settings, see pp_pace_most()
+ * @train: segments
+ *
+ * What is known to be lost is outstanding no more, PP94 section 6.
+ *
+ * Return: true if so; false without such a window.
+ */
+bool pp_pace_is_cut_off(const struct sock *sk, const struct pp *ca,
+			const struct pp_net *net, u32 train)
+{
+	return unlikely(pp_pace_is_limited(net)) &&
+	       tcp_packets_in_flight(tcp_sk(sk)) + train > pp_pace_most(ca, net);
+}
+
+/**
+ * pp_pace_cut_off_at() - no more outstanding than the sysctls allow
+ * @sk: socket
+ * @ca: its private area
  *
  * While there is room for half a train nothing leaves: each ACK would let one
  * segment go, and there were no more pairs. A window of less than a train is used
  * as a whole.
  */
-void pp_pace_cut_off_at(struct sock *sk, const struct pp *ca, u32 window)
+void pp_pace_cut_off_at(struct sock *sk, const struct pp *ca)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 flight = tcp_packets_in_flight(tp);
+	u32 window = pp_pace_most(ca, ca->net);
 
-	if (flight && pp_pace_is_cut_off(sk, ca->net, pp_train_sent(ca)))
+	if (flight && flight + pp_train_sent(ca) > window)
 		window = min(window, flight);
 	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), window));
 }

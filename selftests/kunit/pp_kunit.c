@@ -589,6 +589,18 @@ static void pp_wait_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pp_law_probe(PP_SERVICE_MIN, false, 0), PP_RATE_MAX);
 }
 
+/* What the path holds, and the room for the queue: at least the setpoint and two pairs. */
+static void pp_room_test(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, pp_law_room(100 * PP_PACKET, 10 * PP_PACKET, 30), 130U);
+	KUNIT_EXPECT_EQ(test, pp_law_room(100 * PP_PACKET + 1, 10 * PP_PACKET, 30), 131U);
+	KUNIT_EXPECT_EQ(test, pp_law_room(100 * PP_PACKET, 10 * PP_PACKET, 1), 114U);
+	KUNIT_EXPECT_EQ(test, pp_law_room(0, 10 * PP_PACKET + 1, 1), 15U);
+	KUNIT_EXPECT_EQ(test, pp_law_room(0, 0, 1), 4U);
+	KUNIT_EXPECT_EQ(test, pp_law_room(U32_MAX, 9999 * PP_PACKET, 1048576),
+			16777216U + 1048576U);
+}
+
 static struct kunit_case pp_cases[] = {
 	KUNIT_CASE(pp_fuzzy_test),
 	KUNIT_CASE(pp_estimator_test),
@@ -602,6 +614,7 @@ static struct kunit_case pp_cases[] = {
 	KUNIT_CASE(pp_bunch_test),
 	KUNIT_CASE(pp_gro_test),
 	KUNIT_CASE(pp_wait_test),
+	KUNIT_CASE(pp_room_test),
 	{}
 };
 

@@ -13,7 +13,7 @@ from bench import super_packet
 from fq_rr_bench import FLOWS, FqBench, Pair
 from fq_rr_model import Reference
 from guest_base import note, refused
-from pp_bench import SYSCTL, fair_path, look, pp_info
+from pp_bench import SYSCTL, fair_path, look, pp_info, set_rate
 from rtnl import DROP_LAST, DROP_LONGEST, DROP_TAIL_OF_LONGEST, DRR, RR, WFQ
 from tcp_bench import info, pump
 
@@ -222,6 +222,67 @@ def check_pp_loses_nothing():
     assert drops > 0 and again == 0 and most <= WINDOW
     fair = 10**7 / 8 * 1448 / 1514 / 5
     assert all(one > 0.95 * fair for one in rates), (rates, fair)
+
+
+def check_any_share():
+    """The rate of the link, and so the share of each flow, becomes a fifth and then ten
+    times as large, while cubic fills what is not reserved: pp sends nothing again."""
+    path = fair_path(200, aqm=f"fq_rr limit {ROOM} overflow drop-longest "
+                              f"reserve {WINDOW + 1}")
+    path.s.sysctl(SYSCTL + "window", WINDOW)
+    path.sink("reno", 5001)
+    flood = path.connect("cubic", port=5001)
+    flows = [path.connect("pp") for _ in range(OURS)]
+    for rate_mbit in (10, 2, 20, 4, 10):
+        set_rate(path, rate_mbit * 10**6)
+        before = [info(one).bytes_acked for one in flows]
+        for _ in range(30):
+            pump([flood, *flows], 0.1)
+            # What a flow has in the queue is a part of it.
+            assert sum(min(info(one).unacked, WINDOW) for one in flows) <= ROOM
+        rates = [(info(one).bytes_acked - start) * 8 / 3e6
+                 for one, start in zip(flows, before)]
+        again = sum(info(one).total_retrans for one in flows)
+        note(f"{rate_mbit} Mb/s: {[round(one, 3) for one in rates]} Mb/s, {again} sent "
+             f"again by pp, {path.stats().drops} dropped")
+        assert again == 0 and min(rates) > 0.1 * rate_mbit
+    assert path.stats().drops > 0
+
+
+def joins(reserved, aqm):
+    """Four flows, one after another: (drops, used of the link, at most outstanding beyond
+    what the path holds with the share of each, of the samples of the last flow cut off)."""
+    path = fair_path(10, aqm=aqm, rtt_ms=100)
+    path.s.sysctl(SYSCTL + "reserved", reserved)
+    flows, beyond, cut, seen = [], 0, 0, 0
+    for _ in range(OURS):
+        flows.append(path.connect("pp"))
+        pump(flows, 3)
+        for _ in range(20):
+            pump(flows, 0.05)
+            for one in flows:
+                pp, tcp = pp_info(one), info(one)
+                room = pp.bw / 8 / 1448 * pp.delay_us / 1e6
+                beyond = max(beyond, tcp.unacked - room)
+                cut += bool(pp.state & CUT_OFF)
+                seen += 1
+    before = path.stats()
+    pump(flows, 4)
+    after = path.stats()
+    used = (after.bytes - before.bytes) * 8 / 4 / 10**7
+    note(f"{aqm}, reserved {reserved}: {after.drops} dropped, {used:.4f} used, {beyond:.1f} "
+         f"outstanding beyond the path, cut off in {cut} of {seen}")
+    guest_base.cleanup()
+    return after.drops, used, beyond
+
+
+def check_reserved():
+    """A window that follows the path: no more than what is reserved waits, and the link is
+    as full as without. It is at least the setpoint and four packets."""
+    _, free, _ = joins(0, "fq_rr limit 1000")
+    for reserved, room in ((30, 30), (1, 14)):
+        drops, used, beyond = joins(reserved, f"fq_rr limit {OURS * room} reserve {room}")
+        assert drops == 0 and used > free - 0.01 and beyond <= room + 1
 
 
 def check_window_binds():

@@ -28,7 +28,7 @@ TAKEN = {"estimator": ("fixed", "kalman", "fuzzy"),
          "setpoint": ("0", "9999", "10"), "setpoint_max": ("2", "9999"),
          "train": ("64", "2"), "initial": ("1024", "0"),
          "initial_rate": ("100000000", "1", "0"),
-         "window": ("1048576", "0"), "pole": ("1", "0.5", "0.01", "0.9"),
+         "window": ("1048576", "0"), "reserved": ("1048576", "1", "0"), "pole": ("1", "0.5", "0.01", "0.9"),
          "setpoint_step": ("64", "0.5", "2"),
          "setpoint_every": ("4", "1", "2"),
          "setpoint_cut": ("0.5", "0.75")}
@@ -38,7 +38,7 @@ REFUSED = {"estimator": ("fuzz", "", "fuzzyfuzzyfuzzyfuzzy"),
            "setpoint": ("10000", "-1", "x"), "setpoint_max": ("1", "10000"),
            "train": ("1", "65"), "initial": ("1025", "-1"),
            "initial_rate": ("100000001", "-1", "x"),
-           "window": ("1048577", "-1"), "pole": ("0", "1.01"),
+           "window": ("1048577", "-1"), "reserved": ("1048577", "-1"), "pole": ("0", "1.01"),
            "setpoint_step": ("0.003", "65"), "setpoint_every": ("0", "5"),
            "setpoint_cut": ("0", "1")}
 
