@@ -59,6 +59,11 @@ _RESERVED = {
     "window": (0, 0, 1048576, "largest number of outstanding packets of pp; 0: no limit"),
     "reserve": (0, 0, 1000000, "packets that fq_rr reserves for a flow"),
 }
+# Of those whose window follows the path.
+_FOLLOWS = {
+    "reserved": (0, 0, 1048576, "room for a flow at its bottleneck, packets, of which pp "
+                 "knows; 0: none"),
+}
 # Parameters of experiments with the pole of the discrete law (PP94 4.2.1), and of
 # those with the steps of a setpoint that is probed (PP94 7).
 _POLE = {
@@ -70,7 +75,7 @@ _PROBING = {
     "setpoint_cut": (0.75, 0.01, 0.99, "factor by which a loss reduces the setpoint"),
 }
 # Parameters that are settings of the same name, where an experiment has them.
-_SETTINGS = ("window", *_POLE, *_PROBING)
+_SETTINGS = ("window", *_FOLLOWS, *_POLE, *_PROBING)
 
 
 def _sysctls(values, _wtps):
@@ -86,18 +91,18 @@ def _sysctls(values, _wtps):
 def _fields(values):
     """Words of tc for the part of the buffer of fq_rr that each flow owns."""
     reserve = values.get("reserve")
-    return {"reserved": f" reserve {reserve}" if reserve else ""}
+    return {"reservation": f" reserve {reserve}" if reserve else ""}
 
 
 def _deciding(_cc, values):
-    special = {*_RESERVED, *_POLE, *_PROBING} & set(values)
+    special = {*_RESERVED, *_FOLLOWS, *_POLE, *_PROBING} & set(values)
     first = () if values["initial"] else ("initcwnd",)
     return {"setpoint", "pp_estimator", "law", "initial", *special, *first}
 
 
 COMPONENT = Component(
     controls=("pp", "ppx"), parameters=_PARAMETERS,
-    special={**_RESERVED, **_POLE, **_PROBING},
+    special={**_RESERVED, **_FOLLOWS, **_POLE, **_PROBING},
     choices={"service": ("rr", "drr", "wfq"),
              "overflow": ("drop-last", "drop-tail-of-longest", "drop-longest"),
              "pp_estimator": ("fuzzy", "fixed", "kalman"),
@@ -105,9 +110,9 @@ COMPONENT = Component(
     # PP94 probes the setpoint; up to 100 packets of each flow then wait in the queue.
     shipped={"setpoint": 10},
     queues={"fq_rr": "fq_rr limit {buffer} service {service} "
-                     "overflow {overflow}{reserved}"},
+                     "overflow {overflow}{reservation}"},
     fields=_fields,
     # Only some experiments have the parameter `reserve`, see _deciding().
-    made_of={"reserved": []},
+    made_of={"reservation": []},
     sysctls=_sysctls, deciding=_deciding, equal_rates=("fq_rr",), classful=("fq_rr",),
     cc_info=True)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The experiments of PP94 sections 9 and 10, except for the transfers of 9.4.
+"""The experiments of PP94 section 9, except for the transfers of 9.4.
 
 The figures of PP94 were not available. Where a value was derived from the text, the comment
 at its use says so.
 """
 
-from ..experiments.description import (Case, Experiment, Paper, Variant, case_bound,
+from ..experiments.description import (Case, Experiment, Paper, case_bound,
                                        metric)
 from ..experiments.workload import (LOADS, OURS, PIPE_PKTS, BASELINES, SOURCES,
                                     TABLE_3, flow_of, one_link, rtt_ms_of)
@@ -83,20 +83,20 @@ def arrival_flows(settings, apart):
     return one_link(flows, settings)
 
 
-def _arrival_case(settings, apart, name, **words):
+def arrival_case(settings, apart, name, **words):
     unit_s, _ = units(settings)
     return Case(name, arrival_flows(settings, apart), 12000 * unit_s, x=apart,
                 classes=True, **often(settings, 5), **words)
 
 
 def _arrival_cases(values):
-    return [_arrival_case(values, apart, f"every {apart:g} RTT")
+    return [arrival_case(values, apart, f"every {apart:g} RTT")
             for apart in (0.5, 2)]
 
 
 def _estimator_cases(values):
     """PP94 4.4 and 4.5 side by side: fuzzy, of fixed weight, and Kalman's."""
-    return [_arrival_case(values, apart, f"{estimator}, every {apart:g} RTT",
+    return [arrival_case(values, apart, f"{estimator}, every {apart:g} RTT",
                           values={"pp_estimator": estimator}, series=estimator)
             for estimator in ("fuzzy", "fixed", "kalman") for apart in (0.5, 2)]
 
@@ -107,7 +107,7 @@ BURST_FIRST_PKTS, BURST_OTHER_PKTS, BURST_UNITS = 2000, 500, 1000
 UNLIMITED_PKTS = 10000
 
 
-def _burst_case(values, count, series, room):
+def burst_case(values, count, series, room):
     """A source that is there, and all others at once."""
     unit_s, _ = units(values)
     flows = [flow_of(1, 0.0, BURST_FIRST_PKTS, "first")] + [
@@ -119,13 +119,13 @@ def _burst_case(values, count, series, room):
 
 
 def _burst_cases(values):
-    return [_burst_case(values, count, series, room)
+    return [burst_case(values, count, series, room)
             for series, room in (("limited", PIPE_PKTS),
                                  ("unlimited", UNLIMITED_PKTS))
             for count in range(2, SOURCES + 1)]
 
 
-def _per_role(role):
+def per_role(role):
     return (metric("completion_tu", "completion_units", "completion time", 0,
                    role=role),
             metric("optimal_tu", "optimal_units", "optimal completion time", 0,
@@ -202,7 +202,7 @@ def _probing_bounds(_values):
 PUBLIC_PKTS = 2000
 
 
-def _public_cases(values):
+def public_cases(values):
     """On for two round trips on average at the bottleneck's rate (MK94 (2) and
     (4): PP94 does not say), silent for as long as the load wants it."""
     _, rtt_s = units(values)
@@ -241,57 +241,6 @@ def _public_bounds(values):
                            0.95),
                 case_bound("end of the last source, s", f"{kind} {load:g}", "last_s",
                            "<=", PUBLIC_SLACK * whole_s / min(load, 1)))]
-
-
-# --- PP94 10.3 -------------------------------------------------------------
-
-# What each source may have outstanding, and what the queue has for it: the pipe
-# and the setpoint of 10. Half of the pipe shows that it is a limit.
-WINDOW_PKTS, WINDOW_SMALL_PKTS = PIPE_PKTS + 10, PIPE_PKTS // 2
-SMALL_WINDOW = f"window {WINDOW_SMALL_PKTS}"
-
-
-def _window_cases(values):
-    """The bursts of 9.2, with a window's worth of room for each source and no more;
-    and a source whose window is half of what the path holds."""
-    _, rtt_s = units(values)
-    each = values["reserve"] or WINDOW_PKTS
-    # It would take 4000 TU, and is busy to the end of its case.
-    small = one_link([flow_of(1, 0.0, BURST_FIRST_PKTS, "first")], values)
-    return [Case(SMALL_WINDOW, small, 38 * rtt_s, classes=True,
-                 values={"window": WINDOW_SMALL_PKTS}, **often(values))] + [
-        _burst_case(values, count, "reserved", count * each)
-        for count in range(2, SOURCES + 1)]
-
-
-def _lossless(cases):
-    """PP94 10.3: no packet is lost, whatever the rates are."""
-    def bounds(values):
-        if not values["reserve"] or values["window"] != values["reserve"]:
-            return []
-        return [case_bound(title, case.name, key, "<=", 0)
-                for case in cases(values) for key, title in
-                (("drops", "drops"), ("retransmits", "retransmissions, packets"))]
-    return bounds
-
-
-def _cut_off(_values):
-    # The round trip is longer than that of the pipe by the time that a packet
-    # takes on its links.
-    half = WINDOW_SMALL_PKTS / PIPE_PKTS
-    return [case_bound("utilisation with a window of half of the path, "
-                       f"{word}", SMALL_WINDOW, "utilization", operator, value)
-            for word, operator, value in (("at least", ">=", half - 0.02),
-                                          ("at most", "<=", half))]
-
-
-_WINDOW_DEFAULTS = {**ROW_DEFAULTS, "setpoint": 10, "window": WINDOW_PKTS,
-                    "reserve": WINDOW_PKTS, "buffer": SOURCES * WINDOW_PKTS}
-# The same room, shared.
-_WINDOW_VARIANTS = (
-    Variant("pp-fq_rr", "pp", "fq_rr"),
-    Variant("pp-fq_rr-shared", "pp", "fq_rr", {"window": 0, "reserve": 0},
-            title="the same room, shared and without a window"))
 
 
 # --- the list --------------------------------------------------------------
@@ -427,7 +376,7 @@ EXPERIMENTS = (
                    from_rtt=22, to_rtt=42),
             metric("utilization", "utilization", "utilisation, 5-45 RTT",
                    2, link="R1", from_rtt=5, to_rtt=45),
-            *_per_role("first"),
+            *per_role("first"),
             metric("last_tu", "last_units", "end of the last source", 0),
             metric("retransmits", "retransmits", "retransmissions", 0),
             metric("drops", "drops", "drops", 0)),
@@ -446,7 +395,7 @@ EXPERIMENTS = (
         cases=_estimator_cases, x_title="round trips between arrivals",
         shape=table_3(SOURCES),
         metrics=(
-            *_per_role("first"),
+            *per_role("first"),
             metric("peak", "class_peak", "largest queue of source 1", 0,
                    role="first"),
             metric("jain", "jain", "Jain's index of rates from 2200 to 4200 TU", 4,
@@ -473,7 +422,7 @@ EXPERIMENTS = (
         cc="pp", aqm="fq_rr", cases=_burst_cases,
         x_title="sources", shape=table_3(SOURCES),
         metrics=(
-            *_per_role("first"),
+            *per_role("first"),
             metric("loss_rate", "loss_rate", "losses of source 1", 1,
                    role="first"),
             metric("retransmission_rate", "retransmission_rate",
@@ -504,7 +453,7 @@ EXPERIMENTS = (
         reproduces="PP94 9.3: Table 6",
         topology=networks.confluence, duration_s=120.0,
         defaults=ROW_DEFAULTS, presets=row_presets(), variants=BASELINES,
-        cc="pp", aqm="fq_rr", cases=_public_cases,
+        cc="pp", aqm="fq_rr", cases=public_cases,
         x_title="nominal load", shape=table_3(SOURCES),
         metrics=(
             metric("retransmits", "retransmits", "retransmissions", 0),
@@ -519,44 +468,4 @@ EXPERIMENTS = (
         about="Ten on-off sources of 2000 packets, open and closed, at nominal "
               "loads from 0.5 to 5. They are on for two round trips on average, at "
               "the rate of the bottleneck."),
-    Experiment(
-        name="pp-window", title="A window beside the rate, and room for it",
-        reproduces="PP94 10.3, with the sources of 9.2",
-        topology=networks.confluence, duration_s=10.0, defaults=_WINDOW_DEFAULTS,
-        presets=row_presets(), variants=_WINDOW_VARIANTS,
-        cc="pp", aqm="fq_rr", cases=_window_cases,
-        x_title="sources", shape=table_3(SOURCES),
-        metrics=(
-            metric("drops", "drops", "drops", 0),
-            metric("retransmits", "retransmits", "retransmissions", 0),
-            *_per_role("first"),
-            metric("peak", "class_peak", "largest queue of source 1", 0,
-                   role="first"),
-            metric("utilization", "utilization", "utilisation from 10 RTT",
-                   2, link="R1", from_rtt=10)),
-        bounds=((OURS, _lossless(_window_cases)), (OURS, _cut_off)),
-        pictures=(("curve", "peak"), ("curve", "completion_tu"),
-                  ("class_queues", "N = 10, reserved")),
-        about="The sources of pp-burst with a window of 110 packets and as much "
-              "room (reserve) for each of them at the queue, and one source with a "
-              "window of 50. No packet may be lost. The variant pp-fq_rr-shared has "
-              "the same room, but shared, and no window."),
-    Experiment(
-        name="pp-window-public",
-        title="On-off sources with a window, and room for it",
-        reproduces="PP94 10.3, with the sources of 9.3",
-        topology=networks.confluence, duration_s=120.0, defaults=_WINDOW_DEFAULTS,
-        presets=row_presets(), variants=_WINDOW_VARIANTS,
-        cc="pp", aqm="fq_rr", cases=_public_cases,
-        x_title="nominal load", shape=table_3(SOURCES),
-        metrics=(
-            metric("drops", "drops", "drops", 0),
-            metric("retransmits", "retransmits", "retransmissions", 0),
-            metric("finished", "finished", "sources that have finished", 0),
-            metric("last_s", "last_s", "end of the last source", 1),
-            metric("queue_mean", "queue_mean", "mean queue", 1,
-                   link="R1")),
-        bounds=((OURS, _lossless(_public_cases)),),
-        pictures=(("curve", "queue_mean"),),
-        about="The window and reservation of pp-window, with the sources of pp-public."),
 )

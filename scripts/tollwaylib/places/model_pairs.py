@@ -31,7 +31,7 @@ def cases_of(job):
         if case["programs"] or case["wires"]:
             raise _refused("programs, or links with losses or reordering")
         values = {**job["parameters"], **case["values"]}
-        if values.get("window") or values.get("reserve"):
+        if values.get("window") or values.get("reserve") or values.get("reserved"):
             raise _refused("window and reserve")
         if values["overflow"] != "drop-tail-of-longest":
             raise _refused(f"overflow {values['overflow']}")
