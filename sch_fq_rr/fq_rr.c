@@ -53,7 +53,6 @@
  * which read single words. Tables are replaced under RTNL and the root lock.
  */
 
-#include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/list.h>
@@ -69,6 +68,7 @@
 #include "fq_rr.h"
 #include "fq_rr_order.h"
 #include "pkt_fq_rr.h"
+#include "tollway_split.h"
 
 /*
  * Virtual time is in 2^-16 bytes: one byte divided by the largest weight, 2^10,
@@ -686,17 +686,13 @@ static bool fq_rr_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u32 id,
 				struct fq_rr_tally *tally,
 				struct sk_buff **to_free)
 {
-	netdev_features_t features = netif_skb_features(skb);
-	struct sk_buff *segs, *next;
+	struct sk_buff *segs = tollway_split(skb, sch), *next;
 
-	segs = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
-	if (IS_ERR_OR_NULL(segs))
+	if (!segs)
 		return false;
 
 	skb_list_walk_safe(segs, segs, next) {
 		skb_mark_not_on_list(segs);
-		qdisc_skb_cb(segs)->pkt_len = segs->len;
-		compat_qdisc_set_pkt_segs(segs, 1);
 		fq_rr_enqueue_one(segs, sch, id, tally, to_free);
 	}
 	consume_skb(skb);

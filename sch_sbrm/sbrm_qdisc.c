@@ -72,6 +72,7 @@
 #include "sbrm_sparse.h"
 #include "tollway_fixp.h"
 #include "tollway_random.h"
+#include "tollway_split.h"
 
 /*
  * One dequeue drops at most this many packets for their price, as it holds the
@@ -323,7 +324,6 @@ static inline struct sk_buff *sbrm_take(struct Qdisc *sch, u32 *segments)
 static noinline int sbrm_enqueue_split(struct sk_buff *skb, struct Qdisc *sch,
 				       struct sk_buff **to_free)
 {
-	netdev_features_t features = netif_skb_features(skb);
 	u32 len = qdisc_pkt_len(skb), queued_len = 0, queued = 0;
 	struct sbrm_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *segs, *next;
@@ -331,16 +331,14 @@ static noinline int sbrm_enqueue_split(struct sk_buff *skb, struct Qdisc *sch,
 	if (q->params.feedback != SBRM_FEEDBACK_MARK)
 		sbrm_feedback_fix_id(skb);
 
-	segs = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
-	if (IS_ERR_OR_NULL(segs))
+	segs = tollway_split(skb, sch);
+	if (!segs)
 		return qdisc_drop(skb, sch, to_free);
 
 	skb_list_walk_safe(segs, segs, next) {
-		u32 seg_len = segs->len;
+		u32 seg_len = qdisc_pkt_len(segs);
 
 		skb_mark_not_on_list(segs);
-		qdisc_skb_cb(segs)->pkt_len = seg_len;
-		compat_qdisc_set_pkt_segs(segs, 1);
 		if (sch->enqueue(segs, sch, to_free) == NET_XMIT_SUCCESS) {
 			queued_len += seg_len;
 			queued++;

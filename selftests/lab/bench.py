@@ -149,11 +149,12 @@ class Bench:
             raw.bind(("va", 0x0800))
         return raw
 
-    def htb(self, rate_bps, packet_bytes, data, name=b"sbrm\0"):
-        """A qdisc with options `data` below an HTB class of one packet's burst."""
+    def htb(self, rate_bps, packet_bytes, data, name=b"sbrm\0", stab=""):
+        """A qdisc with options `data` below an HTB class of one packet's burst.
+        stab: words of a table of sizes of the HTB."""
         self.parent_handle = PARENT
         self.a.batch("tc", [
-            "qdisc add dev va root handle 1: htb default 1",
+            f"qdisc add dev va {stab}root handle 1: htb default 1",
             f"class add dev va parent 1: classid 1:1 htb rate {rate_bps}bit "
             f"burst {packet_bytes} cburst {packet_bytes} "
             f"quantum {packet_bytes}"])

@@ -6,13 +6,16 @@ where bytes are counted that are not in the packets, where others are served bef
 it or beside it, and where nothing ever waits for it.
 """
 
+import itertools
+import json
 import socket
 import time
 
 import guest_base
+from bench import ECT0, HOLD_BPS, Bench, super_packet
 from guest_any_rate import PACKET, PORT, SETTLED_S, Link, expect
 from guest_base import Namespace, mac, note, quiet, reset_later, start, wait_for_links
-from rtnl import DELAY, Rtnl
+from rtnl import DELAY, Rtnl, fq_rr_options, options
 from tcp_bench import TCP_CONGESTION, TRAFFIC, pump
 
 MBIT, RTT_MS, FLOWS = 10, 20, 4
@@ -44,16 +47,23 @@ def note_cell(what, cell):
          f"drops {cell.late_drops}, worst share {cell.worst:.3f} off")
 
 
+def counters(link):
+    """(time, bytes, packets) that the device of the link has sent, as they are."""
+    show = json.loads(link.path.r1.run("ip -j -s link show dev right"))[0]
+    sent = show["stats64"]["tx"]
+    return time.monotonic(), sent["bytes"], sent["packets"]
+
+
 def steady(what, shape, mbit=MBIT, flows=FLOWS, before=None, from_s=SETTLED_S,
-           seconds=20):
+           seconds=20, event=(None, None)):
     """Flows over a link of so much for the queue: the bounds of the grid.
-    before: what is done to the path first."""
+    before: what is done to the path first; event: of Link.go()."""
     link = Link(mbit * 10**6, RTT_MS, flows, seconds, shape=shape)
     if before:
         before(link)
     for number in range(flows):
         link.add(start=f"{0.1 * number / flows:.4f}")
-    link.go()
+    link.go(event[0], event[1] and (lambda: event[1](link)))
     cell = link.cell(from_s, seconds, shares_s=(from_s + seconds) / 2)
     note_cell(what, cell)
     served(link)
@@ -72,17 +82,74 @@ def check_tbf():
                from_s=from_s, seconds=from_s + 17)
 
 
+def atm(size):
+    """Bytes of cells that a frame takes with 44 bytes more."""
+    return -(-(size + 44) // 48) * 53
+
+
+# {words of a table of sizes: bytes that the line carries for a frame of a size}
+OVERHEADS = {"overhead 40": lambda size: size + 40,
+             "overhead 44 mpu 96 linklayer atm": atm,
+             "overhead -14": lambda size: size - 14}
+
+
 def check_overhead():
     """A table of sizes counts what a link adds to each packet: the rate is the one
-    in these bytes, whether the packets come one by one or as super-packets."""
-    for words in ("overhead 40", "overhead 44 mpu 96 linklayer atm",
-                  "overhead -14"):
-        for split in (True, False):
-            def offloads(link):
-                link.path.s.run("ethtool -K right tso off gso off")
-            steady(f"{words}, {'one by one' if split else 'super-packets'}",
-                   htb(before=f"stab {words} "),
-                   before=offloads if split else None)
+    in these bytes. The device counts what was sent without it: the line is full,
+    and not more."""
+    for words, line_bytes in OVERHEADS.items():
+        seen = []
+
+        def look(link):
+            # pylint: disable-next=cell-var-from-loop
+            seen.append(counters(link))
+            return (19, lambda: look(link)) if len(seen) == 1 else None
+        steady(words, htb(before=f"stab {words} "), event=(SETTLED_S, look))
+        took_s, size, packets = (end - begin for begin, end in zip(*seen))
+        line = packets * line_bytes(PACKET) * 8 / took_s / RATE_BPS
+        note(f"{words}: {size / packets:.1f} bytes a packet, the line carries "
+             f"{line:.4f} of what it can")
+        # Nearly all are full frames.
+        assert size / packets > PACKET - 2, size / packets
+        assert 0.975 < line < 1.002, line
+
+
+def check_overhead_of_super_packets():
+    """Each segment of a super-packet has the size that a packet of its own has,
+    in the queue, in its parent and on the line."""
+    size, count, rate_bps = 1054, 40, 10**6
+    for (words, line_bytes), kind in itertools.product(OVERHEADS.items(),
+                                                       ("sbrm", "fq_rr")):
+        bench, due = Bench(), line_bytes(size)
+        bench.htb(HOLD_BPS, due, options(limit=10000, target=9999) if kind == "sbrm"
+                  else fq_rr_options(), kind.encode() + b"\0", f"stab {words} ")
+        raw = bench.virtio()
+        raw.setsockopt(socket.SOL_SOCKET, 32, 1 << 28)  # SO_SNDBUFFORCE
+        while bench.stats().qlen < 2:
+            bench.send(size, ECT0)
+        bench.drain()
+        for _ in range(10):
+            before = bench.stats()
+            bench.send(size, ECT0)
+            after = bench.stats()
+            assert after.backlog - before.backlog == due, (words, kind)
+            raw.send(super_packet(count))
+            last, above = bench.stats(), bench.parent()
+            assert last.qlen - after.qlen == count, (words, kind)
+            assert last.backlog - after.backlog == count * due, \
+                (words, kind, (last.backlog - after.backlog) / count, due)
+            assert (last.qlen, last.backlog) == (above.qlen, above.backlog)
+        bench.htb_rate(rate_bps, due)
+        times = [(time.monotonic(), bench.receive(100).size)
+                 for _ in range(last.qlen)]
+        assert {got for _, got in times} == {size}
+        took_s = times[-1][0] - times[1][0]
+        line = (len(times) - 2) * due * 8 / took_s / rate_bps
+        note(f"{kind}, {words}: the line carries {line:.4f} of what it can")
+        assert 0.99 < line < 1.002, line
+        last, above = bench.stats(), bench.parent()
+        assert last.qlen == last.backlog == above.qlen == above.backlog == 0
+        guest_base.cleanup()
 
 
 # Datagrams, which go to port PORT + 1, come before all else.
