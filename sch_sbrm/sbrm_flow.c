@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Hash of the flow of a packet, for packets that come without one
+ * What a packet does not come with: the hash of its flow, the number of its segments
  */
 
 #include <linux/hash.h>
 #include <linux/ip.h>
+#include <linux/kernel.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
 #include <net/ip.h>
 
 #include "sbrm_flow.h"
@@ -47,4 +50,28 @@ u32 sbrm_flow_hash(u64 key, struct sk_buff *skb)
 	       (__force u32)head->ip.daddr;
 	hash = (hash ^ key) * GOLDEN_RATIO_64 ^ (__force u32)head->ports;
 	return hash_64(hash, 32);
+}
+
+/**
+ * sbrm_count_segments() - segments of a super-packet that came from outside
+ * @skb: super-packet, from its link layer header on; nobody counted them
+ *
+ * Return: how many there are.
+ */
+u32 sbrm_count_segments(const struct sk_buff *skb)
+{
+	const struct skb_shared_info *shinfo = skb_shinfo(skb);
+	u32 header = skb_transport_offset(skb);
+	const struct tcphdr *th;
+	struct tcphdr copy;
+
+	if (shinfo->gso_type & (SKB_GSO_TCPV4 | SKB_GSO_TCPV6)) {
+		th = skb_header_pointer(skb, header, sizeof(copy), &copy);
+		header += th ? __tcp_hdrlen(th) : 0;
+	} else {
+		header += sizeof(struct udphdr);
+	}
+
+	return skb->len <= header ? 1 :
+	       DIV_ROUND_UP(skb->len - header, shinfo->gso_size);
 }

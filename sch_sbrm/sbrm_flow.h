@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Which packets are of one flow
+ * Which packets are of one flow, and how many segments a packet has
  */
 #ifndef _SBRM_FLOW_H
 #define _SBRM_FLOW_H
@@ -9,6 +9,7 @@
 #include <linux/types.h>
 
 u32 sbrm_flow_hash(u64 key, struct sk_buff *skb);
+u32 sbrm_count_segments(const struct sk_buff *skb);
 
 /**
  * sbrm_flow_find() - hash of the flow of a packet

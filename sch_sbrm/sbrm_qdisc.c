@@ -55,9 +55,7 @@
 #include <linux/random.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
-#include <linux/tcp.h>
 #include <linux/types.h>
-#include <linux/udp.h>
 #include <net/inet_ecn.h>
 #include <net/pkt_sched.h>
 
@@ -149,25 +147,6 @@ static inline struct sbrm_skb_cb *sbrm_skb_cb(const struct sk_buff *skb)
 {
 	qdisc_cb_private_validate(skb, sizeof(struct sbrm_skb_cb));
 	return (struct sbrm_skb_cb *)qdisc_skb_cb(skb)->data;
-}
-
-/* Segments of a super-packet that came from outside: nobody counted them. */
-static noinline u32 sbrm_count_segments(const struct sk_buff *skb)
-{
-	const struct skb_shared_info *shinfo = skb_shinfo(skb);
-	u32 header = skb_transport_offset(skb);
-	const struct tcphdr *th;
-	struct tcphdr copy;
-
-	if (shinfo->gso_type & (SKB_GSO_TCPV4 | SKB_GSO_TCPV6)) {
-		th = skb_header_pointer(skb, header, sizeof(copy), &copy);
-		header += th ? __tcp_hdrlen(th) : 0;
-	} else {
-		header += sizeof(struct udphdr);
-	}
-
-	return skb->len <= header ? 1 :
-	       DIV_ROUND_UP(skb->len - header, shinfo->gso_size);
 }
 
 static inline u32 sbrm_segments(const struct sk_buff *skb)
