@@ -357,7 +357,9 @@ static noinline void sbrm_overflow(struct sbrm_sched_data *q, struct sk_buff *sk
 {
 	WRITE_ONCE(q->stats.full_drops, q->stats.full_drops + segments);
 	q->state.full = true;
-	if (sbrm_is_coupled(q) && sbrm_ecn(q, skb) == INET_ECN_NOT_ECT)
+	/* Only marks count what is served, too: see sbrm_charge(). */
+	if (q->params.feedback == SBRM_FEEDBACK_MARK && sbrm_is_coupled(q) &&
+	    sbrm_ecn(q, skb) == INET_ECN_NOT_ECT)
 		sbrm_classic_lost(&q->classic,
 				  sbrm_classic_class(&q->classic, skb),
 				  qdisc_pkt_len(skb));

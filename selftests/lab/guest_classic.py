@@ -11,8 +11,8 @@ from bench import (CE, ECT0, ECT1, ETH_P_IP, HOLD_BPS, MACS, NOT_ECT,
                    SOL_PACKET, PACKET_VNET_HDR, Bench, Model, ip_sum, ipv4,
                    ipv6, other, probability)
 from guest_base import note
-from rtnl import (COUPLING_ONE, DITHER, ECN, GAMMA_ONE, L4S_ECT, NODROP,
-                  OVERLOAD_EXEMPT, OVERLOAD_PAYING, PRICE_DROP, REM_PC2,
+from rtnl import (COUPLING_ONE, DITHER, ECN, GAMMA_ONE, L4S_ECT, MARK, NODROP,
+                  OVERLOAD_EXEMPT, OVERLOAD_PAYING, PRICE, PRICE_DROP, REM_PC2,
                   SPLIT_GSO, Refused, options)
 
 SIGMA = 4.5
@@ -469,6 +469,32 @@ def check_overload():
     x = flood.bench.stats().x
     note(f"SYNs: {x}")
     assert x.overload & OVERLOAD_EXEMPT and x.overload_drops > 1000
+
+
+def check_no_overload_without_marks():
+    """While the queue carries prices, nothing is dropped for them, and nobody is
+    judged: what the full queue lost is not held against packets that come when it
+    marks again."""
+    bench = Bench()
+    bench.htb(HOLD_BPS, 1000, options(limit=20, target=19, gamma=0.001,
+                                      feedback=PRICE))
+    for _ in range(300):
+        bench.send(1000, NOT_ECT)
+    assert bench.stats().x.full_drops > 270
+    bench.htb_rate(10**6, 1000)
+    bench.drain(1)
+    bench.change(feedback=MARK)
+    # 150 kB, which take 1.2 s, and then a few that find the queue full.
+    for _ in range(15):
+        for _ in range(10):
+            bench.send(1000, NOT_ECT)
+        bench.drain(0.1)
+    before = bench.stats().x.full_drops
+    while bench.stats().x.full_drops < before + 3:
+        bench.send(1000, NOT_ECT)
+    x = bench.stats().x
+    note(f"{x}")
+    assert not x.overload, x
 
 
 def check_no_overload_of_those_who_respond():
