@@ -88,6 +88,15 @@
  */
 #define SBRM_SMALL_BYTES	128
 
+/*
+ * The debt of a flow, see sbrm_owe(), ends after a second without a packet of it, which
+ * is a pause that makes it sparse again (sbrm_sparse.c). With a shorter time, flows whose
+ * share is some packets per second do not pay. With a longer one, a connection that has
+ * rested loses its first packet, though nobody else is there. The debt cannot end when
+ * the queue is empty: it begins so.
+ */
+#define SBRM_UNPAID_PERIOD	HZ
+
 /**
  * struct sbrm_sched_data - private data of one queue
  * @law: functions of @params.law
@@ -107,6 +116,7 @@
  * @classic: what packets pay that cannot carry a mark
  * @unpaid: hash of the flow of a packet that should have been dropped for its price, but
  *	was the last one; 0 for none
+ * @unpaid_since: when that packet left, jiffies
  * @first: the packet that left last was one of the first part
  * @random: for draws; seeded for each queue
  * @key: for the hash of flows
@@ -128,6 +138,7 @@ struct sbrm_sched_data {
 	struct sbrm_classic	classic;
 	u32			unpaid;
 	bool			first;
+	unsigned long		unpaid_since;
 	u64			random;
 	u64			key;
 	struct sbrm_account	*accounts;
@@ -395,8 +406,10 @@ static noinline int sbrm_join_first(struct sk_buff *skb, struct Qdisc *sch)
  */
 static void sbrm_owe(struct sbrm_sched_data *q, struct sk_buff *skb)
 {
-	if (q->params.flags & SBRM_F_SPARSE)
-		q->unpaid = sbrm_flow(q, skb);
+	if (!(q->params.flags & SBRM_F_SPARSE))
+		return;
+	q->unpaid = sbrm_flow(q, skb);
+	q->unpaid_since = jiffies;
 }
 
 /* Is a packet that arrives to be dropped for one of its flow that was the last? */
@@ -405,6 +418,10 @@ static noinline bool sbrm_settle(struct sbrm_sched_data *q, struct sk_buff *skb,
 {
 	bool coupled = sbrm_is_coupled(q);
 
+	if (jiffies - q->unpaid_since > SBRM_UNPAID_PERIOD) {
+		q->unpaid = 0;
+		return false;
+	}
 	if (q->params.flags & SBRM_F_NODROP ||
 	    sbrm_flow(q, skb) != q->unpaid ||
 	    sbrm_ecn(q, skb) != INET_ECN_NOT_ECT ||

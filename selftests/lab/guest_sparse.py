@@ -7,10 +7,10 @@ import struct
 import time
 
 import guest_base
-from bench import DEFAULTS, ECT0, HOLD_BPS, Bench, ipv4, super_packet
+from bench import DEFAULTS, ECT0, HOLD_BPS, NOT_ECT, Bench, ipv4, super_packet
 from guest_any_rate import Link
 from guest_base import SETTINGS, note
-from rtnl import DELAY, SPARSE, SPLIT_GSO, options
+from rtnl import BYTES, DELAY, PRICE_DROP, SPARSE, SPLIT_GSO, options
 
 FRAME = 1514
 # As sbrm_sparse.c has them.
@@ -225,6 +225,28 @@ def check_new_flows():
         note(f"sparse {sparse}: the flow that waits has {share:.3f}")
         assert 0.47 < share < 0.53 if sparse else share == 1, share
         guest_base.cleanup()
+
+
+def check_debt_ends():
+    """The last packet of a queue leaves whatever its price, and the next one of its
+    flow is dropped for it: if it comes within a second, not after a rest."""
+    bench = Bench()
+    # In bytes, so that one packet has a price of 1514.
+    bench.htb(10**6, FRAME, options(
+        limit=10**6, target=0, gamma=1, flags=DEFAULTS | SPARSE | PRICE_DROP | BYTES))
+    for pause_s, dropped in ((0, True), (0.5, True), (1.5, False), (60, False)):
+        # Whether this one pays or not, the one after it does not.
+        bench.send(FRAME, NOT_ECT, port(6000))
+        bench.drain(1.2)
+        number = bench.send(FRAME, NOT_ECT, port(6000))
+        assert [one.number for one in bench.drain(0.02)] == [number]
+        time.sleep(pause_s)
+        before = bench.stats().x.price_drops
+        number = bench.send(FRAME, NOT_ECT, port(6000))
+        arrived = [one.number for one in bench.drain(0.02)]
+        drops = bench.stats().x.price_drops - before
+        note(f"after {pause_s} s: {drops} dropped")
+        assert (arrived, drops) == (([], 1) if dropped else ([number], 0)), pause_s
 
 
 def check_small_packets():
