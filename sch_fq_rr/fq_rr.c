@@ -231,21 +231,60 @@ static void fq_rr_next_turn(struct fq_rr_sched_data *q,
 		list_move_tail(&flow->round, &q->round);
 }
 
-/*
- * The queue whose turn it is; not all are empty. A packet may be longer than the
- * credit of one turn. Its queue sends it, and then skips its turns until their
- * credit has paid for it: 256 turns for 64 KB with the smallest quantum, and 43
- * with a quantum of 1514 bytes.
+/**
+ * fq_rr_skip_turns() - the first queue of the round may not send: find one that may
+ * @q: queues, not all empty
+ *
+ * A packet may be longer than the credit of one turn. Its queue sends it, and then
+ * skips its turns until their credit has paid for it: 43 turns for 64 KB with a
+ * quantum of 1514 bytes, and 4096 for the largest packet with the smallest one. If
+ * all queues are in debt, this is the number of rounds to the next packet. So the
+ * rounds are not walked but computed: a queue with credit c may send when it had
+ * 1 + -c / a turns more, a being its allotment. The queue with the smallest number,
+ * and of these the first one, is next. All have had this number of turns then, and
+ * those before it one more.
+ *
+ * Return: the queue whose turn it is, now the first of the round.
  */
+static noinline struct fq_rr_flow *fq_rr_skip_turns(struct fq_rr_sched_data *q)
+{
+	struct fq_rr_flow *flow, *next = NULL;
+	s32 turns, least = S32_MAX;
+	bool before = true;
+
+	list_for_each_entry(flow, &q->round, round) {
+		turns = flow->credit > 0 ? 0 :
+			1 + -flow->credit / fq_rr_allotment(q, flow);
+		if (turns < least) {
+			least = turns;
+			next = flow;
+		}
+		if (!turns)
+			break;
+	}
+
+	list_for_each_entry(flow, &q->round, round) {
+		before = before && flow != next;
+		turns = least + before;
+		if (!turns)
+			break;
+		/* Less than a turn above 0: it may not send before its last turn. */
+		WRITE_ONCE(flow->credit, flow->credit +
+					 turns * fq_rr_allotment(q, flow));
+		flow->turn += turns;
+	}
+	list_rotate_to_front(&next->round, &q->round);
+	return next;
+}
+
+/* The queue whose turn it is; not all are empty. */
 static struct fq_rr_flow *fq_rr_turn(struct fq_rr_sched_data *q)
 {
 	struct fq_rr_flow *flow;
 
 	flow = list_first_entry(&q->round, struct fq_rr_flow, round);
-	while (unlikely(flow->credit <= 0)) {
-		fq_rr_next_turn(q, flow, flow->credit);
-		flow = list_first_entry(&q->round, struct fq_rr_flow, round);
-	}
+	if (unlikely(flow->credit <= 0))
+		flow = fq_rr_skip_turns(q);
 	q->turn = flow->turn;
 	return flow;
 }

@@ -8,11 +8,12 @@
  * time too. The result stands in the kernel's log:
  *
  *	qdisc_cost: <kind> flows <flows> hashed <0|1> cycles <cycles> \
- *		passed <ns> clock <cycles>
+ *		passed <ns> clock <cycles> longest <cycles>
  *
  * In virtual time a clock takes next to no time to read, but moves on by it:
  * passed is what it did for a packet. clock is what reading the time stamp
- * counter takes here.
+ * counter takes here. longest is what the packet took that took longest, of all
+ * that were in the queue.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -50,6 +51,10 @@ MODULE_PARM_DESC(rounds, "packets that leave and come back");
 static uint warm = 40000;
 module_param(warm, uint, 0444);
 MODULE_PARM_DESC(warm, "the same before that, while time passes");
+
+static uint size = 1514;
+module_param(size, uint, 0444);
+MODULE_PARM_DESC(size, "bytes of a packet, as a table of sizes may make them");
 
 static bool hashed = true;
 module_param(hashed, bool, 0444);
@@ -95,7 +100,7 @@ static struct sk_buff *packet(struct net_device *dev, u32 flow)
 	udp->dest = htons(5000 + flow / 60000);
 	skb->protocol = htons(ETH_P_IP);
 	skb->dev = dev;
-	qdisc_skb_cb(skb)->pkt_len = 1514;
+	qdisc_skb_cb(skb)->pkt_len = size;
 	return skb;
 }
 
@@ -165,6 +170,23 @@ static u64 cycles_of(struct Qdisc *q)
 	return div_u64(best, rounds / 10);
 }
 
+/* The longest of one pass of the queue, the least of five: what disturbs only adds. */
+static u64 longest_cycles(struct Qdisc *q)
+{
+	u64 least = U64_MAX, longest;
+	u32 i, count;
+
+	for (i = 0; i < 5; i++) {
+		longest = 0;
+		spin_lock_bh(qdisc_lock(q));
+		for (count = flows * each; count; count--)
+			longest = max(longest, turn(q, 1));
+		spin_unlock_bh(qdisc_lock(q));
+		least = min(least, longest);
+	}
+	return least;
+}
+
 /* ns that pass in virtual time for a packet, of which laws make prices. */
 static u64 passed_ns(struct Qdisc *q)
 {
@@ -215,9 +237,9 @@ static int __init qdisc_cost_init(void)
 			err = -EIO;
 	}
 	if (!err)
-		pr_info("%s flows %u hashed %d cycles %llu passed %llu clock %llu\n",
+		pr_info("%s flows %u hashed %d cycles %llu passed %llu clock %llu longest %llu\n",
 			q->ops->id, flows, hashed, cycles, passed,
-			clock_cycles());
+			clock_cycles(), longest_cycles(q));
 	qdisc_reset(q);
 out:
 	rtnl_unlock();

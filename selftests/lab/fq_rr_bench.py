@@ -20,11 +20,13 @@ FLOWS = 16
 class FqBench(Bench):
     """The bench with an fq_rr; a flow is a priority, unless hashed."""
 
-    def __init__(self, parent="htb", rate_bps=HOLD_BPS, **words):
+    def __init__(self, parent="htb", rate_bps=HOLD_BPS, stab="", **words):
+        """stab: words of a table of sizes of an HTB; words: options."""
         super().__init__()
         words.setdefault("flows", FLOWS)
         words.setdefault("classify", BY_PRIORITY)
-        getattr(self, parent)(rate_bps, 1514, fq_rr_options(**words), KIND)
+        getattr(self, parent)(rate_bps, 1514, fq_rr_options(**words), KIND,
+                              **({"stab": stab} if stab else {}))
 
     def change(self, **words):
         with self.a:
@@ -61,10 +63,13 @@ class FqBench(Bench):
 
 
 class Pair:
-    """The kernel and the reference, fed alike and compared at each packet."""
+    """The kernel and the reference, fed alike and compared at each packet.
 
-    def __init__(self, bench, reference, largest=1514):
-        self.bench, self.reference = bench, reference
+    overhead: what a table of sizes adds to each of them, bytes.
+    """
+
+    def __init__(self, bench, reference, largest=1514, overhead=0):
+        self.bench, self.reference, self.overhead = bench, reference, overhead
         self.fairness = Fairness(reference, largest)
         self.sent = self.out = 0
         self.sizes = {}
@@ -74,7 +79,7 @@ class Pair:
         number, accepted = self.bench.put(flow, size)
         self.sent += 1
         self.sizes[number] = size
-        dropped = self.reference.enqueue(flow, number, size)
+        dropped = self.reference.enqueue(flow, number, size + self.overhead)
         assert accepted == (number not in dropped), \
             f"{number}: accepted {accepted}, the reference drops {dropped}"
         # One that lost all has lost its place, even if a packet follows.
@@ -92,7 +97,7 @@ class Pair:
         name, number, size = self.reference.dequeue(frame.number)
         assert frame.number == number, \
             f"{frame.number} came out, {number} is due"
-        assert frame.size == size
+        assert frame.size + self.overhead == size
         self.out += 1
         self.fairness.served(name, size, busy)
         if not self.reference.flows[name].packets:

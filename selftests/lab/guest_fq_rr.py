@@ -4,6 +4,7 @@
 import collections
 import itertools
 import random
+import re
 import socket
 import time
 
@@ -73,6 +74,44 @@ def check_reference_rr():
 def check_reference_drr():
     """drr the same, with the bound of deficit round robin."""
     against_reference(DRR)
+
+
+def check_reference_debts():
+    """drr where each packet is larger than many turns, as a table of sizes may make
+    it, and all queues are in debt: the order is still that of the reference."""
+    for overhead, packets, limit in ((3000, 300, 30), (60000, 300, 30), (10**6, 60, 20)):
+        rng = random.Random(guest_base.SETTINGS["seed"] + overhead)
+        weights = [rng.choice((1, 1, 2, 3, 10)) for _ in range(FLOWS)]
+        bench = FqBench(rate_bps=10**6, stab=f"stab overhead {overhead} ",
+                        service=DRR, overflow=DROP_TAIL_OF_LONGEST, limit=limit,
+                        quantum=256, weights=weights)
+        pair = Pair(bench, Reference(DRR, DROP_TAIL_OF_LONGEST, False, limit, 256,
+                                     dict(enumerate(weights))),
+                    largest=overhead + 1514, overhead=overhead)
+        arrivals(pair, rng, packets, FLOWS,
+                 [rng.randrange(60, 1514) for _ in range(200)])
+        pair.agrees()
+        pair.drain()
+        bench.empty()
+        note(f"overhead {overhead}: {pair.out} of {pair.sent} out, apart by "
+             f"{pair.fairness.worst:.2f} of the bound")
+        guest_base.cleanup()
+
+
+def check_longest_dequeue():
+    """All of 4096 queues are 4096 turns in debt: the dequeue that finds out who is
+    next computes these turns and does not walk them."""
+    run("ip link add cost type veth peer name tsoc")
+    run("tc qdisc add dev cost root handle 1: fq_rr service drr quantum 256 "
+        "flows 65536 no-split-gso")
+    run("insmod /run/tollway/build/modules/selftests/kunit/qdisc_cost.ko device=cost "
+        "flows=4096 each=2 size=1048576 rounds=40960")
+    longest, = re.findall(r"qdisc_cost: .* longest (\d+)", run("dmesg"))
+    run("rmmod qdisc_cost")
+    run("ip link del cost")
+    note(f"{int(longest)} cycles")
+    # Two walks of 4096 queues. 4096 walks, 17 million visits, took 2 000 million.
+    assert int(longest) < 5e7, longest
 
 
 def check_reference_wfq():
