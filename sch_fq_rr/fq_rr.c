@@ -413,7 +413,10 @@ static void fq_rr_emptied(struct fq_rr_sched_data *q, u32 id, u32 before)
 		fq_rr_heap_remove(&q->t.by_len, id);
 }
 
-/* An empty queue gets another flow as its owner, which has no debt. */
+/*
+ * An empty queue gets another flow as its owner, which has no debt, and the credit of
+ * its next turn, whatever turn the owner before waited for.
+ */
 static void fq_rr_own(struct fq_rr_sched_data *q, u32 id, u32 tag)
 {
 	struct fq_rr_flow *flow = &q->t.flow[id];
@@ -421,6 +424,7 @@ static void fq_rr_own(struct fq_rr_sched_data *q, u32 id, u32 tag)
 	flow->tag = tag;
 	q->t.tags[id - 1] = tag;
 	WRITE_ONCE(flow->credit, 0);
+	flow->turn = q->turn;
 }
 
 static __always_inline void fq_rr_append(struct fq_rr_sched_data *q, u32 id,

@@ -195,6 +195,38 @@ def check_leaving_gives_no_credit():
         guest_base.cleanup()
 
 
+def check_new_owner():
+    """All packets of a flow are dropped while it waits for its next turn. The next
+    flow that gets the queue does not wait for one turn more."""
+    for service in (RR, DRR):
+        bench = FqBench(service=service, quantum=1000, classify=BY_FLOW, flows=2,
+                        overflow=DROP_LONGEST, limit=20)
+        owner = {}
+
+        def put(flow):
+            # pylint: disable-next=cell-var-from-loop
+            owner[bench.put(0, 1000, port=6000 + flow)[0]] = flow
+
+        for flow in (1, 2) * 6:
+            put(flow)
+        assert bench.stats().x.flows == 2
+        while owner[bench.receive(100).number] != 2:
+            pass
+        # It is the turn of 1, and 2 waits for the one after this.
+        while bench.stats().qlen < 20:
+            put(2)
+        put(1)
+        x = bench.stats().x
+        assert x.flows == 1 and x.longest_events == 1, x
+        for _ in range(3):
+            put(3)
+        assert bench.stats().x.flows == 2 and not bench.stats().x.collisions
+        left = [owner[bench.receive(100).number] for _ in range(6)]
+        note(f"service {service}: {left}")
+        assert left == [1, 3, 1, 3, 1, 3], left
+        guest_base.cleanup()
+
+
 def check_weights():
     """Rates are as the weights: by priority, by mark and by class."""
     for service, how in itertools.product(SERVICES.values(),
