@@ -50,16 +50,19 @@
  * - a packet that finds the buffer empty is always queued, whatever its size.
  *
  * Everything below runs under the root lock of the qdisc, except for dumps,
- * which read single words. Tables are replaced under RTNL and the root lock.
+ * which read single words, and for a reset of a qdisc that is in no tree any
+ * more. Tables are replaced under RTNL and the root lock.
  */
 
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/math64.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
+#include <linux/spinlock.h>
 #include <linux/timer.h>
 #include <linux/types.h>
 #include <net/pkt_sched.h>
@@ -870,7 +873,7 @@ struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 
 /**
  * fq_rr_collect() - take all packets off the queues
- * @q: queues
+ * @q: queues, with @q->lock held
  * @tail: where the last packet of the list goes
  *
  * Return: all packets, linked by next, those of a queue in their order; NULL
@@ -883,6 +886,7 @@ struct sk_buff *fq_rr_collect(struct fq_rr_sched_data *q,
 	struct fq_rr_flow *flow;
 	u32 id, qlen;
 
+	lockdep_assert_held(&q->lock);
 	for (id = 1; id <= q->params.flows; id++) {
 		flow = &q->t.flow[id];
 		WRITE_ONCE(flow->credit, 0);
@@ -912,14 +916,29 @@ void fq_rr_restore(struct fq_rr_sched_data *q, struct sk_buff *list)
 {
 	struct sk_buff *skb, *next;
 
+	lockdep_assert_held(&q->lock);
 	skb_list_walk_safe(list, skb, next)
 		fq_rr_append(q, fq_rr_classify_again(q, skb), skb);
 }
 
+/* Set a new key. Queued packets move to their new queues. */
+static void fq_rr_rehash(struct fq_rr_sched_data *q)
+{
+	struct sk_buff *list, *tail;
+	struct fq_rr_key key;
+
+	get_random_bytes(&key, sizeof(key));
+	spin_lock(&q->lock);
+	list = fq_rr_collect(q, &tail);
+	q->key = key;
+	fq_rr_count(&q->stats.rehashes, 1);
+	fq_rr_restore(q, list);
+	spin_unlock(&q->lock);
+}
+
 /*
- * Timer: set a new key. Queued packets move to their new queues; otherwise later
- * packets of their flows would overtake them. The walk is bounded by flows and
- * limit.
+ * Timer: set a new key. If queued packets kept their queues, later packets of
+ * their flows would overtake them. The walk is bounded by flows and limit.
  */
 void fq_rr_perturb(struct timer_list *timer)
 {
@@ -927,23 +946,19 @@ void fq_rr_perturb(struct timer_list *timer)
 						  struct fq_rr_sched_data,
 						  perturb);
 	u32 period = READ_ONCE(q->params.perturb);
-	struct sk_buff *list, *tail;
-	struct fq_rr_key key;
-	spinlock_t *lock;	/* of the root */
+	struct Qdisc *root;
 
 	/* The option may have been set to 0, or the qdisc destroyed, in the meantime. */
 	if (!period)
 		return;
 
-	get_random_bytes(&key, sizeof(key));
 	rcu_read_lock();
-	lock = qdisc_lock(qdisc_root_sleeping(q->sch));
-	spin_lock(lock);
-	list = fq_rr_collect(q, &tail);
-	q->key = key;
-	fq_rr_count(&q->stats.rehashes, 1);
-	fq_rr_restore(q, list);
-	spin_unlock(lock);
+	root = qdisc_root_sleeping(q->sch);
+	spin_lock(qdisc_lock(root));
+	/* A root is replaced under its own lock: another one waits for the next period. */
+	if (likely(root == qdisc_root_sleeping(q->sch)))
+		fq_rr_rehash(q);
+	spin_unlock(qdisc_lock(root));
 	rcu_read_unlock();
 
 	period = READ_ONCE(q->params.perturb);
@@ -951,6 +966,12 @@ void fq_rr_perturb(struct timer_list *timer)
 		mod_timer(&q->perturb, jiffies + period * HZ);
 }
 
+/*
+ * The timer may run at the same time: when a qdisc is destroyed, the kernel calls
+ * this without the root lock, and since 7.1 packets are still queued then. The
+ * timer cannot be deleted here, because it waits for the root lock, which other
+ * callers hold. So both take a lock of the qdisc, within the root lock.
+ */
 void fq_rr_reset(struct Qdisc *sch)
 {
 	struct fq_rr_sched_data *q = qdisc_priv(sch);
@@ -960,8 +981,10 @@ void fq_rr_reset(struct Qdisc *sch)
 	if (!q->t.flow)
 		return;
 
+	spin_lock_bh(&q->lock);
 	list = fq_rr_collect(q, &tail);
+	q->vtime = 0;
+	spin_unlock_bh(&q->lock);
 	if (list)
 		rtnl_kfree_skbs(list, tail);
-	q->vtime = 0;
 }

@@ -5,6 +5,7 @@
 
 #include <linux/compiler.h>
 #include <linux/list.h>
+#include <linux/spinlock.h>
 #include <linux/timer.h>
 #include <linux/types.h>
 #include <net/sch_generic.h>
@@ -154,6 +155,8 @@ struct fq_rr_key {
  * @filter_list: filters of the user
  * @block: their block
  * @perturb: timer that changes @key
+ * @lock: of whoever takes all packets off the queues. It is taken within the root
+ *	lock, which the reset of a qdisc that is destroyed does not have
  * @sch: for @perturb
  * @stats: counters as dumped
  */
@@ -171,6 +174,7 @@ struct fq_rr_sched_data {
 	struct tcf_proto __rcu	*filter_list;
 	struct tcf_block	*block;
 	struct timer_list	perturb;
+	spinlock_t		lock;	/* of whoever empties the queues */
 	struct Qdisc		*sch;
 	struct tc_fq_rr_qd_stats stats;
 };

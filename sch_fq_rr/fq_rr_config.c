@@ -14,6 +14,7 @@
 #include <linux/random.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/timer.h>
 #include <linux/types.h>
 #include <net/netlink.h>
@@ -345,12 +346,14 @@ static int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
 	sch_tree_lock(sch);
 
 	fq_rr_trim(sch, &params);
+	spin_lock(&q->lock);
 	list = fq_rr_collect(q, &tail);
 	fq_rr_flows_keep(q, &tables, params.flows);
 	swap(q->t, tables);
 	perturb = q->params.perturb;
 	fq_rr_params_set(q, &params);
 	fq_rr_restore(q, list);
+	spin_unlock(&q->lock);
 
 	sch_tree_unlock(sch);
 
@@ -378,6 +381,7 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 	int err, i;
 
 	q->sch = sch;
+	spin_lock_init(&q->lock);
 	INIT_LIST_HEAD(&q->round);
 	for (i = 0; i < FQ_RR_RUNS; i++)
 		INIT_LIST_HEAD(&q->runs[i]);

@@ -152,6 +152,45 @@ def check_perturb():
     assert bench.stats().x.rehashes == before
 
 
+def check_perturb_beside_resets():
+    """The key changes while a link goes down and up, options change, and the qdisc
+    is replaced and deleted with packets in it, in every order of these times.
+
+    A reset without the root lock beside the timer, with packets in the queue, needs
+    Linux 7.1 and two processors: no lab has it. The debug lab has lockdep, which
+    says whether the locks are taken in one order, and whether whoever takes all
+    packets has the lock of the queues."""
+    bench = FqBench(classify=BY_FLOW, flows=64, perturb=1)
+    words = "flows 64 perturb 1s"
+    rehashes = 0
+    for turn in range(60):
+        for port in range(6000, 6020):
+            bench.put(0, port=port)
+        time.sleep(0.95 + 0.01 * (turn % 10))
+        if turn % 5 == 4:
+            bench.change(flows=32 + turn)
+        rehashes += bench.stats().x.rehashes
+        if turn % 3 == 0:
+            bench.a.batch("ip", ["link set va down", "link set va up"])
+        elif turn % 3 == 1:
+            bench.a.batch("tc", [
+                f"qdisc replace dev va parent 1:1 handle {10 + turn}: fq_rr {words}",
+                f"qdisc replace dev va parent 1:1 handle 10: fq_rr {words}"])
+        else:
+            bench.a.batch("tc", ["qdisc del dev va parent 1:1",
+                                 f"qdisc add dev va parent 1:1 handle 10: fq_rr {words}"])
+        bench.drain()
+        bench.empty()
+    note(f"{rehashes} keys")
+    assert rehashes >= 30
+    # With the root as its own parent, and the device gone in the end.
+    bench.a.run("tc qdisc replace dev va root fq_rr perturb 1s")
+    for _ in range(20):
+        bench.put(0)
+    time.sleep(3)
+    bench.a.run("ip link del va")
+
+
 def check_filters():
     """A filter, or a priority that is a class, says which queue it is."""
     bench = FqBench(classify=BY_FLOW, flows=64)
