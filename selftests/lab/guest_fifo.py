@@ -23,11 +23,12 @@ START_S = 0.0037
 WINDOW = 64
 
 
-def fifo(rate_mbit, rtt_ms=RTT_MS, acks=None):
+def fifo(rate_mbit, rtt_ms=RTT_MS, acks=None, aqm="pfifo", setup=None):
     """A path whose bottleneck is a FIFO of its bandwidth-delay product. acks: what
-    happens to them, see guest_slots.bunch()."""
+    happens to them, see guest_slots.bunch(). aqm: another kind of queue. setup: changes the path.
+    """
     pipe = rate_mbit * 125 * rtt_ms / PACKET
-    path = fair_path(10, aqm=f"pfifo limit {round(pipe)}",
+    path = fair_path(10, aqm=f"{aqm} limit {round(pipe)}",
                      rate_bps=rate_mbit * 10**6, rtt_ms=rtt_ms,
                      quickack=acks != "delayed")
     most = max(2 * 10**6, rate_mbit * rtt_ms * 500)
@@ -36,19 +37,21 @@ def fifo(rate_mbit, rtt_ms=RTT_MS, acks=None):
         space.sysctl("net.ipv4.tcp_rmem", f"4096 {most} {2 * most}")
     if acks:
         bunch(path, acks, rate_mbit, rtt_ms)
+    if setup:
+        setup(path)
     return path
 
 
 def share_fifo(ours, others, rate_mbit=50, late=False, warm_s=10, seconds=30,
-               acks=None, after_s=0):
+               acks=None, after_s=0, **words):
     """So many flows of pp beside flows of these names: (shares of pp, shares of
     the others, mean queue, s until each of pp had seen that the FIFO is shared).
 
     late: pp begins 5 s after the others, in a FIFO that they have filled.
     after_s: later by so much. Each is another case: where in the others' sawtooth it
-    begins, and which packets come between those of its first pairs.
+    begins, and which packets come between those of its first pairs. words: of fifo().
     """
-    path = fifo(rate_mbit, acks=acks)
+    path = fifo(rate_mbit, acks=acks, **words)
     first = [path.connect(name) for name in others] if late else []
     if late:
         pump(first, 5)
@@ -78,12 +81,12 @@ def share_fifo(ours, others, rate_mbit=50, late=False, warm_s=10, seconds=30,
         queues.append(path.stats().qlen)
         windows += sum(1 for one in pps if pp_info(one).state & WINDOW)
     took, now = time.monotonic() - since, path.stats()
-    equal = rate_mbit * 10**6 / len(flows) * 1448 / PACKET
+    equal = rate_mbit * 10**6 / len(flows) * path.payload / path.size
     shares = [(info(one).bytes_acked - old) * 8 / took / equal
               for one, old in zip(flows, before)]
     queue = sum(queues) / len(queues)
     delays = " ".join(f"{pp_info(one).delay_us / 1000:.1f}" for one in pps)
-    note(f"{rate_mbit} Mb/s{' late' if late else ''} {acks or ''} pp "
+    note(f"{' '.join(map(str, words.values()))} {rate_mbit} Mb/s{' late' if late else ''} {acks or ''} pp "
          f"{' '.join(f'{one:.2f}' for one in shares[:ours])} beside "
          f"{' '.join(others)} {' '.join(f'{one:.2f}' for one in shares[ours:])}: "
          f"queue {queue:.0f}, {100 * (now.drops - was.drops) / (now.packets - was.packets):.2f} % "
@@ -158,12 +161,14 @@ def leave(cubic, flow):
         pump([flow], 0.05)
 
 
-def left(limit, others, after_s=0, acks=None):
+def left(limit, others, after_s=0, acks=None, setup=None):
     """Others fill a FIFO of 10 Mb/s, R is measured meanwhile, and they leave. R becomes
-    what it is, and what waits becomes the setpoint. acks: what happens to them."""
+    what it is, and what waits becomes the setpoint. acks: what happens to them. setup: see fifo()."""
     path = fair_path(10, aqm=f"pfifo limit {limit}", quickack=acks != "delayed")
     if acks:
         bunch(path, acks, 10, RTT_MS)
+    if setup:
+        setup(path)
     for space, name in ((path.s, "wmem"), (path.d, "rmem")):
         space.sysctl("net.ipv4.tcp_" + name, "4096 16000000 16000000")
     cubic = [path.connect(name) for name in others]

@@ -32,9 +32,9 @@ ACK_BYTES = 66
 GRO_US = 1000
 # What HTB lets through of a rate, Mb/s, with a packet as its burst, where that is less: 8000
 # packets of cubic and more wait, and 0.971 to 0.972 of 1 Gb/s are used; all of 100 Mb/s is.
-CARRIED = {1000: 0.9715}
+CARRIED = {1000: 0.9715, 10000: 0.867}
 Cell = namedtuple("Cell", "queue flows rate_mbit rtt_ms acks")
-Found = namedtuple("Found", "used shares queue_pkts delays_us drops full_s state")
+Found = namedtuple("Found", "used shares queue_pkts delays_us lost full_s state")
 
 
 def merge(path, timeout_us):
@@ -106,9 +106,12 @@ def used_after(seen, rate_bps, part=0.9, span=4):
     return None
 
 
-def measure(cell, warm_s=2.5, seconds=1.5, step_s=0.02, in_turn=0):
-    """What is wrong of flows that begin 10 ms apart; in_turn: see verdict()."""
+def measure(cell, warm_s=2.5, seconds=1.5, step_s=0.02, in_turn=0, setup=None, bounds=None):
+    """What is wrong of flows that begin 10 ms apart; in_turn, bounds: see verdict(). setup:
+    changes the path before they begin."""
     path, wait_us = slotted_path(cell)
+    if setup:
+        setup(path)
     rate_bps = cell.rate_mbit * 10**6 * CARRIED.get(cell.rate_mbit, 1)
     flows, seen = [], []
     began = time.monotonic()
@@ -118,7 +121,8 @@ def measure(cell, warm_s=2.5, seconds=1.5, step_s=0.02, in_turn=0):
         while (now := time.monotonic() - began) < until_s:
             stats = path.stats()
             seen.append((now, stats.bytes))
-            queues.append(stats.qlen)
+            # Where nobody splits super-packets, there are more packets than the queue counts.
+            queues.append(stats.backlog / path.size)
             pump(flows, step_s)
         return sum(queues) / max(len(queues), 1)
 
@@ -131,31 +135,32 @@ def measure(cell, warm_s=2.5, seconds=1.5, step_s=0.02, in_turn=0):
     queue = look(warm_s + seconds)
     took, now = time.monotonic() - since, path.stats()
     arrived = received(path, flows)
-    share = rate_bps / cell.flows * 1448 / PACKET
+    share = rate_bps / cell.flows * path.payload / path.size
     pps = [pp_info(one) for one in flows]
     found = Found(
         (now.bytes - was.bytes) * 8 / took / rate_bps,
         [(new - old) * 8 / took / share
          for new, old in zip(arrived, before)],
         queue / cell.flows, [one.delay_us for one in pps],
-        now.drops - was.drops, used_after(seen, rate_bps),
+        now.drops + sum(info(one).total_retrans for one in flows), used_after(seen, rate_bps),
         [one.state for one in pps])
     slot_pkts = wait_us * cell.rate_mbit / 8 / PACKET / cell.flows
-    bad = verdict(cell, found, slot_pkts, wait_us, in_turn)
-    note(f"{cell.queue} {cell.flows} flows {cell.rate_mbit} Mb/s {cell.rtt_ms} ms "
+    bad = verdict(cell, found, slot_pkts, wait_us, in_turn, bounds or {})
+    note(f"{setup or ''} {cell.queue} {cell.flows} flows {cell.rate_mbit} Mb/s {cell.rtt_ms} ms "
          f"{cell.acks}: {100 * found.used:.1f} % used, shares "
          f"{min(found.shares):.3f} to {max(found.shares):.3f}, queue "
          f"{found.queue_pkts:.1f} of {SETPOINT}+{slot_pkts:.1f}, R "
-         f"{min(found.delays_us)} to {max(found.delays_us)}, {found.drops} "
-         f"dropped, 90 % after {found.full_s}, state {found.state}, "
+         f"{min(found.delays_us)} to {max(found.delays_us)}, {found.lost} "
+         f"lost, 90 % after {found.full_s}, state {found.state}, "
          f"{counters(path.s)} {'BAD: ' + ' '.join(bad) if bad else 'ok'}")
     guest_base.cleanup()
     return bad
 
 
-def verdict(cell, found, slot_pkts, wait_us, in_turn):
+def verdict(cell, found, slot_pkts, wait_us, in_turn, bounds):
     """What of a cell is not as it should be; in_turn: packets of others for which R may
-    have room."""
+    have room. bounds: others than those below, of the queue above the setpoint (in packets)
+    and of losses since the start."""
     delay_us = cell.rtt_ms * 1000
     # A packet takes its time on the link; what is merged waits for its slot.
     own_us = PACKET * 8 / cell.rate_mbit * (1 + in_turn)
@@ -168,7 +173,8 @@ def verdict(cell, found, slot_pkts, wait_us, in_turn):
         ("used", found.used < 0.97),
         ("shares", max(abs(one - found.used) for one in found.shares) > 0.05),
         ("starved", min(found.shares) < 0.5),
-        ("queue", found.queue_pkts > SETPOINT + slot_pkts + 0.5),
+        ("queue", found.queue_pkts > SETPOINT + slot_pkts + bounds.get("queue", 0.5)),
+        ("lost", found.lost > bounds.get("lost", found.lost)),
         ("R", any(not -50 <= one - delay_us <=
                   max(0.05 * delay_us, 1000) + own_us
                   for one in found.delays_us))) if wrong]

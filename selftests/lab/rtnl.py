@@ -161,8 +161,8 @@ def fq_rr_options(weights=None, perturb=None, split_gso=None, reserve=None,
 class Rtnl:
     """A netlink socket in the namespace where it is made."""
 
-    def __init__(self):
-        self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+    def __init__(self, protocol=0):
+        self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
         self.socket.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
         self.socket.setsockopt(SOL_NETLINK, NETLINK_CAP_ACK, 1)
         self.socket.bind((0, 0))

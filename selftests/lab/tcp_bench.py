@@ -84,7 +84,11 @@ class Path:
     as the modules come.
     shape: lines of tc for r1's "right" in the place of a class of HTB, and what
     the queue is below then.
+    Attributes: to is the address of the sink; a full packet has size bytes on the wire,
+    payload of them are data.
     """
+
+    to, size, payload = "10.0.2.2", PACKET, 1448
 
     def __init__(self, rate_bps=10**7, rtt_ms=40, aqm=None, sink="sbrm",
                  sink_ecn=1, quickack=False, mtu=1500, initcwnd=None,
@@ -180,14 +184,14 @@ class Path:
             return self.rtnl.stats("right")
 
     def connect(self, cc="sbrm", priority=None, port=PORT, family=socket.AF_INET,
-                address="10.0.2.2"):
+                address=None):
         """A connection from s to the sink."""
         with self.s:
             made = reset_later(socket.socket(family))
         made.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc.encode())
         if priority is not None:
             made.setsockopt(socket.SOL_SOCKET, SO_PRIORITY, priority)
-        made.connect((address, port))
+        made.connect((address or self.to, port))
         return made
 
     def sniffer(self):
