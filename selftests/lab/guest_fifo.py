@@ -7,115 +7,14 @@ there: pp must find that out, and then share as others do.
 
 import math
 import socket
-import statistics
 import time
 
 import guest_base
 from guest_base import note
 from guest_slots import bunch
-from pp_bench import FULL_BPS, SHARED, counters, fair_path, look, pp_info
+from pp_bench import FULL_BPS, counters, fair_path, look, pp_info
+from share_bench import RTT_MS, START_S, hold, share
 from tcp_bench import PACKET, info, pump, settle
-
-RTT_MS = 40
-# Three packets of 10 Mb/s.
-START_S = 0.0037
-# What ss shows while a window controls.
-WINDOW = 64
-
-
-def fifo(rate_mbit, rtt_ms=RTT_MS, acks=None, aqm="pfifo", setup=None):
-    """A path whose bottleneck is a FIFO of its bandwidth-delay product. acks: what
-    happens to them, see guest_slots.bunch(). aqm: another kind of queue. setup: changes the path.
-    """
-    pipe = rate_mbit * 125 * rtt_ms / PACKET
-    path = fair_path(10, aqm=f"{aqm} limit {round(pipe)}",
-                     rate_bps=rate_mbit * 10**6, rtt_ms=rtt_ms,
-                     quickack=acks != "delayed")
-    most = max(2 * 10**6, rate_mbit * rtt_ms * 500)
-    for space in (path.s, path.d):
-        space.sysctl("net.ipv4.tcp_wmem", f"4096 {most // 2} {most}")
-        space.sysctl("net.ipv4.tcp_rmem", f"4096 {most} {2 * most}")
-    if acks:
-        bunch(path, acks, rate_mbit, rtt_ms)
-    if setup:
-        setup(path)
-    return path
-
-
-def share_fifo(ours, others, rate_mbit=50, late=False, warm_s=10, seconds=30,
-               acks=None, after_s=0, **words):
-    """So many flows of pp beside flows of these names: (shares of pp, shares of
-    the others, mean queue, s until each of pp had seen that the FIFO is shared).
-
-    late: pp begins 5 s after the others, in a FIFO that they have filled.
-    after_s: later by so much. Each is another case: where in the others' sawtooth it
-    begins, and which packets come between those of its first pairs. words: of fifo().
-    """
-    path = fifo(rate_mbit, acks=acks, **words)
-    first = [path.connect(name) for name in others] if late else []
-    if late:
-        pump(first, 5)
-    pump(first, after_s)
-    pps = []
-    for _ in range(ours):
-        pps.append(path.connect("pp"))
-        pump(first + pps, 0.013)
-    if not late:
-        for name in others:
-            first.append(path.connect(name))
-            pump(first + pps, 0.013)
-    flows = pps + first
-    began = time.monotonic()
-    # One flow may see that it is alone for a moment before the last one has seen it.
-    seen = {}
-    while time.monotonic() - began < warm_s:
-        pump(flows, 0.02)
-        for one in pps:
-            if one not in seen and pp_info(one).state & SHARED:
-                seen[one] = round(time.monotonic() - began, 2)
-    seen_s = max(seen.values(), default=0) if len(seen) == len(pps) else None
-    before = [info(one).bytes_acked for one in flows]
-    was, since, queues, windows = path.stats(), time.monotonic(), [], 0
-    while time.monotonic() - since < seconds:
-        pump(flows, 0.05)
-        queues.append(path.stats().qlen)
-        windows += sum(1 for one in pps if pp_info(one).state & WINDOW)
-    took, now = time.monotonic() - since, path.stats()
-    equal = rate_mbit * 10**6 / len(flows) * path.payload / path.size
-    shares = [(info(one).bytes_acked - old) * 8 / took / equal
-              for one, old in zip(flows, before)]
-    queue = sum(queues) / len(queues)
-    delays = " ".join(f"{pp_info(one).delay_us / 1000:.1f}" for one in pps)
-    note(f"{' '.join(map(str, words.values()))} {rate_mbit} Mb/s{' late' if late else ''} {acks or ''} pp "
-         f"{' '.join(f'{one:.2f}' for one in shares[:ours])} beside "
-         f"{' '.join(others)} {' '.join(f'{one:.2f}' for one in shares[ours:])}: "
-         f"queue {queue:.0f}, {100 * (now.drops - was.drops) / (now.packets - was.packets):.2f} % "
-         f"dropped, R {delays} ms, seen after {seen_s} s, window "
-         f"{windows / max(1, len(pps) * len(queues)):.2f} of the time, "
-         f"{counters(path.s)}")
-    guest_base.cleanup()
-    return shares[:ours], shares[ours:], queue, seen_s
-
-
-def hold(cells, starts=1, seen_limit_s=2, least_of=statistics.median, **words):
-    """Nobody has less than half of an equal share, the queue is no longer than with
-    cubic in the place of pp, and each of pp has seen in time that the queue is shared: the
-    medians of so many starts. least_of: the same for shares."""
-    bad = []
-    for ours, others in cells:
-        found = [share_fifo(ours, others, after_s=START_S * number, **words)
-                 for number in range(starts)]
-        least = least_of(min(pps + baselines) for pps, baselines, _, _ in found)
-        queue = statistics.median(one[2] for one in found)
-        seen_s = statistics.median(math.inf if one[3] is None else one[3]
-                                   for one in found)
-        *_, most, _ = share_fifo(0, ["cubic"] * ours + others, **words)
-        wrong = [name for name, is_wrong in (
-            ("share", least < 0.5), ("queue", queue > 1.05 * most),
-            ("seen", seen_s > seen_limit_s)) if is_wrong]
-        if wrong:
-            bad.append((ours, others, wrong))
-    assert not bad, bad
 
 
 def check_beside():
@@ -136,9 +35,8 @@ def check_held():
     for late in (False, True):
         hold([(1, ["cubic"])], late=late, **words)
         for number in range(1, 5):
-            pps, others, _, _ = share_fifo(1, ["cubic"], late=late,
-                                         after_s=START_S * number, **words)
-            assert min(pps + others) > 0.5, (late, number)
+            found = share(1, ["cubic"], late=late, after_s=START_S * number, **words)
+            assert min(found.ours + found.others) > 0.5, (late, number)
 
 
 def flood(path, flows, seconds):
@@ -163,7 +61,8 @@ def leave(cubic, flow):
 
 def left(limit, others, after_s=0, acks=None, setup=None):
     """Others fill a FIFO of 10 Mb/s, R is measured meanwhile, and they leave. R becomes
-    what it is, and what waits becomes the setpoint. acks: what happens to them. setup: see fifo()."""
+    what it is, and what waits becomes the setpoint. acks: what happens to them. setup:
+    changes the path, see host_bench.Setup."""
     path = fair_path(10, aqm=f"pfifo limit {limit}", quickack=acks != "delayed")
     if acks:
         bunch(path, acks, 10, RTT_MS)

@@ -10,6 +10,7 @@ FIFO, and the bounds are those of guest_fifo.py.
 
 import guest_base
 import guest_fifo
+import share_bench
 from guest_slots import SETPOINT, Cell, measure
 from host_bench import Setup
 
@@ -77,7 +78,7 @@ def check_wireguard():
     them share a FIFO there, whatever serves flows in turn."""
     setup = Setup(gro=True, tunnel="wireguard")
     hold([(setup, cell(acks, flows=1)) for acks in RECEIVERS])
-    guest_fifo.hold([(1, ["cubic"]), (2, [])], setup=setup, aqm="fq_rr")
+    share_bench.hold([(1, ["cubic"]), (2, [])], setup=setup, aqm="fq_rr limit 165")
 
 
 def check_trains():
