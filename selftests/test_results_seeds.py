@@ -9,6 +9,7 @@ from results_bench import bound
 
 import synthetic
 from tollwaylib.errors import TollwayError
+from tollwaylib.report import tables
 from tollwaylib.results import aggregate
 from tollwaylib.results.fields import case_of
 
@@ -114,3 +115,34 @@ def test_other_words_of_a_command_are_no_origin(command):
     one, two = seeds(1.0, 0.99)
     two["provenance"]["command"] = command
     assert aggregate.aggregate([one, two])["seeds"] == [1, 2]
+
+
+def of_utilizations(*values):
+    """The published entry of the utilisation of link 1 (97.9 %, tolerance 2 points), of an
+    aggregate of these, and the notes of its table."""
+    runs = [synthetic.analyse(synthetic.as_published(
+        lambda number, path, wtp: 1.0, seed=seed, utilization=(value, 0.9)))
+        for seed, value in enumerate(values, 1)]
+    outcome = aggregate.aggregate(runs)
+    return outcome["published"][0], tables.published_table(outcome).notes
+
+
+def test_published_values_are_judged_by_mean_and_interval():
+    """Student's t for four degrees of freedom is 2.7764. Means of 94 % with sd 2.24 and 0.224
+    points: half the interval is 2.78 and 0.28, and the lower end of what agrees 95.9 %."""
+    wide, notes = of_utilizations(0.91, 0.93, 0.94, 0.95, 0.97)
+    assert wide["measured"] == pytest.approx(0.94)
+    assert wide["ci95"] == pytest.approx(2.7764 * math.sqrt(5e-4 / 5), rel=1e-3)
+    assert wide["verdict"] == "agrees" and any("all of it" in note for note in notes)
+    narrow, _ = of_utilizations(0.937, 0.939, 0.94, 0.941, 0.943)
+    assert narrow["verdict"] == "differs"
+    assert narrow["ci95"] == pytest.approx(wide["ci95"] / 10, rel=1e-3)
+
+
+def test_an_interval_of_few_seeds_does_not_judge():
+    """Of two seeds it is 12.7 sd / sqrt(2), in which almost everything would agree."""
+    few, notes = of_utilizations(0.92, 0.96)
+    assert few["ci95"] > 0.2 and few["verdict"] == "differs"
+    assert any("The mean is judged" in note for note in notes)
+    one, notes = of_utilizations(0.96)
+    assert one["ci95"] is None and one["verdict"] == "agrees" and notes == []

@@ -18,8 +18,7 @@ from tollwaylib.results import aggregate, metrics
 from tollwaylib.results import schema
 from tollwaylib.results import verdicts
 from tollwaylib.results.fields import case_of
-from tollwaylib.results.comparison import _compare
-from tollwaylib.results.comparison import compare_published
+from tollwaylib.results.comparison import compare_published, verdict_on
 from tollwaylib.results.comparison import reasons
 from tollwaylib.theory import pricing
 
@@ -244,8 +243,19 @@ def test_a_baseline_that_does_better_differs(as_published, utilization, own,
     """SBRM's first number, were it that of a baseline."""
     row = published.rows("double-bottleneck", "sbrm", "sbrm", {})[0]
     for given, verdict in ((row, own), (dict(row, baseline=True), baseline)):
-        entry = _compare(given, row["numbers"][0], utilization, [])
-        assert entry["verdict"] == verdict
+        assert verdict_on(given, row["numbers"][0], utilization) == verdict
+
+
+@pytest.mark.parametrize("measured, half, own, baseline", [
+    # SBRM's 97.9 % with a tolerance of 2 points: 95.9 to 99.9 % agree.
+    (0.9495, 0.01, "agrees", "agrees"), (0.9485, 0.01, "differs", "differs"),
+    (0.9495, 0.0, "differs", "differs"),
+    (1.0085, 0.01, "agrees", "agrees"), (1.0095, 0.01, "better", "differs"),
+    (None, 0.01, "differs", "differs")])
+def test_an_interval_is_judged_as_a_whole(as_published, measured, half, own, baseline):
+    row = published.rows("double-bottleneck", "sbrm", "sbrm", {})[0]
+    for given, verdict in ((row, own), (dict(row, baseline=True), baseline)):
+        assert verdict_on(given, row["numbers"][0], measured, half) == verdict
 
 
 def test_baselines_are_those_of_the_papers():

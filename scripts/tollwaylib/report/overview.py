@@ -298,6 +298,10 @@ def _draw_published(axes, unit, entries, outcome, look):
                       linewidth=0.8, zorder=1)
             axes.plot([measured], [row], linestyle="none", markersize=6,
                       zorder=3, label="measured" if first else "_", **mine)
+            if entry.get("ci95"):
+                # Of a mean over seeds.
+                axes.errorbar([measured], [row], xerr=factor * entry["ci95"], capsize=3,
+                              linewidth=1.2, zorder=2, color=mine["color"])
         axes.plot([value], [row], linestyle="none", marker="D", markersize=7,
                   markerfacecolor="none", markeredgecolor=INK, zorder=2,
                   label="published" if first else "_")

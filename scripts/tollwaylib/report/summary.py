@@ -3,7 +3,7 @@
 
 from ..results.verdicts import MISS, verdicts
 from .names import run_names
-from .tables import bound_cells, published_cells
+from .verdict_tables import bound_cells, published_cells
 
 # What there is without a verdict, in words: one of it, or several.
 _UNJUDGED = {

@@ -7,68 +7,17 @@ Table, see rendering.py.
 """
 
 from ..errors import TollwayError
+from ..results.comparison import reasons
 from ..results.fields import case_of, cases_with, head_of, mean_of
 from ..results.metrics.shares import steady_form_of
-from ..results.comparison import reasons
+from .cells import (NONE, count, drops_of, error_of, number, percent, seeds_note,
+                    signed_percent, wtp_of)
 from .names import case_name, combination, heading, run_names
 from .rendering import Table
+from .verdict_tables import bound_cells, bounds_table, published_table
 
-_NONE = "-"
 # How papers/cp05.json names the column that comparisons quote.
 _MEAN_UTILISATION = "mean core link utilisation"
-
-
-# --- cells ---------------------------------------------------------------
-
-def _number(value, digits=1):
-    """A number, or mean +- half the 95 % interval of an aggregated one."""
-    if isinstance(value, dict):
-        if value["mean"] is None:
-            return _NONE
-        text = f"{value['mean']:.{digits}f}"
-        if value["ci95"] is not None:
-            text += f" ± {value['ci95']:.{digits}f}"
-        return text
-    return _NONE if value is None else f"{value:.{digits}f}"
-
-
-def _percent(value, digits=1):
-    if isinstance(value, dict):
-        value = {key: None if value[key] is None else 100 * value[key]
-                 for key in ("mean", "ci95")}
-        return _number(value, digits)
-    return _NONE if value is None else f"{100 * value:.{digits}f}"
-
-
-def _count(value):
-    value = mean_of(value)
-    return _NONE if value is None else f"{value:.1f}".removesuffix(".0")
-
-
-def _drops(links, key="drops"):
-    return _count(sum(mean_of(link[key]) for link in links.values()))
-
-
-def _signed_percent(value):
-    return f"{100 * value:+.2f}"
-
-
-def _error(group):
-    half = group.get("error_ci95")
-    text = _signed_percent(group["error"])
-    return text if half is None else f"{text} ± {100 * half:.2f}"
-
-
-def _wtp(group):
-    return _NONE if group["wtp"] is None else f"{group['wtp']:g}"
-
-
-def _seeds_note(result):
-    seeds = result.get("seeds", ())
-    if len(seeds) < 2:
-        return []
-    return [f"mean ± half the 95 % confidence interval over "
-            f"{len(seeds)} seeds"]
 
 
 # --- tables --------------------------------------------------------------
@@ -81,17 +30,17 @@ def classes_table(result, case):
     rows = []
     for group in case["classes"]:
         members = _members(case, group)
-        rows.append([group["path"], _wtp(group), str(members),
-                     _number(group["rate_pps"]),
-                     _number(group["expected_pps"]), _error(group),
-                     _percent(group["spread"])])
+        rows.append([group["path"], wtp_of(group), str(members),
+                     number(group["rate_pps"]),
+                     number(group["expected_pps"]), error_of(group),
+                     percent(group["spread"])])
     return Table(
         f"Rates by class: {heading(result, case)}",
         ["path", "wtp [pkts/s]", "flows", "rate [pkts/s]", "fair [pkts/s]",
          "error [%]", "spread [%]"], rows,
         notes=["fair: weighted proportionally fair share. spread: largest minus "
                "smallest rate/fair of the flows, divided by the mean",
-               *_seeds_note(result)])
+               *seeds_note(result)])
 
 
 def _members(case, group):
@@ -106,84 +55,17 @@ def links_table(result, case):
     if "links" not in case:
         return None
     rows = [[name, f"{link['capacity_bps'] / 1e6:g}",
-             _percent(link["utilization"], 2),
-             _number(link["queue_mean_pkts"]),
-             _number(link["queue_p99_pkts"]),
-             _count(link["marks"]), _count(link["drops"])]
+             percent(link["utilization"], 2),
+             number(link["queue_mean_pkts"]),
+             number(link["queue_p99_pkts"]),
+             count(link["marks"]), count(link["drops"])]
             for name, link in case["links"].items()]
     return Table(
         f"Links: {heading(result, case)}",
         ["link", "rate [Mbit/s]", "utilisation [%]", "mean backlog [pkts]",
          "99th percentile [pkts]", "marks", "drops"], rows,
         notes=["marks and drops: of all packets after the warm-up, ACKs included",
-               *_seeds_note(result)])
-
-
-def published_table(result):
-    """Published numbers beside ours; None if the paper has none for this."""
-    if not result["published"]:
-        return None
-    units = list(dict.fromkeys(entry["unit"] for entry in
-                               result["published"]))
-    rows = [[entry["name"], entry["verdict"], entry["paper"]]
-            + published_cells(entry)
-            + ([entry["unit"] or ""] if len(units) > 1 else [])
-            for entry in result["published"]]
-    unit = f" [{units[0]}]" if len(units) == 1 and units[0] else ""
-    return Table(f"Published and measured values: {combination(result)}",
-                 ["quantity", "verdict", "published in", f"published{unit}",
-                  f"measured{unit}", *(["unit"] if len(units) > 1 else [])],
-                 rows, left=3,
-                 notes=other_setups(result) + reasons(result, "published"))
-
-
-def published_cells(entry):
-    """The published value of an entry, and the measured one. Those that are no
-    percentages have four digits, as bounds and the figure have: one decimal
-    shows Jain's indices of 0.96 and 1 as the same number."""
-    if entry["unit"] == "%":
-        return [_percent(entry[key]) for key in ("value", "measured")]
-    return [_NONE if entry[key] is None else f"{entry[key]:.4g}"
-            for key in ("value", "measured")]
-
-
-def other_setups(result):
-    """Sentences about published values that are not judged, one for each row of a paper."""
-    rows = {(entry["name"].partition(": ")[0], entry["paper"]):
-            entry["differences"] for entry in result["published"]
-            if entry["differences"]}
-    if not rows:
-        return []
-    return [f"{name}: no verdict, because {paper} is for another setup. This "
-            f"run had {', '.join(differences)}"
-            for (name, paper), differences in rows.items()] + \
-        ([] if result["parameters"].get("setup") != "ours" else
-         ["with --set setup=paper the run has the setup of the paper"])
-
-
-def bounds_table(result):
-    """The experiment's own bounds; None if it has none."""
-    if not result["bounds"]:
-        return None
-    return Table("Bounds", ["quantity", "verdict", "measured", "bound"],
-                 [bound_cells(bound) for bound in result["bounds"]], left=2,
-                 notes=reasons(result, "bounds"))
-
-
-def bound_cells(bound):
-    """Name, verdict, measured value and limit of a bound."""
-    def shown(value):
-        return f"{100 * value:.4g} %" if bound["unit"] == "%" else f"{value:.4g}"
-
-    if bound["bound"] is not None:
-        limit = shown(bound["bound"])
-    else:
-        limit = "that" if bound["verdict"] == "needs runs" else "never"
-    baseline = f" of {bound['baseline']}" if "baseline" in bound else ""
-    return [bound["name"], bound["verdict"],
-            "-" if bound["verdict"] == "needs seeds"
-            else "never" if bound["measured"] is None
-            else shown(bound["measured"]), f"{bound['op']} {limit}{baseline}"]
+               *seeds_note(result)])
 
 
 def costliest_path(case):
@@ -241,16 +123,16 @@ def comparison_table(results, name=None):
                    for link in run["links"].values()) / len(links)
         rows.append(
             [called]
-            + [_percent(run["links"][link]["utilization"])
+            + [percent(run["links"][link]["utilization"])
                for link in links]
-            + [_percent(mean)]
-            + [_percent(published[0]["value"]) if published else _NONE] * any(known)
-            + [_number(run["links"][link]["queue_mean_pkts"])
+            + [percent(mean)]
+            + [percent(published[0]["value"]) if published else NONE] * any(known)
+            + [number(run["links"][link]["queue_mean_pkts"])
                for link in links]
-            + [_drops(run["links"]),
-               _signed_percent(max((group["error"] for group in
+            + [drops_of(run["links"]),
+               signed_percent(max((group["error"] for group in
                                     run["classes"]), key=abs)),
-               _percent(path_share(run, path))])
+               percent(path_share(run, path))])
     return Table(
         "Congestion controls and AQMs compared",
         ["congestion control + queue",
@@ -276,12 +158,12 @@ def intervals_table(result, case):
         rows.append(
             [f"{step['start_s']:g}-{step['stop_s']:g}",
              f"{step['factor']:g}"]
-            + [_percent(step["links"][name]["utilization_after_2s"])
+            + [percent(step["links"][name]["utilization_after_2s"])
                for name in links]
-            + [_number(step["links"][name]["queue_mean_pkts"])
+            + [number(step["links"][name]["queue_mean_pkts"])
                for name in links]
-            + [_drops(step["links"]), _drops(step["links"], "drops_after_2s"),
-               _signed_percent(worst["error"]), _seconds(step["max_convergence_s"]),
+            + [drops_of(step["links"]), drops_of(step["links"], "drops_after_2s"),
+               signed_percent(worst["error"]), _seconds(step["max_convergence_s"]),
                _seconds(_slowest(step["classes"])), f"{step['min_jain']:.4f}"])
     return Table(
         f"Intervals: {heading(result, case)}",
@@ -294,7 +176,7 @@ def intervals_table(result, case):
                f"rate of each class over 1 s is within 10 % of its share; "
                f"near: the same over 2 s and within 5 %; least Jain: smallest "
                f"Jain's index of the flows of a class",
-               *_seeds_note(result)])
+               *seeds_note(result)])
 
 
 # Figure 5.4.4 of CP05 shows these.
@@ -315,13 +197,13 @@ def variants_table(results):
         rate = sum(mean_of(flow["rate_pps"]) for flow in run["flows"]
                    if flow["path"] == path)
         rows.append([
-            str(parameters.get("simulations", _NONE)), combination(result),
-            f"{rate:.0f}", _percent(path_share(run, path)),
-            _signed_percent(max((group["error"] for group in
+            str(parameters.get("simulations", NONE)), combination(result),
+            f"{rate:.0f}", percent(path_share(run, path)),
+            signed_percent(max((group["error"] for group in
                                  run["classes"]), key=abs)),
-            _percent(run["links"][link]["utilization"]),
-            _number(run["links"][link]["queue_mean_pkts"]),
-            _drops(run["links"])])
+            percent(run["links"][link]["utilization"]),
+            number(run["links"][link]["queue_mean_pkts"]),
+            drops_of(run["links"])])
     return Table(
         "Combinations of CP05 Table 5.4.2",
         ["simulation", "congestion control + queue", f"{path} [pkts/s]",
@@ -387,12 +269,12 @@ def baselines_table(results, name):
     rows = []
     for result, run in zip(results, runs):
         row = [result["parameters"]["variant"], combination(result)]
-        for key, show in (("utilization", _percent),
-                          ("queue_mean_pkts", _number),
-                          ("queue_mean_ms", _number)):
+        for key, show in (("utilization", percent),
+                          ("queue_mean_pkts", number),
+                          ("queue_mean_ms", number)):
             row += [show(run["links"][name][key]) for name in links]
         recovery = run.get("recovery", {})
-        row += [_count(recovery.get(key)) for key in
+        row += [count(recovery.get(key)) for key in
                 ("fast_retransmits", "timeouts")]
         if has_pages:
             row += _page_cells(run["pages"][0])
@@ -400,13 +282,13 @@ def baselines_table(results, name):
     return Table("Variants compared", heads, rows, left=2,
                  notes=[f"{', '.join(links)}: utilisation; delay: time that the link "
                         "needs to send the mean backlog, if all packets have the full "
-                        "size", *_seeds_note(results[0])])
+                        "size", *seeds_note(results[0])])
 
 
 def _page_cells(group):
-    return [_count(group["pages"]), _count(group["unfinished"]),
-            _number(group["median_s"], 3), _number(group["p99_s"], 3),
-            _number(group["mean_s"], 3), _number(group["throughput_kBps"])]
+    return [count(group["pages"]), count(group["unfinished"]),
+            number(group["median_s"], 3), number(group["p99_s"], 3),
+            number(group["mean_s"], 3), number(group["throughput_kBps"])]
 
 
 def _seconds(value):
@@ -428,11 +310,11 @@ def interval_classes_table(result, case):
         for group in step["classes"]))
     rows = []
     for path, wtp in keys:
-        row = [path, _NONE if wtp is None else f"{wtp:g}"]
+        row = [path, NONE if wtp is None else f"{wtp:g}"]
         for step in steps:
             group = [group for group in step["classes"]
                      if (group["path"], group["wtp"]) == (path, wtp)]
-            row.append(_error(group[0]) if group else _NONE)
+            row.append(error_of(group[0]) if group else NONE)
         rows.append(row)
     return Table(
         f"Errors of the classes by interval: {heading(result, case)}",
@@ -455,17 +337,17 @@ def steady_state_table(result, case):
         queue = mean_of(point["queue_pkts"])
         rows.append([
             point["link"], str(point["flows"]), f"{point['wtp_sum']:g}",
-            f"{point['capacity_pps']:g}", _percent(point["max_rate_error"], 2),
-            _percent(point["mark_probability"], 2),
-            _percent(point["expected_mark_probability"], 2),
-            _number(point["queue_pkts"]),
-            _number(point["expected_queue_pkts"]),
-            _signed_percent(queue / point["expected_queue_pkts"] - 1)])
+            f"{point['capacity_pps']:g}", percent(point["max_rate_error"], 2),
+            percent(point["mark_probability"], 2),
+            percent(point["expected_mark_probability"], 2),
+            number(point["queue_pkts"]),
+            number(point["expected_queue_pkts"]),
+            signed_percent(queue / point["expected_queue_pkts"] - 1)])
     return Table(
         f"Steady state and {model}: {heading(result, case)}",
         ["link", "flows", "sum of w [pkts/s]", "c [pkts/s]",
          "worst rate error [%]", "marked [%]", "model [%]", "backlog [pkts]",
-         "model [pkts]", "error [%]"], rows, notes=_seeds_note(result))
+         "model [pkts]", "error [%]"], rows, notes=seeds_note(result))
 
 
 def pages_table(result, case):
@@ -482,7 +364,7 @@ def pages_table(result, case):
                "unfinished page takes longer than the time until the end of the "
                "run (Kaplan-Meier). throughput: mean size over mean time of "
                "finished pages",
-               *_seeds_note(result)])
+               *seeds_note(result)])
 
 
 def recovery_table(result, case):
@@ -493,7 +375,7 @@ def recovery_table(result, case):
     return Table(
         f"Recovery: {heading(result, case)}",
         ["counter", "number"],
-        [[name.replace("_", " "), _count(value)]
+        [[name.replace("_", " "), count(value)]
          for name, value in counters.items()],
         notes=["sums over all senders and the whole time of the run"])
 
@@ -505,7 +387,7 @@ _LONG = 30
 
 
 def _metric_cell(point, column):
-    show = _percent if column["unit"] == "%" else _number
+    show = percent if column["unit"] == "%" else number
     # A run of before a file was changed may not have it.
     return show(point["metrics"].get(column["key"]), column["digits"])
 
@@ -533,7 +415,7 @@ def cases_tables(result):
     if rows:
         tables.append(Table(f"Cases: {combination(result)}",
                             ["case", "runs", *map(head_of, columns)],
-                            rows, notes=_seeds_note(result)))
+                            rows, notes=seeds_note(result)))
     return tables
 
 
@@ -551,11 +433,11 @@ def _series_points(cases):
 def _series_table(result, points, column):
     at = sorted({x for _, x in points})
     rows = [[series, *(_metric_cell(points[series, x], column)
-                       if (series, x) in points else _NONE for x in at)]
+                       if (series, x) in points else NONE for x in at)]
             for series in dict.fromkeys(series for series, _ in points)]
     return Table(f"{head_of(column)}: {combination(result)}",
                  ["series", *(f"{x:g}" for x in at)], rows,
-                 notes=_seeds_note(result))
+                 notes=seeds_note(result))
 
 
 def case_variants_tables(results):
@@ -576,12 +458,12 @@ def case_variants_tables(results):
         return [Table(f"Variants compared: {case_name(names[0])}",
                       ["congestion control + queue",
                        *map(head_of, columns)], rows,
-                      notes=_seeds_note(results[0]))]
+                      notes=seeds_note(results[0]))]
     return [Table(
         head_of(column), ["case", *run_names(results)],
-        [[name, *(_metric_cell(found[name], column) if name in found else _NONE
+        [[name, *(_metric_cell(found[name], column) if name in found else NONE
                   for found in points)] for name in names],
-        notes=_seeds_note(results[0])) for column in columns]
+        notes=seeds_note(results[0])) for column in columns]
 
 
 def result_tables(result):

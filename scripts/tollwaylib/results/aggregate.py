@@ -1,36 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """From the results of several seeds to means."""
 
-import math
 import statistics
-
-from scipy import special
 
 from ..errors import TollwayError
 from ..experiments.quantities import OVER_SEEDS
-from .fields import case_of, look_up
+from .fields import case_of, look_up, statistics_of
 from .metrics.shares import longest_of, max_abs_error
 from .origins import origin_of
 from .comparison import compare_published
 from .schema import SCHEMA, validate, validate_aggregate
 from .verdicts import judge, judge_baseline, judge_case, margin_of
-
-
-def _statistics(values):
-    """Mean, standard deviation and half the 95 % interval (Student's t).
-
-    With one value the last two are None. If one of the values is None (an event that did
-    not happen in each run), all entries are None.
-    """
-    count = len(values)
-    if None in values:
-        return {"mean": None, "sd": None, "ci95": None, "n": count}
-    mean = statistics.fmean(values)
-    if count < 2:
-        return {"mean": mean, "sd": None, "ci95": None, "n": count}
-    sd = statistics.stdev(values)
-    half = float(special.stdtrit(count - 1, 0.975)) * sd / math.sqrt(count)
-    return {"mean": mean, "sd": sd, "ci95": half, "n": count}
 
 
 def aggregate(results):
@@ -42,9 +22,11 @@ def aggregate(results):
     Returns a dict shaped like a result, with the lists `seeds` and `digests` instead of
     `seed` and `digest`. Measured numbers become {mean, sd, ci95, n}: ci95 is half the 95 %
     confidence interval of the mean (Student's t); sd and ci95 are None for one seed. The
-    `error` of a class is that of its mean rate, and `error_ci95` half its interval. The
-    `measured` of a bound is that of the worst seed. Only max_abs_error_over_seeds is
-    computed from the mean rates; it has no verdict in a single run.
+    `error` of a class is that of its mean rate, and `error_ci95` half its interval. A
+    published value is judged by the mean and its interval, see compare_published(); a bound
+    by the worst seed, and its `measured` is that of this seed. Only
+    max_abs_error_over_seeds is computed from the mean rates; it has no verdict in a single
+    run.
     """
     _check_same(results)
     first = results[0]
@@ -64,7 +46,7 @@ def aggregate(results):
         **({"references": first["references"]} if "references" in first else {}),
         "digests": [result["digest"] for result in results],
     }
-    outcome["published"] = compare_published(outcome)
+    outcome["published"] = compare_published(outcome, results)
     outcome["bounds"] = [
         _aggregate_bound(same, outcome)
         for same in zip(*(result["bounds"] for result in results))]
@@ -121,7 +103,7 @@ def _check_origins(origins):
 def _aggregate_links(runs):
     return {
         name: {key: value if key == "capacity_bps" else
-               _statistics([links[name][key] for links in runs])
+               statistics_of([links[name][key] for links in runs])
                for key, value in link.items()}
         for name, link in runs[0].items()}
 
@@ -130,13 +112,13 @@ def _aggregate_classes(runs):
     classes = []
     for same in zip(*runs):
         share = statistics.fmean(group["expected_pps"] for group in same)
-        rate = _statistics([group["rate_pps"] for group in same])
+        rate = statistics_of([group["rate_pps"] for group in same])
         group = {
             "path": same[0]["path"], "wtp": same[0]["wtp"],
             "rate_pps": rate, "expected_pps": share,
             "error": rate["mean"] / share - 1,
             "error_ci95": rate["ci95"] and rate["ci95"] / share,
-            "spread": _statistics([group["spread"] for group in same]),
+            "spread": statistics_of([group["spread"] for group in same]),
         }
         if "convergence_s" in same[0]:
             for key in ("convergence_s", "near_s"):
@@ -149,7 +131,7 @@ def _aggregate_classes(runs):
 def _aggregate_flows(runs):
     return [
         {**{key: same[0][key] for key in ("id", "path", "cc", "wtp")},
-         **{key: _statistics([flow[key] for flow in same]) for key in
+         **{key: statistics_of([flow[key] for flow in same]) for key in
             ("rate_pps", "goodput_bps", "retransmits", "rtt_mean_ms")}}
         for same in zip(*runs)]
 
@@ -173,7 +155,7 @@ def _aggregate_entries(*described):
     others are measured."""
     def entries(runs):
         return [{key: value if key in described else
-                 _statistics([entry[key] for entry in same])
+                 statistics_of([entry[key] for entry in same])
                  for key, value in same[0].items()} for same in zip(*runs)]
     return entries
 
@@ -187,7 +169,7 @@ def _aggregate_case(same):
 
 
 def _aggregate_counters(runs):
-    return {key: _statistics([counters[key] for counters in runs])
+    return {key: statistics_of([counters[key] for counters in runs])
             for key in runs[0]}
 
 

@@ -4,24 +4,33 @@
 from ..experiments import published
 from ..experiments.quantities import unit_of
 from . import fields
-from .fields import case_of, look_up, mean_of
+from .fields import case_of, look_up, mean_of, statistics_of
 from .measurements import EPSILON
 from .verdicts import MISS
 
 # Instead of a verdict: the row is not about a run that was set like this one.
 OTHER_SETUP = "other setup"
+# With fewer seeds the 95 % interval is too wide to judge by: Student's t is 12.7 for two
+# seeds and 2.8 for five.
+SEEDS_FOR_INTERVAL = 5
 
 
-def compare_published(result):
+def compare_published(result, runs=()):
     """The published values for a run, beside the measured ones.
 
     result: a result or an aggregate; its published part is not needed. Its `references` are
-    the values of the experiment itself. The list is empty if no paper has the pair of
-    congestion control and AQM, or if the network is not that of the paper. If the
-    parameters are not those of the published row, the verdict is "other setup", which is
-    not judged, and `differences` names them. Otherwise the verdict is "agrees" (within the
-    tolerance), "better" (outside of it in the good direction, for a row in which the paper
-    shows its own proposal) or "differs".
+    the values of the experiment itself. runs: the results of the seeds of an aggregate.
+
+    Returns the entries of result.schema.json, none if no paper has the pair of congestion
+    control and AQM, or if the network is not that of the paper. If the parameters are not
+    those of the published row, the verdict is "other setup", which is not judged, and
+    `differences` names them. Otherwise a single run, or the mean of fewer than
+    SEEDS_FOR_INTERVAL seeds, "agrees" if it is within the tolerance of the published value,
+    is "better" if it is beyond the tolerance in the good direction (for a row in which the
+    paper shows its own proposal), and "differs" if not. With as many seeds or more the
+    same is asked of the whole 95 % interval of the mean: it agrees if some of it is within
+    the tolerance, and is better or differs if all of it is beyond. `ci95` of an aggregate
+    is half of that interval.
     """
     pair = [result["parameters"].get("cc"), result["parameters"].get("aqm")]
     found = [
@@ -31,6 +40,8 @@ def compare_published(result):
         if _is_network(result, part["setup"])
         for row in part["rows"] if pair in row["pairs"]
         for number in row["numbers"]]
+    of_runs = [{entry["name"]: entry["measured"] for entry in compare_published(run)}
+               for run in runs]
     measured = []
     for row, number, links in found:
         if "case" not in number:
@@ -43,8 +54,18 @@ def compare_published(result):
                                              number["metric"]))
         else:
             continue
-        measured.append(_compare(row, number, value,
-                                 _differences(result, row["setup"])))
+        entry = {"name": f"{row['name']}: {number['name']}", "value": number["value"],
+                 "unit": number["unit"] if "unit" in number else
+                 "%" if "case" in number else unit_of(number["metric"]),
+                 "paper": row["paper"], "measured": value}
+        if runs:
+            entry["ci95"] = statistics_of([found.get(entry["name"])
+                                           for found in of_runs])["ci95"]
+        half = entry.get("ci95") if len(runs) >= SEEDS_FOR_INTERVAL else None
+        differences = _differences(result, row["setup"])
+        measured.append({
+            **entry, "verdict": OTHER_SETUP if differences else
+            verdict_on(row, number, value, half or 0.0), "differences": differences})
     return measured
 
 
@@ -91,23 +112,15 @@ def _plain(value):
         if isinstance(value, (int, float)) else str(value)
 
 
-def _compare(row, number, measured, differences):
-    if differences:
-        verdict = OTHER_SETUP
-    elif measured is None:
-        verdict = "differs"
-    else:
-        above = measured - number["value"]
-        if number["better"] == "lower":
-            above = -above
-        if abs(above) <= number["tolerance"] + EPSILON:
-            verdict = "agrees"
-        else:
-            # A baseline that does better than published is a difference, too.
-            verdict = "better" if above > 0 and not row.get("baseline") \
-                else "differs"
-    return {"name": f"{row['name']}: {number['name']}",
-            "value": number["value"], "unit": number["unit"] if "unit" in number
-            else "%" if "case" in number else unit_of(number["metric"]),
-            "paper": row["paper"], "measured": measured, "verdict": verdict,
-            "differences": differences}
+def verdict_on(row, number, measured, half=0.0):
+    """The verdict of compare_published() on a measured value (None: it was not measured) for
+    a number of a row of a paper. half: half the interval of a mean over seeds."""
+    if measured is None:
+        return "differs"
+    above = measured - number["value"]
+    if number["better"] == "lower":
+        above = -above
+    if abs(above) <= number["tolerance"] + half + EPSILON:
+        return "agrees"
+    # A baseline that does better than published is a difference, too.
+    return "better" if above > 0 and not row.get("baseline") else "differs"

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Fields of results and aggregates."""
 
+import math
 import statistics
+
+from scipy import special
 
 from ..errors import TollwayError
 
@@ -10,6 +13,24 @@ def mean_or_none(values):
     """The mean of numbers; None if there are none, or if one of them is None."""
     values = list(values)
     return None if None in values or not values else statistics.fmean(values)
+
+
+def statistics_of(values):
+    """Mean, standard deviation and half the 95 % interval of the mean (Student's t) of
+    numbers, as {mean, sd, ci95, n}.
+
+    With one value sd and ci95 are None. If one of the values is None (an event that did not
+    happen in each run), all but n are None.
+    """
+    count = len(values)
+    if None in values:
+        return {"mean": None, "sd": None, "ci95": None, "n": count}
+    mean = statistics.fmean(values)
+    if count < 2:
+        return {"mean": mean, "sd": None, "ci95": None, "n": count}
+    sd = statistics.stdev(values)
+    half = float(special.stdtrit(count - 1, 0.975)) * sd / math.sqrt(count)
+    return {"mean": mean, "sd": sd, "ci95": half, "n": count}
 
 
 def metric_of(result, case, key):
