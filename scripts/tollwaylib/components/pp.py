@@ -41,6 +41,8 @@ MODULES = (
 
 # The unit in which pp reports its estimates and its setpoint, see tcp_pp(7).
 ESTIMATE_SCALE = 256
+# The state of the connection is added to the setpoint, in multiples of it.
+STATE_UNIT = 10000
 _PARAMETERS = {
     # sch_fq_rr. For codel and fq_codel see _words() of experiments/jobs.py.
     "buffer": (100, 2, 1000000, "limit of fq_rr, packets; in experiments with a list of "

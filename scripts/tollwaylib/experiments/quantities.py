@@ -122,6 +122,8 @@ OF_CASES = {
     "finished": None,
     # mean smoothed round-trip time of a role
     "srtt_ms": "ms",
+    # mean number of outstanding packets of the flows of a role
+    "outstanding": "pkts",
     # retransmitted packets, and their fraction of the sent packets, of a role or of all
     "retransmits": "pkts",
     "loss_part": "%",
@@ -157,6 +159,10 @@ OF_CASES = {
     "goodput_mbit": "Mbit/s",
     "goodput_each": "%",
     "advantage": None,
+    # of the flows of a role, as fractions of what the link can carry: the largest rate
+    # over a round trip, and the largest service rate that pairs told
+    "sent_most": "%",
+    "told_most": "%",
     # of the rates of the flows that run during all of a window: Jain's index, and the
     # largest |rate/mean - 1|
     "jain": None,

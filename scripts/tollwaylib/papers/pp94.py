@@ -219,7 +219,7 @@ def public_cases(values):
                 for number in range(1, SOURCES + 1))
             cases.append(Case(
                 f"{kind} {load:g}", flows, 1500 * rtt_s, x=load, series=kind,
-                rtt_s=rtt_s, sample_ms=500, queue_us=20000))
+                rtt_s=rtt_s, sample_ms=500, queue_us=20000, classes=True))
     return cases
 
 
@@ -266,6 +266,8 @@ EXPERIMENTS = (
             metric("queue_peak", "queue_max",
                    "largest queue of the run", 0,
                    link="R1"),
+            metric("outstanding", "outstanding", "mean of outstanding packets", 1,
+                   from_rtt=10),
             metric("estimate_error", "estimate_error",
                    "largest error of an estimated queue", 2, from_rtt=10),
             metric("drops", "drops", "drops", 0)),
@@ -277,7 +279,12 @@ EXPERIMENTS = (
             case_bound("smallest queue from 10 RTT on", "setpoint 20",
                        "queue_min", ">=", 18),
             case_bound("largest queue from 10 RTT on", "setpoint 20",
-                       "queue_max", "<=", 22)]),),
+                       "queue_max", "<=", 22),
+            # Figure 11: what the path holds, and the setpoint.
+            *(case_bound(f"mean of outstanding packets, {word}", "setpoint 20",
+                         "outstanding", operator, PIPE_PKTS + 20 + slack)
+              for word, operator, slack in (("at least", ">=", -2),
+                                            ("at most", "<=", 2)))]),),
         pictures=(("queue", "setpoint 20"), ("utilization", "setpoint 20"),
                   ("sequence", "setpoint 20")),
         about="One source with a setpoint of 20 packets. A time unit (TU) is a "
@@ -314,7 +321,8 @@ EXPERIMENTS = (
                        "queue_each", "<=", PIPE_PKTS / 4),
             case_bound("losses of a source, mean", "4 sources", "losses_each",
                        "<=", 6)]),),
-        pictures=(("class_queues", "4 sources"), ("sequence", "4 sources")),
+        pictures=(("setpoints", "4 sources"), ("class_queues", "4 sources"),
+                  ("sequence", "4 sources")),
         about="Four sources probe 100 buffers."),
     Experiment(
         name="pp-law", title="The poles of the discrete law",
@@ -386,7 +394,9 @@ EXPERIMENTS = (
         pictures=(("rates", "every 0.5 RTT"), ("rates", "every 2 RTT"),
                   ("class_queues", "every 0.5 RTT")),
         about="Nine sources join the first, one in every half or every second round "
-              "trip."),
+              "trip. By the text of PP94 the last one starts at 950 TU if it is every "
+              "half round trip; but the first of nine starts at 500 TU there and each "
+              "other 50 TU later, so that the last one starts at 900 TU."),
     Experiment(
         name="pp-estimators", title="Three estimators of the service time",
         reproduces="PP94 4.4 and 4.5, with the sources of 9.2",
@@ -444,10 +454,14 @@ EXPERIMENTS = (
                   ("curve", "completion_tu"),
                   ("class_queues", "N = 10, limited"),
                   ("rates", "N = 10, limited"),
+                  ("spacing", "N = 10, limited"),
                   ("sequence", "N = 10, limited")),
         about="N - 1 sources start at once beside an existing one, for N from 2 to "
               "10, with 100 buffers and with 10000. Peaks are those that the queue "
-              "counted, see packets max in tc-fq_rr(8)."),
+              "counted, see packets max in tc-fq_rr(8). PP94 has two peaks: in its phase "
+              "2 source 1 does not yet know the new share, in its phase 4 it is told a "
+              "wrong one, because the others still start. For N = 10 they are of 41 "
+              "and, with 10000 buffers, of 86 packets; its tables have the larger one."),
     Experiment(
         name="pp-public", title="On-off sources, open and closed",
         reproduces="PP94 9.3: Table 6",
@@ -462,6 +476,9 @@ EXPERIMENTS = (
             metric("last_s", "last_s", "end of the last source", 1),
             metric("queue_mean", "queue_mean", "mean queue", 1,
                    link="R1"),
+            # No source can have finished by then.
+            metric("queue_each", "class_mean", "mean queue of a source, 10-100 RTT", 1,
+                   from_rtt=10, to_rtt=100),
             metric("drops", "drops", "drops", 0)),
         bounds=((OURS, _public_bounds),),
         pictures=(("curve", "goodput"),),

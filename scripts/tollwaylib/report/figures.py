@@ -8,7 +8,7 @@ look: the Look of the page. All return [SVG path, PNG path].
 import numpy as np
 
 from ..components import AQMS
-from ..components.pp import ESTIMATE_SCALE
+from ..components.pp import ESTIMATE_SCALE, STATE_UNIT
 from ..errors import TollwayError
 from ..results.fields import case_of
 from ..results.measurements import CaseData
@@ -286,19 +286,53 @@ def class_queues(raw, name, out, look):
 
 
 def sequence(raw, name, out, look):
-    """Packets acknowledged (as PP94 Figures 14, 16 and 21)."""
+    """Packets acknowledged, and sent if samples have what is outstanding (as PP94 Figures 14,
+    16 and 21)."""
     def draw(axes, case, unit_s):
         flows = [flow for flow in case["flows"] if flow["cc"]]
         top = 0
         for flow in _some_flows(flows):
             packets = np.asarray(flow["samples"]["bytes_acked"]) \
                 / raw["mss_bytes"]
-            axes.plot(np.asarray(flow["samples"]["t_s"]) / unit_s, packets,
-                      linewidth=1.1, **look.line("source", flow["name"]),
-                      label=f"source {flow['name']}")
+            at = np.asarray(flow["samples"]["t_s"]) / unit_s
+            line = look.line("source", flow["name"])
+            axes.plot(at, packets, linewidth=1.1, **line, label=f"source {flow['name']}")
+            if "unacked" in flow["samples"]:
+                packets = packets + np.asarray(flow["samples"]["unacked"])
+                axes.plot(at, packets, linewidth=0.6, alpha=0.6, **line)
             top = max(top, packets.max(initial=0))
         return top
-    return _one(raw, name, out, "acknowledged [packets]", draw)
+    return _one(raw, name, out, "acknowledged, and sent [packets]", draw)
+
+
+def _sampled(raw, name, out, look, key, label, value):
+    """A field of the samples of some sources over time. value: function of the field's numbers
+    and the case; numbers that are 0 are left out."""
+    def draw(axes, case, unit_s):
+        top = 0
+        for flow in _some_flows([flow for flow in case["flows"]
+                                 if any(flow.get("samples", {}).get(key, ()))]):
+            numbers = np.asarray(flow["samples"][key], dtype=float)
+            times = np.asarray(flow["samples"]["t_s"])[numbers > 0]
+            values = value(numbers[numbers > 0], case)
+            axes.step(times / unit_s, values, where="post", linewidth=1.0,
+                      **look.line("source", flow["name"]), label=f"source {flow['name']}")
+            top = max(top, values.max(initial=0))
+        return top
+    return _one(raw, name, out, label, draw)
+
+
+def spacing(raw, name, out, look):
+    """What sources take for the service time, from the distances of the ACKs of pairs (as PP94
+    Figure 19), in hundredths of the round trip."""
+    return _sampled(raw, name, out, look, "cc_rate_bps", "service time [RTT/100]",
+                    lambda bps, case: 8 * raw["mss_bytes"] / bps / case["rtt_s"] * 100)
+
+
+def setpoints(raw, name, out, look):
+    """Setpoints of sources (as PP94 Figure 15)."""
+    return _sampled(raw, name, out, look, "cc_cwnd_gain", "setpoint [packets]",
+                    lambda gain, case: gain / ESTIMATE_SCALE % STATE_UNIT)
 
 
 def rates(raw, name, out, look):
@@ -441,14 +475,18 @@ def admission(raw, name, out, look):
 
 
 PICTURES = {"queue": queue, "class_queues": class_queues,
-            "sequence": sequence, "rates": rates, "throughput": throughput,
+            "sequence": sequence, "spacing": spacing, "setpoints": setpoints,
+            "rates": rates, "throughput": throughput,
             "utilization": utilization,
             "frames": frames, "admission": admission}
 CAPTIONS = {
     "queue": "Packets in the queue, and packets that the first source has sent "
              "and that are not acknowledged",
     "class_queues": "Packets in each source's own queue",
-    "sequence": "Packets that are acknowledged",
+    "sequence": "Packets that are acknowledged, and (thin) that are sent",
+    "spacing": "Service times that the sources estimate from the distance of the two ACKs of "
+               "a pair",
+    "setpoints": "Setpoints of the sources",
     "rates": "Rates of the sources, in parts of the link's rate",
     "throughput": "Goodput of the sources, over windows of half a second (of half a "
                   "round trip if all paths have the same)",

@@ -24,11 +24,11 @@ from .queues import (class_jain, class_mean, class_peak, drops, estimate_error,
                      full_at, loss_rate, losses_each, of_backlog, of_delay,
                      sent_needlessly, utilization)
 from .shares import (advantage, goodput_each, goodput_mbit, goodput_share,
-                     jain, settled_s, share_error)
+                     jain, sent_most, settled_s, share_error, told_most)
 from .transfers import (completion_ms, completion_units, finished,
                         goodput_sent, last_s, last_units, loss_part,
-                        optimal_ms, optimal_units, retransmission_rate,
-                        retransmits, slowdown, srtt_ms)
+                        optimal_ms, optimal_units, outstanding,
+                        retransmission_rate, retransmits, slowdown, srtt_ms)
 
 
 # --- kinds of metrics ------------------------------------------------------
@@ -46,6 +46,7 @@ KINDS = {
     "last_units": last_units,
     "finished": finished,
     "srtt_ms": srtt_ms,
+    "outstanding": outstanding,
     "retransmits": retransmits,
     "loss_part": loss_part,
     "goodput_sent": goodput_sent,
@@ -67,6 +68,8 @@ KINDS = {
     "goodput_mbit": goodput_mbit,
     "goodput_each": goodput_each,
     "advantage": advantage,
+    "sent_most": sent_most,
+    "told_most": told_most,
     "jain": jain,
     "share_error": share_error,
     "settled_s": settled_s,

@@ -35,6 +35,38 @@ def advantage(data, words):
     return mine * len(data.of_role()) / together
 
 
+def sent_most(data, words):
+    """The largest rate at which a flow of a role sent over one round trip within the window,
+    divided by what the first link can carry; None if the window is shorter. What was sent
+    is what is acknowledged and what is outstanding."""
+    start, stop = data.window(words)
+    width = data.rtt_s
+    ends = np.arange(start + width, stop + EPSILON, width / 20)
+    if not len(ends):
+        return None
+
+    def sent(flow, times):
+        samples = flow["samples"]
+        return data.acked_at(flow, times) / data.mss + np.interp(
+            times, samples["t_s"], samples["unacked"])
+
+    return max(float((sent(flow, ends) - sent(flow, ends - width)).max()) for flow in
+               data.of_role(words["role"])) / width / data.capacity_pps(next(iter(data.links)))
+
+
+def told_most(data, words):
+    """The largest service rate of which a flow of a role was told by its pairs, within the
+    window, divided by what the first link can carry; None if its congestion control reports
+    none."""
+    start, stop = data.window(words)
+    told = [bps for flow in data.of_role(words["role"])
+            for t_s, bps in zip(flow["samples"]["t_s"],
+                                flow["samples"].get("cc_rate_bps", ()))
+            if start <= t_s <= stop]
+    return max(told) / (8 * data.mss) / data.capacity_pps(next(iter(data.links))) \
+        if any(told) else None
+
+
 def rates(data, words):
     """[packets/s] of the data of each flow of a role that was acknowledged in the window of a
     metric."""

@@ -84,6 +84,16 @@ def srtt_ms(data, words):
         if flow.get("samples"))
 
 
+def outstanding(data, words):
+    """Mean number of outstanding packets of the flows of a role in the window, of samples."""
+    start, stop = data.window(words)
+    return mean_or_none(
+        mean_or_none(pkts for t_s, pkts in zip(
+            flow["samples"]["t_s"], flow["samples"]["unacked"]) if start <= t_s <= stop)
+        for flow in data.of_role(words.get("role"))
+        if "unacked" in flow.get("samples", ()))
+
+
 def loss_part(data, words):
     """Retransmitted packets as a fraction of the sent ones; of streams over UDP, the fraction
     of packets that did not arrive."""
