@@ -14,6 +14,7 @@ from tollwaylib.experiments.parameters import CHOICES
 from tollwaylib.experiments import published
 from tollwaylib.experiments import workload
 from tollwaylib.guest import topologies
+from tollwaylib.papers import mk94
 from tollwaylib.report import charts
 from tollwaylib.results import metrics
 from tollwaylib.results.fields import case_of
@@ -126,6 +127,24 @@ def test_182_runs_of_mk94():
         == {101, 51, 25, 20}
     assert {case["values"]["overflow"] for case in made["cases"]} \
         == {"drop-last", "drop-longest"}
+
+
+def test_mk94_has_its_propagation_and_its_round_trip():
+    """Its (3): T_RT is the propagation and (P + A)(1/S_h + 1/S_a + 1/S_b)."""
+    parts = job("pp-overload")["topology"]["parts"]
+    assert {words["rtt_ms"] for kind, words in parts if kind == "path"} == {49.412}
+    one_way = {kind: words["delay_ms"] for kind, words in parts if kind in ("link", "endpoint")}
+    assert one_way["link"] + 2 * one_way["endpoint"] == pytest.approx(24.706)
+    sent_ms = 1e3 * (4000 + 320) * (1 / 2e9 + 1 / 80.952e6 + 1 / 8.0952e6)
+    assert 49.412 + sent_ms == pytest.approx(mk94.OVERLOAD_RTT_MS, abs=1e-3)
+
+
+def test_what_leaves_is_one_of_three():
+    for case in job("pp-leave")["cases"]:
+        ends = {(flow["role"], round(flow["stop_s"] / case["rtt_s"]))
+                for flow in case["flows"]}
+        assert len(case["flows"]) == 3 and ends == {("stays", 60), ("leaves", 30)}
+    assert [case["values"]["setpoint"] for case in job("pp-leave")["cases"]] == [2, 20]
 
 
 def test_sources_of_a_public_network_send_2000_packets():

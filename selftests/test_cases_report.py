@@ -34,7 +34,7 @@ def test_a_variant_may_leave_cases_out():
         shown = tables.case_variants_tables(order)[0]
         assert [row[0] for row in shown.rows] == names
         column = shown.heads.index("cubic + fq_rr")
-        assert shown.rows[0][column] == tables._NONE
+        assert shown.rows[0][column] == tables.NONE
         assert shown.rows[1][column] == shown.rows[1][3 - column]
 
 

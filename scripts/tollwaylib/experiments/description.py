@@ -38,7 +38,8 @@ class Paper:
     does not name one. parameters: {name: (default, least, greatest, meaning)} that --set
     takes in those of its experiments that have them in `defaults`; least and greatest
     are None for words. choices: {parameter: its words}; a preset may have one of these
-    words. deciding: parameters that a published value has to state.
+    words. deciding: parameters that a published value has to state. free: parameters that
+    it must not state, although others have to, because the paper's value is for any of them.
     """
     name: str
     citation: str
@@ -46,6 +47,7 @@ class Paper:
     parameters: dict = field(default_factory=dict)
     choices: dict = field(default_factory=dict)
     deciding: tuple = ()
+    free: tuple = ()
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,31 @@ def _series(outcome, key):
     return column, found
 
 
+def _halves(outcome, key):
+    """{series: {x: half of the interval of a metric}} of its cases that have one: over seeds, or
+    over the parts of a long run. Fractions are in per cent, as in _series()."""
+    column, found = _series(outcome, key)[0], {}
+    for point in outcome["cases"]:
+        value = point["metrics"].get(key)
+        half = value["ci95"] if isinstance(value, dict) and value["ci95"] is not None else \
+            point.get("batches", {}).get(key, {}).get("half")
+        if half is not None and point["x"] is not None:
+            found.setdefault(point["series"], {})[point["x"]] = \
+                (100 if column["unit"] == "%" else 1) * half
+    return found
+
+
+def _bars(axes, drawn, halves, look, kind):
+    """The intervals of lines of _lines(). halves: {label: {x: half}}."""
+    for label, points in drawn:
+        here = [(x, value, halves[label][x]) for x, value in _known(points)
+                if x in halves.get(label, ())]
+        if here:
+            at, values, half = zip(*here)
+            axes.errorbar(at, values, yerr=half, linestyle="none", capsize=3, linewidth=1.0,
+                          color=look.marker(kind, label)["color"])
+
+
 def _known(points):
     return [(x, value) for x, value in points if value is not None]
 
@@ -69,7 +94,7 @@ def _limit(axes, drawn, log=False):
 
 
 def curve(outcomes, key, out, look):
-    """A metric against the x of its cases. If several results are compared, there is a panel
+    """A metric against the x of its cases, with the intervals of those that have one. If several results are compared, there is a panel
     for each series, otherwise a line. None if no case has the metric."""
     first = outcomes[0]
     column = _series(first, key)[0]
@@ -81,12 +106,16 @@ def curve(outcomes, key, out, look):
                                    for name in found))
         panels = [(name, [(label, found[name]) for label, found in lines
                           if name in found]) for name in names]
+        each = dict(zip(run_names(outcomes), (_halves(one, key) for one in outcomes)))
+        halves = {name: {label: found.get(name, {}) for label, found in each.items()}
+                  for name in names}
     else:
         # A long list of series: those with one beginning share a panel.
-        groups = {}
+        groups, halves, mine = {}, {}, _halves(first, key)
         for name, points in lines[0][1].items():
             head, _, rest = (name or "").rpartition(", ")
             groups.setdefault(head, []).append((rest, points))
+            halves.setdefault(head, {})[rest] = mine.get(name, {})
         panels = list(groups.items())
     if not panels:
         return None
@@ -95,7 +124,9 @@ def curve(outcomes, key, out, look):
             len(panels), 1, figsize=(9, 1.2 + 2.8 * len(panels)),
             squeeze=False)
         for (name, drawn), axes in zip(panels, grid[:, 0]):
-            _lines(axes, drawn, look, "run" if len(outcomes) > 1 else "series")
+            kind = "run" if len(outcomes) > 1 else "series"
+            _lines(axes, drawn, look, kind)
+            _bars(axes, drawn, halves[name], look, kind)
             _limit(axes, drawn)
             axes.set_title(name or head_of(column))
             axes.set_ylabel(head_of(column))

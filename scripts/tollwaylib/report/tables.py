@@ -389,7 +389,18 @@ _LONG = 30
 def _metric_cell(point, column):
     show = percent if column["unit"] == "%" else number
     # A run of before a file was changed may not have it.
-    return show(point["metrics"].get(column["key"]), column["digits"])
+    value, key = point["metrics"].get(column["key"]), column["key"]
+    if key in point.get("batches", ()):
+        value = {"mean": mean_of(value), "ci95": point["batches"][key]["half"]}
+    return show(value, column["digits"])
+
+
+def _batches_note(result):
+    """[a sentence about the intervals of long runs], or none."""
+    counts = sorted({batch["n"] for point in result["cases"]
+                     for batch in point.get("batches", {}).values()})
+    return [f"± of a long run: 1.96 standard errors of the mean over {counts[0]} successive "
+            "parts of it (MK94 (9))"] if counts else []
 
 
 def _is_known(result, column):
@@ -415,7 +426,7 @@ def cases_tables(result):
     if rows:
         tables.append(Table(f"Cases: {combination(result)}",
                             ["case", "runs", *map(head_of, columns)],
-                            rows, notes=seeds_note(result)))
+                            rows, notes=seeds_note(result) + _batches_note(result)))
     return tables
 
 
@@ -437,7 +448,7 @@ def _series_table(result, points, column):
             for series in dict.fromkeys(series for series, _ in points)]
     return Table(f"{head_of(column)}: {combination(result)}",
                  ["series", *(f"{x:g}" for x in at)], rows,
-                 notes=seeds_note(result))
+                 notes=seeds_note(result) + _batches_note(result))
 
 
 def case_variants_tables(results):

@@ -162,8 +162,9 @@ def _aggregate_entries(*described):
 
 def _aggregate_case(same):
     first = same[0]
-    return {**{key: value for key, value in first.items()
-               if key not in _PARTS},
+    # Where there are seeds, their spread takes the place of that within a run.
+    left_out = {*_PARTS, *(["batches"] if len(same) > 1 else [])}
+    return {**{key: value for key, value in first.items() if key not in left_out},
             **{name: _PARTS[name]([case[name] for case in same])
                for name in first if name in _PARTS}}
 

@@ -7,12 +7,14 @@ transfer that did not end) or for a quantity that this congestion control or que
 not have. A role is the experiment's name for flows that do the same.
 """
 
+import math
 import statistics
 
 import numpy as np
 
 from ...errors import TollwayError
 from ..fields import mean_or_none
+from ..measurements import EPSILON
 from .admission import (admitted_jain, beta_mean, build_out_units,
                         delay_units, gate_drops, held_s, in_time_share,
                         late_part, loss_at_build_out, low_s)
@@ -125,22 +127,48 @@ def measure(raw, cases):
             value = KINDS[wanted["kind"]](data, wanted["words"]) \
                 if stop > start else None
             found[wanted["key"]] = None if value is None else float(value)
-        points.setdefault(case["point"], []).append((case, found))
+        points.setdefault(case["point"], []).append((case, found, _batches(data, raw["metrics"])))
     return [_point(name, runs, raw["metrics"])
             for name, runs in points.items()]
+
+
+# Fewer batches say too little of how much a metric varies; MK94 has 20.
+BATCHES_LEAST = 10
+
+
+def _batches(data, wanted):
+    """{key: {"n", "half"}} of those metrics that have a batch_s: the window is cut into batches
+    of so many seconds from the end of the warm-up on, and half is 1.96 times the standard
+    error of the mean over them (MK94 (8), (9)). Empty if there are fewer than BATCHES_LEAST."""
+    found = {}
+    for spec in wanted:
+        words = dict(spec["words"])
+        each_s = words.pop("batch_s", None)
+        if each_s is None:
+            continue
+        start, stop = data.window(words)
+        count = int((stop - start) / each_s + EPSILON)
+        values = [KINDS[spec["kind"]](data, {
+            **words, "from_s": start + index * each_s, "to_s": start + (index + 1) * each_s})
+            for index in range(count)]
+        if count >= BATCHES_LEAST and None not in values:
+            found[spec["key"]] = {"n": count, "half": 1.96 * statistics.stdev(values)
+                                  / math.sqrt(count)}
+    return found
 
 
 def _point(name, runs, wanted):
     metrics = {}
     for spec in wanted:
         key = spec["key"]
-        values = [found[key] for _, found in runs]
+        values = [found[key] for _, found, _ in runs]
         if spec["kind"] == "completion_variance":
-            times = [found["completion_ms"] for _, found in runs]
+            times = [found["completion_ms"] for _, found, _ in runs]
             metrics[key] = statistics.variance(times) \
                 if len(times) > 1 and None not in times else None
         else:
             metrics[key] = mean_or_none(values)
-    first = runs[0][0]
+    first, _, batches = runs[0]
     return {"name": name, "x": first["x"], "series": first["series"],
-            "runs": len(runs), "metrics": metrics}
+            "runs": len(runs), "metrics": metrics,
+            **({"batches": batches} if batches and len(runs) == 1 else {})}
