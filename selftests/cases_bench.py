@@ -32,6 +32,7 @@ def raw(**changes):
                             "unacked": [3] * 41,
                             "cc_rate_bps": [1] * 41,
                             "cc_pacing_gain": [256 * number] * 41,
+                            "cc_cwnd_gain": [256 * (20 + 10000 * number)] * 41,
                             "srtt_us": [0] * 41}}
 
     done = [min(46000, 2300 * index) for index in range(41)]

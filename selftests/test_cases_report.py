@@ -45,6 +45,7 @@ def test_a_report_of_cases(tmp_path):
         made["pictures"] = [
             ["curve", "completion_ms"], ["queue", "a"], ["sequence", "a"],
             ["class_queues", "a"], ["rates", "a"], ["utilization", "b"],
+            ["spacing", "a"], ["setpoints", "a"],
             ["curves", [{"key": "completion_ms", "log": True},
                         {"key": "v", "log": False}]]]
         folder = tmp_path / cc / "seed-1"
@@ -54,12 +55,34 @@ def test_a_report_of_cases(tmp_path):
         files.write_json_atomic(folder / "result.json",
                                 synthetic.analyse(made))
     page = write_report(tmp_path).read_text()
-    # The network; of each, seven and two over time; of both, two and one.
-    assert page.count("<figure>") == 1 + 2 * 9 + 3
+    # The network; of each, nine and two over time; of both, two and one.
+    assert page.count("<figure>") == 1 + 2 * 11 + 3
     # In words, not by their keys.
     assert "completion_ms" not in page.partition("<body>")[2].partition(
         "<summary>Kernel")[0]
     assert "pp + fq_rr" in page and "cubic + fq_rr" in page
+
+
+def bars_of(monkeypatch, tmp_path, cases):
+    """The intervals that curve() draws: [(x, from, to)]."""
+    figures = []
+    monkeypatch.setattr(charts, "save", lambda figure, out: figures.append(figure) or [out])
+    whole = {"parameters": {"cc": "pp", "aqm": "fq_rr"}, "x_title": "x", "cases": cases,
+             "columns": [{"key": "k", "title": "k", "unit": "%", "digits": 1}]}
+    assert charts.curve([whole], "k", tmp_path / "x", Look())
+    return [tuple(map(float, (part[0][0], part[0][1], part[1][1])))
+            for lines in figures[0].axes[0].collections for part in lines.get_segments()]
+
+
+def test_curves_have_bars_where_there_are_intervals(monkeypatch, tmp_path):
+    def case(x, value, **more):
+        return {"name": str(x), "x": x, "series": "s", "metrics": {"k": value}, **more}
+
+    # Of the parts of a long run, of several seeds, and none.
+    assert bars_of(monkeypatch, tmp_path, [
+        case(1.0, 0.5, batches={"k": {"n": 20, "half": 0.1}}),
+        case(2.0, {"mean": 0.6, "sd": 0.1, "ci95": 0.2, "n": 3}),
+        case(3.0, 0.7)]) == pytest.approx([(1, 40, 60), (2, 40, 80)])
 
 
 def drawn(monkeypatch, tmp_path, values, log=True):

@@ -64,7 +64,11 @@ def measured(kind, **words):
     ("class_mean", {"from_s": 2.5}, 5.5), ("class_peak", {"role": "two"}, 14),
     ("class_jain", {"from_s": 2.5}, measures.jain_index([2, 9])),
     ("estimate_error", {"from_s": 2.5}, 7),
+    # 25 packets in half a second of a round trip; the link carries 100 packets/s.
+    ("sent_most", {"role": "one"}, 0.5), ("sent_most", {"role": "one", "to_s": 0.4}, None),
+    ("told_most", {"role": "one"}, 1 / (8 * 460 * 100)), ("outstanding", {}, 3),
     # Windows that the run did not reach.
+    ("outstanding", {"from_s": 4.5}, None),
     ("estimate_error", {"from_s": 4.0}, None),
     ("goodput_share", {"from_rtt": 20}, None),
     ("share_error", {"from_s": 5.0}, None),
@@ -72,6 +76,40 @@ def measured(kind, **words):
 def test_kinds_of_metrics(kind, words, value):
     found = measured(kind, **words)
     assert found == (value if value is None else pytest.approx(value))
+
+
+def test_what_is_outstanding_was_sent():
+    """Flow 1 has 50 packets/s acknowledged, and 20 more outstanding from 1 s on."""
+    made = raw(metrics=[{"key": "m", "kind": "sent_most", "title": "m", "digits": 1,
+                         "words": {"role": "one"}}])
+    made["cases"][0]["flows"][0]["samples"]["unacked"] = [0] * 11 + [20] * 30
+    (case,) = synthetic.analyse(made)["cases"]
+    assert case["metrics"]["m"] == pytest.approx((25 + 20) / 50)
+
+
+@pytest.mark.parametrize("each_s, runs, half", [
+    # Ten parts of 0.4 s: five of half the link, five of none. Their standard deviation is
+    # sqrt(10 * 0.25^2 / 9).
+    (0.4, 1, 1.96 * (10 * 0.0625 / 9) ** 0.5 / 10 ** 0.5),
+    # Eight are too few, and repetitions have no common parts.
+    (0.5, 1, None), (0.4, 2, None)])
+def test_a_long_run_has_an_interval(each_s, runs, half):
+    made = raw(metrics=[{"key": "m", "kind": "goodput_share", "title": "m", "digits": 3,
+                         "words": {"role": "one", "batch_s": each_s}}])
+    made["cases"] *= runs
+    result = synthetic.analyse(made)
+    (case,) = result["cases"]
+    assert case["metrics"]["m"] == pytest.approx(0.25)
+    (shown,) = tables.cases_tables(result)
+    if half is None:
+        assert "batches" not in case and "±" not in rendering.render_text(shown)
+        return
+    assert case["batches"] == {"m": {"n": 10, "half": pytest.approx(half)}}
+    assert "0.250 ± 0.163" in rendering.render_text(shown) and "over 10 " in shown.notes[0]
+    # The spread over seeds takes its place.
+    other = {**copy.deepcopy(result), "seed": 2, "digest": "1" * 64}
+    assert "batches" in aggregate.aggregate([result])["cases"][0]
+    assert "batches" not in aggregate.aggregate([result, other])["cases"][0]
 
 
 @pytest.mark.parametrize("jitter_s, starts, found", [
