@@ -94,7 +94,8 @@ def _limit(axes, drawn, log=False):
 
 
 def curve(outcomes, key, out, look):
-    """A metric against the x of its cases, with the intervals of those that have one. If several results are compared, there is a panel
+    """A metric against the x of its cases, with the intervals of those that have one. If several
+    results are compared, there is a panel
     for each series, otherwise a line. None if no case has the metric."""
     first = outcomes[0]
     column = _series(first, key)[0]
