@@ -121,9 +121,9 @@ def marked(before, after):
 
 
 def hold(cells, starts=1, seen_limit_s=2, least_of=statistics.median, longer=1.05,
-         no_losses=False, **words):
-    """Nobody has less than half of an equal share, the queue is no longer than with
-    cubic in the place of pp, and each of pp has seen in time that the queue is shared: the
+         no_losses=False, least_share=0.5, **words):
+    """Nobody has less than half of an equal share, or least_share, the queue is no longer than
+    with cubic in the place of pp, and each of pp has seen in time that the queue is shared: the
     medians of so many starts. least_of: the same for shares. longer: times that the queue may
     be as long as with cubic. no_losses: nor is anything dropped, though packets are marked."""
     bad = []
@@ -136,7 +136,7 @@ def hold(cells, starts=1, seen_limit_s=2, least_of=statistics.median, longer=1.0
                                    for one in found)
         cubic = share(0, ["cubic"] * ours + others, **words)
         wrong = [name for name, is_wrong in (
-            ("share", least < 0.5), ("queue", queue > longer * cubic.queue),
+            ("share", least < least_share), ("queue", queue > longer * cubic.queue),
             ("seen", seen_s > seen_limit_s),
             ("losses", no_losses and any(one.lost or not one.marked for one in found)))
             if is_wrong]
