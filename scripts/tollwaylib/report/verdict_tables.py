@@ -49,7 +49,8 @@ def published_cells(entry):
 
     measured, half = shown(entry["measured"]), entry.get("ci95")
     if half is not None:
-        measured += f" ± {100 * half:.1f}" if entry["unit"] == "%" else f" ± {half:.2g}"
+        measured += f" ± {100 * half:.1f}" if entry["unit"] == "%" else \
+            f" ± {half:.0f}" if half >= 10 else f" ± {half:.2g}"
     return [shown(entry["value"]), measured]
 
 
