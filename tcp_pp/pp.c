@@ -273,6 +273,8 @@ static __always_inline u32 pp_queue(const struct sock *sk, struct pp *ca,
 	if (unlikely(pp_is_bunched(ca)))
 		return pp_queue_bunched(sk, ca, service);
 	pipe = pp_law_pipe(ca->delay_us, service);
+	if (unlikely(!pp_pace_is_ours(sk)))
+		flight = pp_flight(sk);
 	ca->queue = pp_law_queue(pp_outstanding_mean(ca, flight), pipe);
 	/* More is sent before s_hat, the distance at which that is done, follows. */
 	if (pp_is_unpaired(ca))

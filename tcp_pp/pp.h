@@ -482,11 +482,22 @@ static inline bool pp_push_is_held(const struct pp *ca)
 	return pp_is_bunched(ca) && ca->estimate.slower;
 }
 
-/* Packets not known to have left or to be lost, Q8. */
+u32 pp_pace_held(const struct sock *sk);
+
+/* Packets not known to have left or to be lost, and not held back by the host's own queue. */
+static inline u32 pp_flight(const struct sock *sk)
+{
+	u32 flight = tcp_packets_in_flight(tcp_sk(sk));
+
+	if (unlikely(READ_ONCE(sk->sk_pacing_status) == SK_PACING_FQ))
+		flight -= min(flight, pp_pace_held(sk));
+	return flight;
+}
+
+/* The same in Q8. */
 static inline u32 pp_outstanding(const struct sock *sk)
 {
-	return min_t(u32, tcp_packets_in_flight(tcp_sk(sk)), PP_PACKETS_MAX) <<
-	       PP_PACKET_SHIFT;
+	return min_t(u32, pp_flight(sk), PP_PACKETS_MAX) << PP_PACKET_SHIFT;
 }
 
 /* Is the law in force that of PP94 (9), once in a round trip? */

@@ -42,6 +42,24 @@ bool pp_pace_is_ours(const struct sock *sk)
 	return READ_ONCE(sk->sk_pacing_status) == SK_PACING_NEEDED;
 }
 
+/**
+ * pp_pace_held() - packets that fq has, as it is not their time
+ * @sk: socket
+ *
+ * fq paces what TCP has sent. Up to a millisecond of it waits there (TCP small queues), at high
+ * rates far more than the setpoint, and not at the bottleneck.
+ *
+ * Return: segments whose time is in the future.
+ */
+u32 pp_pace_held(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 gap_ns = pp_pace_time(sk, tp->mss_cache);
+	u64 ahead_ns = tp->tcp_wstamp_ns - min(tp->tcp_wstamp_ns, tp->tcp_clock_cache);
+
+	return gap_ns ? min_t(u64, div64_u64(ahead_ns, gap_ns), U32_MAX) : 0;
+}
+
 /*
  * A gap that was charged at a far lower rate ends when one of this rate would.
  * Small differences are left alone: only rises would count, and not falls. After
