@@ -359,6 +359,12 @@ static inline u32 pp_train_of(const struct pp_net *net, bool four)
 #define PP_WATCHED		BIT(1)
 #define PP_AS_BEFORE		BIT(2)
 
+/* Were packets marked in this round trip, or in the one before? */
+static inline bool pp_is_marked(const struct sock *sk)
+{
+	return inet_csk(sk)->icsk_ca_state == TCP_CA_CWR;
+}
+
 /* Does a window control, and not the law? */
 static inline bool pp_is_window(const struct pp *ca)
 {
@@ -519,7 +525,7 @@ static inline bool pp_is_discrete(const struct pp *ca)
 /* The most that estimate.rounds counts, and what it begins with. */
 #define PP_SUDDEN_ROUNDS_MOST	7
 
-/* Where `full` is so much, R is looked at: 16 round trips of PP_FULL_STEP (pp_path.c). */
+/* Where `full` is so much, R is looked at: 16 round trips of PP_FULL_STEP (pp_delay.c). */
 #define PP_FULL_LIMIT		64
 
 /*
@@ -581,6 +587,8 @@ void pp_delay_forget(struct pp *ca);
 void pp_delay_set(struct pp *ca, u32 delay_us);
 bool pp_delay_raise(const struct sock *sk, struct pp *ca);
 bool pp_delay_look(struct sock *sk, struct pp *ca);
+void pp_delay_full(const struct sock *sk, struct pp *ca);
+void pp_delay_look_full(struct sock *sk, struct pp *ca);
 void pp_delay_peek(struct sock *sk, struct pp *ca);
 void pp_delay_peek_bunched(struct sock *sk, struct pp *ca, u32 least);
 

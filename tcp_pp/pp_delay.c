@@ -14,6 +14,19 @@
 #include "pp.h"
 
 /*
+ * A queue that may be full of ours: a round trip in which more than this part of what
+ * arrives is lost counts as 4, so that R is looked at after 16 of them; if R stays, as 2,
+ * and then as 1. A round trip that says nothing takes one back, and one without losses in
+ * which little waits takes all back. A look costs a round trip. If they came more often, a
+ * path with random losses would be used less (by 1 to 2 % now, where 8 % of the packets
+ * are lost). If less often, or with a larger part, one flow would starve the others of a
+ * FIFO for longer.
+ */
+#define PP_FULL_LOSSES		64
+#define PP_FULL_STEP		4
+#define PP_LOOKS		2
+
+/*
  * Without losses nothing shows an R that is too large. So each 8 s (2^23 us), or each 16
  * to 32 round trips (2^4) if these take longer, the connection sends nothing until its
  * queue should be empty, then for four service times, and for a margin of two more. If it
@@ -261,4 +274,44 @@ void pp_delay_peek_bunched(struct sock *sk, struct pp *ca, u32 least)
 	wait_us = pp_delay_peek_us(ca, least, 1U << (shift - PP_PEEK_MOST_EARLY));
 	if (pp_delay_stop(sk, ca, wait_us))
 		ca->wary = PP_PEEK_WARY;
+}
+
+/* May the queue be full of ours, as far as one round trip tells? */
+static bool pp_delay_is_full(const struct sock *sk, const struct pp *ca)
+{
+	u32 arrived = tcp_sk(sk)->delivered - ca->round_start;
+
+	return pp_has_lost(ca, arrived / PP_FULL_LOSSES) &&
+	       pp_pace_has_more(sk, ca);
+}
+
+/**
+ * pp_delay_full() - a round trip says nothing else: is the queue full of ours?
+ * @sk: socket
+ * @ca: connection
+ */
+void pp_delay_full(const struct sock *sk, struct pp *ca)
+{
+	if (ca->full >= PP_FULL_LIMIT)
+		return;
+	if (!pp_delay_is_full(sk, ca)) {
+		if (ca->full)
+			ca->full--;
+		return;
+	}
+	ca->full += PP_FULL_STEP >> ca->history.looks;
+}
+
+/**
+ * pp_delay_look_full() - the queue may be full of ours: look at R
+ * @sk: socket
+ * @ca: connection
+ */
+void pp_delay_look_full(struct sock *sk, struct pp *ca)
+{
+	if (!pp_delay_look(sk, ca))
+		return;
+	ca->full = 0;
+	if (ca->history.looks < PP_LOOKS)
+		ca->history.looks++;
 }

@@ -21,6 +21,8 @@
  *			  and more could be sent
  *			  2 round trips: nothing waits, they are much
  *			  longer than R, less than half arrives; or one ACK
+ *			  8 round trips: nearly nothing is to wait, and is
+ *			  marked
  *			  without pairs, as the share becomes less: a
  *			  push, pp_share_doubt()
  *	grown longer	  4 round trips: nothing waits, and all take  a larger R
@@ -74,7 +76,8 @@
 
 /*
  * Does the queue still look like one of our own? A round trip that does not
- * counts as 16, and as 8 if less arrives though nothing waits. It counts as 32 if less
+ * counts as 16, and as 8 if less arrives though nothing waits, or if packets are marked though
+ * hardly any are to wait. It counts as 32 if less
  * than half does, and it is much longer than R: a single round trip looks like that when
  * the way becomes longer in it, two in a row do not. One that says nothing takes one
  * back, and one that does look like a queue of our own takes all back. At 64 (four round
@@ -89,19 +92,6 @@
 #define PP_MISFIT_LESS		8
 #define PP_MISFIT_FALSE		32
 #define PP_MISFIT_LIMIT		64
-
-/*
- * A queue that may be full of ours: a round trip in which more than this part of what
- * arrives is lost counts as 4, so that R is looked at after 16 of them; if R stays, as 2,
- * and then as 1. A round trip that says nothing takes one back, and one without losses in
- * which little waits takes all back. A look costs a round trip. If they came more often, a
- * path with random losses would be used less (by 1 to 2 % now, where 8 % of the packets
- * are lost). If less often, or with a larger part, one flow would starve the others of a
- * FIFO for longer.
- */
-#define PP_FULL_LOSSES		64
-#define PP_FULL_STEP		4
-#define PP_LOOKS		2
 
 /*
  * So many losses in a round trip are no chance, if they are more than a quarter of what arrives as
@@ -531,6 +521,9 @@ static noinline u64 pp_path_sample_slow(const struct sock *sk, struct pp *ca,
 	return pp_path_arrivals(rs);
 }
 
+/* So many setpoints are far more than what the law lets wait in a queue of our own. */
+#define PP_FLOOD		8
+
 /*
  * Does n_hat say that nothing waits while a packet waited for three times R, and
  * less than a quarter arrives of what s_hat promises, though there is more to send?
@@ -540,17 +533,25 @@ static noinline u64 pp_path_sample_slow(const struct sock *sk, struct pp *ca,
  * s the service time of what arrives. That n_hat is 0 says that they are no more than
  * R / s_hat: so s_hat is below s / 4. At the end of a round trip a half is enough, see
  * pp_path_verdict_longer(); here a single ACK decides.
+ *
+ * Or that far too many wait, while less than half arrives? In a queue of our own what arrives
+ * while packets wait is what is served. Flows that begin together in a long queue, with pairs
+ * that tell each of them the rate of the link, make round trips of a second: after four of them
+ * four flows at 50 Mb/s and 40 ms had 4000 packets in it.
  */
 static bool pp_path_is_false(const struct sock *sk, const struct pp *ca,
 			     const struct rate_sample *rs)
 {
 	u64 arrivals;
 
-	if (likely(!pp_is_low(ca) || ca->rtt_us / 4 <= ca->delay_us))
+	if (likely(ca->rtt_us / 4 <= ca->delay_us ||
+		   (!pp_is_low(ca) && ca->queue <= PP_FLOOD * ca->setpoint)))
 		return false;
 	if (ca->shared || pp_is_bunched(ca) || !ca->estimate.service)
 		return false;
 	arrivals = pp_path_arrivals(rs);
+	if (!pp_is_low(ca))
+		return ca->estimate.service < arrivals / 2;
 	return ca->estimate.service < arrivals / 4 &&
 	       pp_law_wait(ca->rtt_us, ca->delay_us, arrivals) >
 		       PP_UNEXPECTED &&
@@ -638,6 +639,7 @@ enum pp_verdict {
 	PP_VERDICT_OWN,		/* it is there, and R is right */
 	PP_VERDICT_SHARED,	/* less arrives than it would serve */
 	PP_VERDICT_LOSSY,	/* nothing waits, and much is lost */
+	PP_VERDICT_MARKED,	/* nearly nothing is to wait, and is marked */
 	PP_VERDICT_LESS,	/* nothing waits, and less arrives, too */
 	PP_VERDICT_LONGER,	/* it was empty, and round trips take longer */
 	PP_VERDICT_FALSE,	/* the same, and far less arrives than it would serve */
@@ -746,6 +748,12 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 	u64 service = ca->estimate.service;
 	u64 busy_us;
 
+	/*
+	 * With the least setpoint a queue of our own is marked now and then, if at all. In one that
+	 * others fill the law goes on, and they give way: of sbrm, cubic had 0.03 of an equal share.
+	 */
+	if (pp_path_is_least(ca) && pp_is_marked(sk))
+		return PP_VERDICT_MARKED;
 	/* Segments are below 2^24, service times below 2^42. */
 	busy_us = div_u64(mul_u64_u32_shr(service, arrived, PP_SERVICE_SHIFT),
 			  NSEC_PER_USEC);
@@ -793,11 +801,12 @@ static bool pp_path_is_relapse(const struct sock *sk, const struct pp *ca,
 static void pp_path_misfit(struct sock *sk, struct pp *ca,
 			   enum pp_verdict verdict)
 {
-	bool watch = verdict != PP_VERDICT_LOSSY && verdict != PP_VERDICT_FALSE;
+	bool watch = verdict != PP_VERDICT_LOSSY && verdict != PP_VERDICT_MARKED &&
+		     verdict != PP_VERDICT_FALSE;
 
 	if (verdict == PP_VERDICT_FALSE)
 		ca->misfits += PP_MISFIT_FALSE;
-	else if (verdict == PP_VERDICT_LESS)
+	else if (verdict == PP_VERDICT_LESS || verdict == PP_VERDICT_MARKED)
 		ca->misfits += PP_MISFIT_LESS;
 	else
 		ca->misfits += PP_MISFIT_STEP;
@@ -818,28 +827,6 @@ static void pp_path_misfit(struct sock *sk, struct pp *ca,
 		pp_share_begin(sk, ca, watch, false);
 }
 
-/* May the queue be full of ours, as far as one round trip tells? */
-static bool pp_path_is_full(const struct sock *sk, const struct pp *ca)
-{
-	u32 arrived = tcp_sk(sk)->delivered - ca->round_start;
-
-	return pp_has_lost(ca, arrived / PP_FULL_LOSSES) &&
-	       pp_pace_has_more(sk, ca);
-}
-
-/* A round trip in which it may be, or not. */
-static void pp_path_full(const struct sock *sk, struct pp *ca)
-{
-	if (ca->full >= PP_FULL_LIMIT)
-		return;
-	if (!pp_path_is_full(sk, ca)) {
-		if (ca->full)
-			ca->full--;
-		return;
-	}
-	ca->full += PP_FULL_STEP >> ca->history.looks;
-}
-
 /* What a round trip says of a queue that is taken for our own. */
 static void pp_path_judge(struct sock *sk, struct pp *ca)
 {
@@ -857,7 +844,7 @@ static void pp_path_judge(struct sock *sk, struct pp *ca)
 	}
 	if (ca->misfits)
 		ca->misfits--;
-	pp_path_full(sk, ca);
+	pp_delay_full(sk, ca);
 }
 
 /*
@@ -873,10 +860,8 @@ static void pp_path_own(struct sock *sk, struct pp *ca, bool looked)
 	if (ca->full < PP_FULL_LIMIT) {
 		if (!looked)
 			pp_delay_peek(sk, ca);
-	} else if (pp_delay_look(sk, ca)) {
-		ca->full = 0;
-		if (ca->history.looks < PP_LOOKS)
-			ca->history.looks++;
+	} else {
+		pp_delay_look_full(sk, ca);
 	}
 }
 

@@ -460,13 +460,14 @@ static void pp_share_end(struct pp *ca)
 }
 
 /*
- * Nothing was lost and nothing waits: nobody keeps this connection down. A
+ * Nothing was lost or marked and nothing waits: nobody keeps this connection down. A
  * quarter of R leaves room for the pairs and the jitter of a path. With less,
  * they look like a queue; with more, a short queue of others looks like none.
  */
-static bool pp_share_is_quiet(const struct pp *ca)
+static bool pp_share_is_quiet(const struct sock *sk, const struct pp *ca)
 {
-	return !ca->losses && ca->rtt_us <= ca->delay_us + ca->delay_us / 4;
+	return !ca->losses && !pp_is_marked(sk) &&
+	       ca->rtt_us <= ca->delay_us + ca->delay_us / 4;
 }
 
 /* Of the socket's window, what fits into window.cwnd_before. */
@@ -534,7 +535,7 @@ static bool pp_share_has_filled(const struct pp *ca, u32 cwnd)
  */
 static bool pp_share_is_alone(const struct sock *sk, const struct pp *ca)
 {
-	return !ca->losses && !pp_is_discrete(ca) &&
+	return !ca->losses && !pp_is_marked(sk) && !pp_is_discrete(ca) &&
 	       pp_share_has_filled(ca, ca->window.cwnd_before) &&
 	       pp_invert(pp_share_mean(sk, ca)) >=
 		       ca->epoch_rate - ca->epoch_rate / PP_SHARE_LESS;
@@ -563,7 +564,7 @@ static void pp_share_watch(struct sock *sk, struct pp *ca)
 	/* s_hat is an average, and may lag behind. */
 	if (alone)
 		ca->estimate.service = pp_share_mean(sk, ca);
-	if (alone || (!ca->rtt_fell && (!blind || ca->window.known & PP_WATCHED) &&
+	if (alone || (!ca->rtt_fell && !pp_is_marked(sk) && (!blind || ca->window.known & PP_WATCHED) &&
 		      pp_delay_raise(sk, ca))) {
 		pp_share_end(ca);
 		return;
@@ -596,7 +597,8 @@ static bool pp_share_is_due(const struct sock *sk, const struct pp *ca)
 		     (pp_share_has_grown(tcp_sk(sk)) &&
 		      pp_share_has_filled(ca, pp_share_cwnd(sk))));
 
-	if (ca->low_us == PP_LOW_NONE || ca->losses || (ca->hold && !ca->window.waited))
+	if (ca->low_us == PP_LOW_NONE || ca->losses || pp_is_marked(sk) ||
+	    (ca->hold && !ca->window.waited))
 		return false;
 	if (ca->window.waited)
 		again = clamp_t(u32, PP_SHARE_AGAIN_US / max_t(u32, ca->rtt_us, 1),
@@ -621,7 +623,7 @@ void pp_share_round(struct sock *sk, struct pp *ca)
 
 	if (ca->rtt_us > ca->delay_us + ca->delay_us / PP_SHARE_WAITED)
 		ca->window.waited = 1;
-	if (pp_share_is_quiet(ca))
+	if (pp_share_is_quiet(sk, ca))
 		ca->window.fits += PP_SHARE_QUIET;
 	else if (ca->pairs_faster)
 		ca->window.fits = 0;
