@@ -28,7 +28,7 @@ def ktap(text):
 PP_CASES = {"pp_fuzzy_test", "pp_estimator_test", "pp_estimator_range_test",
             "pp_law_test", "pp_drain_short_test", "pp_sudden_test", "pp_rise_test",
             "pp_stop_test", "pp_train_test", "pp_bunch_test", "pp_gro_test",
-            "pp_wait_test"}
+            "pp_wait_test", "pp_room_test"}
 
 DELAY_CASES = {"delay_rate_test", "delay_price_test", "delay_slow_test",
                "delay_rise_test", "delay_full_test", "delay_lead_test",
