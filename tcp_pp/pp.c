@@ -462,7 +462,7 @@ static noinline void pp_before_send(struct sock *sk, struct pp *ca)
 	} else if (ca->delay_us && idle_us > ca->delay_us) {
 		/* What it has grown to, without a sample, was long ago. */
 		if (!ca->estimate.service)
-			tcp_snd_cwnd_set(tp, min_t(u32, tcp_snd_cwnd(tp), TCP_INIT_CWND));
+			tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), pp_start_window(sk, ca)));
 		pp_restart(sk, ca, idle_us / ca->delay_us);
 		return;
 	}

@@ -525,18 +525,20 @@ static inline bool pp_is_discrete(const struct pp *ca)
 /* The most that estimate.rounds counts, and what it begins with. */
 #define PP_SUDDEN_ROUNDS_MOST	7
 
+/* What a round trip that looks like a shared queue adds to `misfits`, see pp_path.c. */
+#define PP_MISFIT_STEP		16
+
 /* Where `full` is so much, R is looked at: 16 round trips of PP_FULL_STEP (pp_delay.c). */
 #define PP_FULL_LIMIT		64
 
 /*
  * May a packet have more than one segment? A signature (TCP_MD5SIG, TCP-AO) is that of one
- * segment: with such a key the stack takes GSO from the socket, and what has two segments would
- * leave as two packets with the signature of both. (Where only the device cannot, the stack
- * divides packets itself.)
+ * segment, and what has two segments would leave as two packets with the signature of both.
+ * (Where only the device or IPsec cannot, the stack divides packets itself.)
  */
 static inline bool pp_train_is_packet(const struct sock *sk)
 {
-	return sk_can_gso(sk);
+	return likely(!compat_tcp_is_signed(tcp_sk(sk)));
 }
 
 /*
@@ -565,6 +567,7 @@ void pp_setpoint_kept(struct pp *ca);
 void pp_loss(const struct tcp_sock *tp, struct pp *ca, u32 losses);
 bool pp_has_lost(const struct pp *ca, u32 limit);
 void pp_start_grow(struct sock *sk, const struct pp *ca);
+u32 pp_start_window(const struct sock *sk, const struct pp *ca);
 void pp_start_wait(struct sock *sk, const struct pp *ca);
 
 /* pp_pace.c */
@@ -611,6 +614,7 @@ bool pp_may_be_held(const struct pp *ca);
 u32 pp_push_shift(const struct pp *ca);
 void pp_share_begin(struct sock *sk, struct pp *ca, bool watch, bool pushed);
 void pp_share_doubt(struct sock *sk, struct pp *ca, u64 mean);
+bool pp_share_is_flooded(const struct sock *sk, const struct pp *ca);
 void pp_share_forget(struct pp *ca);
 void pp_share_round(struct sock *sk, struct pp *ca);
 void pp_share_control(struct sock *sk, struct pp *ca,

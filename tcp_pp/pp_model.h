@@ -179,23 +179,21 @@ static inline u32 pp_law_pipe(u32 delay_us, u64 service)
 	return min_t(u64, pipe, U32_MAX);
 }
 
-/* Room that a reservation has beside the setpoint at least: two pairs. */
-#define PP_ROOM_LEAST		4
-
 /**
  * pp_law_room() - segments that may be outstanding where room is reserved, PP94 10.3
  * @pipe: R / s_hat, Q8
  * @setpoint: B, Q8, below 2^22
+ * @train: segments that leave at once, at most 64
  * @reserved: packets of room at the bottleneck, at most 2^20
  *
  * With the path full, no more than what is reserved waits. The law needs room for the
- * setpoint and for what leaves at once, so that this never sets the rate.
+ * setpoint and for two trains, or this would set the rate.
  *
  * Return: segments, 4 and up.
  */
-static inline u32 pp_law_room(u32 pipe, u32 setpoint, u32 reserved)
+static inline u32 pp_law_room(u32 pipe, u32 setpoint, u32 train, u32 reserved)
 {
-	u32 least = (setpoint + PP_PACKET - 1) / PP_PACKET + PP_ROOM_LEAST;
+	u32 least = (setpoint + PP_PACKET - 1) / PP_PACKET + 2 * train;
 
 	/* At most 2^24 and 2^20. */
 	return pipe / PP_PACKET + (pipe % PP_PACKET != 0) + max(least, reserved);

@@ -49,15 +49,21 @@ bool pp_pace_is_ours(const struct sock *sk)
  * fq paces what TCP has sent. Up to a millisecond of it waits there (TCP small queues), at high
  * rates far more than the setpoint, and not at the bottleneck.
  *
- * Return: segments whose time is in the future.
+ * Return: segments whose time is in the future, and the last ones whose time was. They may have
+ * been sent at another rate: no more than the stack lets wait there.
  */
 u32 pp_pace_held(const struct sock *sk)
 {
+	const struct pp *ca = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 gap_ns = pp_pace_time(sk, tp->mss_cache);
 	u64 ahead_ns = tp->tcp_wstamp_ns - min(tp->tcp_wstamp_ns, tp->tcp_clock_cache);
+	u64 most = READ_ONCE(sk->sk_pacing_rate) >> READ_ONCE(sk->sk_pacing_shift);
 
-	return gap_ns ? min_t(u64, div64_u64(ahead_ns, gap_ns), U32_MAX) : 0;
+	if (!gap_ns)
+		return 0;
+	most = max_t(u64, div_u64(most, tp->mss_cache), 2 * pp_train_sent(ca));
+	return min(div64_u64(ahead_ns, gap_ns), most);
 }
 
 /*
@@ -122,7 +128,8 @@ void pp_pace(struct sock *sk, u64 rate)
  *	change their owner meanwhile
  *
  * A limit beside the rate. Where room is reserved it follows the path: before the path is
- * known it is that room alone. In a queue that others share nothing is reserved.
+ * known it is that room alone. In a queue that others share nothing is reserved, and where no
+ * pair tells yet s_hat is what the limit itself lets out.
  *
  * Return: 1 and up; U32_MAX: no limit.
  */
@@ -131,11 +138,14 @@ static u32 pp_pace_most(const struct pp *ca, const struct pp_net *net)
 	u32 window = READ_ONCE(net->window) ?: U32_MAX;
 	u32 reserved = READ_ONCE(net->reserved);
 	u64 service = READ_ONCE(ca->estimate.service);
+	u32 pipe = 0;
 
-	if (!reserved || pp_is_window(ca))
+	if (!reserved || ca->shared || pp_is_unpaired(ca))
 		return window;
-	return min(window, pp_law_room(service ? pp_law_pipe(ca->delay_us, service) : 0,
-				       ca->setpoint, reserved));
+	/* With bursts of ACKs a slot more is on the way. */
+	if (service)
+		pipe = pp_law_pipe(pp_is_bunched(ca) ? pp_delay_slot(ca) : ca->delay_us, service);
+	return min(window, pp_law_room(pipe, ca->setpoint, READ_ONCE(net->train), reserved));
 }
 
 /**

@@ -76,8 +76,8 @@
 
 /*
  * Does the queue still look like one of our own? A round trip that does not
- * counts as 16, and as 8 if less arrives though nothing waits, or if packets are marked though
- * hardly any are to wait. It counts as 32 if less
+ * counts as 16 (PP_MISFIT_STEP), and as 8 if less arrives though nothing waits, or if packets are
+ * marked though hardly any are to wait. It counts as 32 if less
  * than half does, and it is much longer than R: a single round trip looks like that when
  * the way becomes longer in it, two in a row do not. One that says nothing takes one
  * back, and one that does look like a queue of our own takes all back. At 64 (four round
@@ -88,7 +88,6 @@
  * a connection takes from the others of a shared queue for longer. Eight round
  * trips where nothing waits, as only the connection itself loses by that.
  */
-#define PP_MISFIT_STEP		16
 #define PP_MISFIT_LESS		8
 #define PP_MISFIT_FALSE		32
 #define PP_MISFIT_LIMIT		64
@@ -107,6 +106,12 @@
  * in 5 of 18 starts, where R was measured while the others filled it.
  */
 #define PP_LESS_LOSSES		32
+
+/*
+ * Marks of a queue of our own: if the setpoint is as long as this, CoDel's target, they are no
+ * sign of others.
+ */
+#define PP_MARKED_NS		(5 * NSEC_PER_MSEC)
 
 /*
  * A relapse: for so many round trips after a queue was last taken for a shared one, a
@@ -521,9 +526,6 @@ static noinline u64 pp_path_sample_slow(const struct sock *sk, struct pp *ca,
 	return pp_path_arrivals(rs);
 }
 
-/* So many setpoints are far more than what the law lets wait in a queue of our own. */
-#define PP_FLOOD		8
-
 /*
  * Does n_hat say that nothing waits while a packet waited for three times R, and
  * less than a quarter arrives of what s_hat promises, though there is more to send?
@@ -533,25 +535,17 @@ static noinline u64 pp_path_sample_slow(const struct sock *sk, struct pp *ca,
  * s the service time of what arrives. That n_hat is 0 says that they are no more than
  * R / s_hat: so s_hat is below s / 4. At the end of a round trip a half is enough, see
  * pp_path_verdict_longer(); here a single ACK decides.
- *
- * Or that far too many wait, while less than half arrives? In a queue of our own what arrives
- * while packets wait is what is served. Flows that begin together in a long queue, with pairs
- * that tell each of them the rate of the link, make round trips of a second: after four of them
- * four flows at 50 Mb/s and 40 ms had 4000 packets in it.
  */
 static bool pp_path_is_false(const struct sock *sk, const struct pp *ca,
 			     const struct rate_sample *rs)
 {
 	u64 arrivals;
 
-	if (likely(ca->rtt_us / 4 <= ca->delay_us ||
-		   (!pp_is_low(ca) && ca->queue <= PP_FLOOD * ca->setpoint)))
+	if (likely(!pp_is_low(ca) || ca->rtt_us / 4 <= ca->delay_us))
 		return false;
 	if (ca->shared || pp_is_bunched(ca) || !ca->estimate.service)
 		return false;
 	arrivals = pp_path_arrivals(rs);
-	if (!pp_is_low(ca))
-		return ca->estimate.service < arrivals / 2;
 	return ca->estimate.service < arrivals / 4 &&
 	       pp_law_wait(ca->rtt_us, ca->delay_us, arrivals) >
 		       PP_UNEXPECTED &&
@@ -572,7 +566,7 @@ static bool pp_path_is_bunched(struct sock *sk, struct pp *ca,
 	/* This window does not end by pairs, so that it does not matter whether they are true. */
 	if (unlikely(ca->shared && ca->window.known & PP_PUSHED))
 		return false;
-	if (unlikely(pp_path_is_false(sk, ca, rs)))
+	if (unlikely(pp_path_is_false(sk, ca, rs) || pp_share_is_flooded(sk, ca)))
 		pp_share_begin(sk, ca, false, false);
 	if (!pp_is_discrete(ca) && !pp_is_bunched(ca) &&
 	    (u32)tp->tcp_mstamp - ca->stop_us <= 2 * ca->rtt_us)
@@ -752,7 +746,9 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 	 * With the least setpoint a queue of our own is marked now and then, if at all. In one that
 	 * others fill the law goes on, and they give way: of sbrm, cubic had 0.03 of an equal share.
 	 */
-	if (pp_path_is_least(ca) && pp_is_marked(sk))
+	if (pp_path_is_least(ca) && pp_is_marked(sk) &&
+	    mul_u64_u32_shr(service, ca->setpoint, PP_SERVICE_SHIFT + PP_PACKET_SHIFT) <
+		    PP_MARKED_NS)
 		return PP_VERDICT_MARKED;
 	/* Segments are below 2^24, service times below 2^42. */
 	busy_us = div_u64(mul_u64_u32_shr(service, arrived, PP_SERVICE_SHIFT),

@@ -226,6 +226,23 @@ void pp_setpoint_kept(struct pp *ca)
 }
 
 /**
+ * pp_start_window() - the most that a connection may send first after an idle time
+ * @sk: socket
+ * @ca: connection; nothing is known of its path
+ *
+ * Return: segments, %TCP_INIT_CWND and up: what the sysctls or the route say is more at times.
+ */
+u32 pp_start_window(const struct sock *sk, const struct pp *ca)
+{
+	const struct dst_entry *dst = __sk_dst_get(sk);
+	u32 route = dst ? dst_metric(dst, RTAX_INITCWND) : 0;
+
+	if (READ_ONCE(ca->net->initial_rate))
+		return U32_MAX;
+	return max3((u32)TCP_INIT_CWND, READ_ONCE(ca->net->initial), route);
+}
+
+/**
  * pp_start_grow() - nothing is known yet: a pair more in each round trip
  * @sk: socket
  * @ca: connection

@@ -426,6 +426,40 @@ void pp_share_doubt(struct sock *sk, struct pp *ca, u64 mean)
 	}
 }
 
+/*
+ * So many setpoints are far more than the law lets wait in a queue of our own; and so many
+ * packets of a round trip tell how fast it is served.
+ */
+#define PP_FLOOD		8
+#define PP_FLOOD_PACKETS	16
+
+/**
+ * pp_share_is_flooded() - do far too many packets wait in a queue that others fill, too?
+ * @sk: socket
+ * @ca: connection
+ *
+ * Flows that begin together in a long queue, with pairs that tell each of them the rate of the
+ * link, make round trips of a second: after four of them four flows at 50 Mb/s and 40 ms had 4000
+ * packets in it. So the second one that looks like a shared queue need not end. Not the first one:
+ * what arrives in it may be what a stall of the path has held back.
+ *
+ * Return: true if so.
+ */
+bool pp_share_is_flooded(const struct sock *sk, const struct pp *ca)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 arrived = tp->delivered - ca->round_start;
+	u64 busy_ns;
+
+	if (likely(ca->misfits < PP_MISFIT_STEP || ca->queue <= PP_FLOOD * ca->setpoint ||
+		   ca->rtt_us / 4 <= ca->delay_us))
+		return false;
+	if (ca->shared || pp_is_bunched(ca) || arrived < PP_FLOOD_PACKETS)
+		return false;
+	busy_ns = mul_u64_u32_shr(ca->estimate.service, arrived, PP_SERVICE_SHIFT);
+	return busy_ns < (u64)((u32)tp->tcp_mstamp - ca->round_us) * (NSEC_PER_USEC / 2);
+}
+
 /**
  * pp_share_forget() - a round trip in which the queue is not shared
  * @ca: connection

@@ -589,15 +589,16 @@ static void pp_wait_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pp_law_probe(PP_SERVICE_MIN, false, 0), PP_RATE_MAX);
 }
 
-/* What the path holds, and the room for the queue: at least the setpoint and two pairs. */
+/* What the path holds, and the room for the queue: at least the setpoint and two trains. */
 static void pp_room_test(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, pp_law_room(100 * PP_PACKET, 10 * PP_PACKET, 30), 130U);
-	KUNIT_EXPECT_EQ(test, pp_law_room(100 * PP_PACKET + 1, 10 * PP_PACKET, 30), 131U);
-	KUNIT_EXPECT_EQ(test, pp_law_room(100 * PP_PACKET, 10 * PP_PACKET, 1), 114U);
-	KUNIT_EXPECT_EQ(test, pp_law_room(0, 10 * PP_PACKET + 1, 1), 15U);
-	KUNIT_EXPECT_EQ(test, pp_law_room(0, 0, 1), 4U);
-	KUNIT_EXPECT_EQ(test, pp_law_room(U32_MAX, 9999 * PP_PACKET, 1048576),
+	KUNIT_EXPECT_EQ(test, pp_law_room(100 * PP_PACKET, 10 * PP_PACKET, 2, 30), 130U);
+	KUNIT_EXPECT_EQ(test, pp_law_room(100 * PP_PACKET + 1, 10 * PP_PACKET, 2, 30), 131U);
+	KUNIT_EXPECT_EQ(test, pp_law_room(100 * PP_PACKET, 10 * PP_PACKET, 2, 1), 114U);
+	KUNIT_EXPECT_EQ(test, pp_law_room(0, 10 * PP_PACKET + 1, 2, 1), 15U);
+	KUNIT_EXPECT_EQ(test, pp_law_room(0, 0, 2, 1), 4U);
+	KUNIT_EXPECT_EQ(test, pp_law_room(0, 10 * PP_PACKET, 64, 1), 138U);
+	KUNIT_EXPECT_EQ(test, pp_law_room(U32_MAX, 9999 * PP_PACKET, 2, 1048576),
 			16777216U + 1048576U);
 }
 
