@@ -38,7 +38,7 @@ def test_experiments_reach_their_bounds(words, bounds, tmp_path, no_traces):
 
 
 @pytest.mark.parametrize("words, cases, bounds", [
-    (("pp-base",), 1, 4),
+    (("pp-base",), 1, 6),
     (("pp-bench-3", "--set", "only=20 packets"), 1, 0),
     (("pp-burst", "--set", "only=N = 3, ", "--duration", "4"), 2, 2)])
 def test_cases_reach_their_bounds(words, cases, bounds, tmp_path, no_traces):

@@ -567,7 +567,7 @@ void pp_setpoint_kept(struct pp *ca);
 void pp_loss(const struct tcp_sock *tp, struct pp *ca, u32 losses);
 bool pp_has_lost(const struct pp *ca, u32 limit);
 void pp_start_grow(struct sock *sk, const struct pp *ca);
-u32 pp_start_window(const struct sock *sk, const struct pp *ca);
+u32 pp_start_window(struct sock *sk, const struct pp *ca);
 void pp_start_wait(struct sock *sk, const struct pp *ca);
 
 /* pp_pace.c */

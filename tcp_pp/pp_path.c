@@ -743,8 +743,9 @@ static enum pp_verdict pp_path_verdict(const struct sock *sk,
 	u64 busy_us;
 
 	/*
-	 * With the least setpoint a queue of our own is marked now and then, if at all. In one that
-	 * others fill the law goes on, and they give way: of sbrm, cubic had 0.03 of an equal share.
+	 * With the least setpoint a queue of our own is marked now and then, if at all. In one
+	 * that others fill the law goes on, and they give way: of sbrm, cubic had 0.03 of an
+	 * equal share.
 	 */
 	if (pp_path_is_least(ca) && pp_is_marked(sk) &&
 	    mul_u64_u32_shr(service, ca->setpoint, PP_SERVICE_SHIFT + PP_PACKET_SHIFT) <

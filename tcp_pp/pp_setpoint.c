@@ -232,7 +232,7 @@ void pp_setpoint_kept(struct pp *ca)
  *
  * Return: segments, %TCP_INIT_CWND and up: what the sysctls or the route say is more at times.
  */
-u32 pp_start_window(const struct sock *sk, const struct pp *ca)
+u32 pp_start_window(struct sock *sk, const struct pp *ca)
 {
 	const struct dst_entry *dst = __sk_dst_get(sk);
 	u32 route = dst ? dst_metric(dst, RTAX_INITCWND) : 0;

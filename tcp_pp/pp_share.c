@@ -598,8 +598,8 @@ static void pp_share_watch(struct sock *sk, struct pp *ca)
 	/* s_hat is an average, and may lag behind. */
 	if (alone)
 		ca->estimate.service = pp_share_mean(sk, ca);
-	if (alone || (!ca->rtt_fell && !pp_is_marked(sk) && (!blind || ca->window.known & PP_WATCHED) &&
-		      pp_delay_raise(sk, ca))) {
+	if (alone || (!ca->rtt_fell && !pp_is_marked(sk) &&
+		      (!blind || ca->window.known & PP_WATCHED) && pp_delay_raise(sk, ca))) {
 		pp_share_end(ca);
 		return;
 	}

@@ -7,6 +7,7 @@ Times are those of the paper's section VI, scaled to a link of 12 packets/ms.
 import math
 import random
 import socket
+import statistics
 import struct
 import time
 
@@ -219,19 +220,28 @@ def check_equal_shares():
     assert all(near(packets, GOAL, 0.2) for packets in sizes(found)[3:])
 
 
+def limited(after_s):
+    """BW_EST of a flow whose program sends a quarter of its share, in bursts that begin so much
+    later, in parts of that of a busy flow beside it."""
+    link, (busy, few) = controlled_flows(2, bandwidth=MU)
+    burst = b"x" * (MU * PACKET_BYTES // 2 // 4 // 20)
+    time.sleep(after_s)
+    for _ in range(200):
+        link.cycles([busy], 0.05)
+        few.send(burst)
+    ours, other = bits(few)[0], bits(busy)[0]
+    note(f"BW_EST {ours} and {other}: {ours / other:.3f}")
+    guest_base.cleanup()
+    return ours / other
+
+
 def check_limited_by_its_program():
     """A program that sends a quarter of its flow's share, in bursts: BW_EST does not follow
     what it leaves unused, or the flow would have a small part of its share when it needs
     it. (Half of BW_EST of the other flow, where the time without CN was counted only while
-    the rate was used.)"""
-    link, (busy, limited) = controlled_flows(2, bandwidth=MU)
-    burst = b"x" * (MU * PACKET_BYTES // 2 // 4 // 20)
-    for _ in range(200):
-        link.cycles([busy], 0.05)
-        limited.send(burst)
-    ours, other = bits(limited)[0], bits(busy)[0]
-    note(f"BW_EST {ours} and {other}: {ours / other:.3f}")
-    assert near(ours, other, 0.3)
+    the rate was used.) The median of five starts: at the end of one in five BW_EST of the busy
+    flow is low for a moment."""
+    assert near(statistics.median(map(limited, (0, 0.0013, 0.0037, 0.011, 0.029))), 1, 0.3)
 
 
 def check_constant_gain():

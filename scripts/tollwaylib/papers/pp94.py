@@ -84,6 +84,7 @@ def arrival_flows(settings, apart):
 
 
 def arrival_case(settings, apart, name, **words):
+    """The Case of arrival_flows(). words: of Case."""
     unit_s, _ = units(settings)
     return Case(name, arrival_flows(settings, apart), 12000 * unit_s, x=apart,
                 classes=True, **often(settings, 5), **words)
@@ -126,6 +127,7 @@ def _burst_cases(values):
 
 
 def per_role(role):
+    """Metrics of the completion of the sources of a role, in time units."""
     return (metric("completion_tu", "completion_units", "completion time", 0,
                    role=role),
             metric("optimal_tu", "optimal_units", "optimal completion time", 0,
