@@ -202,6 +202,10 @@ def _probing_bounds(_values):
 # --- PP94 9.3 --------------------------------------------------------------
 
 PUBLIC_PKTS = 2000
+PUBLIC_METRICS = (
+    metric("finished", "finished", "sources that have finished", 0),
+    metric("last_s", "last_s", "end of the last source", 1),
+    metric("queue_mean", "queue_mean", "mean queue", 1, link="R1"))
 
 
 def public_cases(values):
@@ -474,10 +478,7 @@ EXPERIMENTS = (
         metrics=(
             metric("retransmits", "retransmits", "retransmissions", 0),
             metric("goodput", "goodput_sent", "goodput", 3),
-            metric("finished", "finished", "sources that have finished", 0),
-            metric("last_s", "last_s", "end of the last source", 1),
-            metric("queue_mean", "queue_mean", "mean queue", 1,
-                   link="R1"),
+            *PUBLIC_METRICS,
             # No source can have finished by then.
             metric("queue_each", "class_mean", "mean queue of a source, 10-100 RTT", 1,
                    from_rtt=10, to_rtt=100),

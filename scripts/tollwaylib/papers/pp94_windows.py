@@ -4,8 +4,9 @@
 from ..experiments.description import Case, Experiment, Variant, case_bound, metric
 from ..experiments.workload import OURS, PIPE_PKTS, SOURCES, flow_of, one_link
 from . import networks, pp94
-from .pp94 import (BURST_FIRST_PKTS, ROW_DEFAULTS, UNLIMITED_PKTS, arrival_case, burst_case,
-                   often, per_role, public_cases, row_presets, table_3, units)
+from .pp94 import (BURST_FIRST_PKTS, PUBLIC_METRICS, ROW_DEFAULTS, UNLIMITED_PKTS,
+                   arrival_case, burst_case, often, per_role, public_cases, row_presets,
+                   table_3, units)
 
 PAPER = pp94.PAPER
 
@@ -71,6 +72,8 @@ def _path_cases(values):
                    "buffer": SOURCES * ROOM_PKTS}))]
 
 
+_LOSSES = (metric("drops", "drops", "drops", 0),
+           metric("retransmits", "retransmits", "retransmissions", 0))
 
 EXPERIMENTS = (
     Experiment(
@@ -81,8 +84,7 @@ EXPERIMENTS = (
         cc="pp", aqm="fq_rr", cases=_window_cases,
         x_title="sources", shape=table_3(SOURCES),
         metrics=(
-            metric("drops", "drops", "drops", 0),
-            metric("retransmits", "retransmits", "retransmissions", 0),
+            *_LOSSES,
             *per_role("first"),
             metric("peak", "class_peak", "largest queue of source 1", 0,
                    role="first"),
@@ -104,12 +106,8 @@ EXPERIMENTS = (
         cc="pp", aqm="fq_rr", cases=public_cases,
         x_title="nominal load", shape=table_3(SOURCES),
         metrics=(
-            metric("drops", "drops", "drops", 0),
-            metric("retransmits", "retransmits", "retransmissions", 0),
-            metric("finished", "finished", "sources that have finished", 0),
-            metric("last_s", "last_s", "end of the last source", 1),
-            metric("queue_mean", "queue_mean", "mean queue", 1,
-                   link="R1")),
+            *_LOSSES,
+            *PUBLIC_METRICS),
         bounds=((OURS, _lossless(public_cases)),),
         pictures=(("curve", "queue_mean"),),
         about="The window and reservation of pp-window, with the sources of pp-public."),
@@ -122,8 +120,7 @@ EXPERIMENTS = (
         presets=row_presets(), variants=(Variant("pp-fq_rr", "pp", "fq_rr"),),
         cc="pp", aqm="fq_rr", cases=_path_cases, shape=table_3(SOURCES),
         metrics=(
-            metric("drops", "drops", "drops", 0),
-            metric("retransmits", "retransmits", "retransmissions", 0),
+            *_LOSSES,
             metric("utilization", "utilization", "utilisation, 5-45 RTT", 4, link="R1",
                    from_rtt=5, to_rtt=45),
             metric("peak", "class_peak", "largest queue of source 1", 0, role="first"),
