@@ -266,16 +266,14 @@ static noinline u32 pp_queue_bunched(const struct sock *sk, struct pp *ca,
  * without it, Q8.
  */
 static __always_inline u32 pp_queue(const struct sock *sk, struct pp *ca,
-				    u64 service, u32 flight)
+				    u64 service)
 {
 	u32 pipe;
 
 	if (unlikely(pp_is_bunched(ca)))
 		return pp_queue_bunched(sk, ca, service);
 	pipe = pp_law_pipe(ca->delay_us, service);
-	if (unlikely(!pp_pace_is_ours(sk)))
-		flight = pp_flight(sk);
-	ca->queue = pp_law_queue(pp_outstanding_mean(ca, flight), pipe);
+	ca->queue = pp_law_queue(pp_outstanding_mean(ca, pp_flight(sk)), pipe);
 	/* More is sent before s_hat, the distance at which that is done, follows. */
 	if (pp_is_unpaired(ca))
 		ca->queue = min(ca->queue, pp_law_wait(ca->rtt_us, ca->delay_us, service));
@@ -342,11 +340,11 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	sample = pp_path_ack(sk, ca, rs);
 	service = sample ? pp_sample(sk, ca, sample) : ca->estimate.service;
 	if (unlikely(pp_is_window(ca))) {
-		pp_queue(sk, ca, service, tcp_packets_in_flight(tcp_sk(sk)));
+		pp_queue(sk, ca, service);
 		pp_share_control(sk, ca, rs);
 	} else if (likely(service)) {
 		u32 flight = tcp_packets_in_flight(tcp_sk(sk));
-		u32 pipe = pp_queue(sk, ca, service, flight);
+		u32 pipe = pp_queue(sk, ca, service);
 
 		if (pp_is_law_due(ca, rs->acked_sacked, sample) &&
 		    (first || !pp_is_discrete(ca)))
@@ -505,7 +503,7 @@ static void pp_set_state(struct sock *sk, u8 new_state)
 	/*
 	 * ECE, or a packet that the host itself had no room for: the stack says so once in a
 	 * round trip. For a loss at the end that a probe has repaired it says so as well, and
-	 * takes it back at once. That one is a loss as others, so the next ACK decides.
+	 * takes it back at once: that is one loss, and no mark. So the next ACK decides.
 	 */
 	ca->marked = new_state == TCP_CA_CWR;
 	if (new_state != TCP_CA_Loss ||

@@ -534,11 +534,12 @@ static inline bool pp_is_discrete(const struct pp *ca)
 /*
  * May a packet have more than one segment? A signature (TCP_MD5SIG, TCP-AO) is that of one
  * segment, and what has two segments would leave as two packets with the signature of both.
- * (Where only the device or IPsec cannot, the stack divides packets itself.)
+ * The stack takes GSO from a socket with a key, so that the keys are looked for only then. (It
+ * does so for IPsec as well, but divides packets itself there.)
  */
 static inline bool pp_train_is_packet(const struct sock *sk)
 {
-	return likely(!compat_tcp_is_signed(tcp_sk(sk)));
+	return likely(sk_can_gso(sk)) || !compat_tcp_is_signed(tcp_sk(sk));
 }
 
 /*

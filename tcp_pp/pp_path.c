@@ -566,7 +566,8 @@ static bool pp_path_is_bunched(struct sock *sk, struct pp *ca,
 	/* This window does not end by pairs, so that it does not matter whether they are true. */
 	if (unlikely(ca->shared && ca->window.known & PP_PUSHED))
 		return false;
-	if (unlikely(pp_path_is_false(sk, ca, rs) || pp_share_is_flooded(sk, ca)))
+	if (unlikely(pp_path_is_false(sk, ca, rs) ||
+		     (ca->misfits >= PP_MISFIT_STEP && pp_share_is_flooded(sk, ca))))
 		pp_share_begin(sk, ca, false, false);
 	if (!pp_is_discrete(ca) && !pp_is_bunched(ca) &&
 	    (u32)tp->tcp_mstamp - ca->stop_us <= 2 * ca->rtt_us)

@@ -441,7 +441,8 @@ void pp_share_doubt(struct sock *sk, struct pp *ca, u64 mean)
  * Flows that begin together in a long queue, with pairs that tell each of them the rate of the
  * link, make round trips of a second: after four of them four flows at 50 Mb/s and 40 ms had 4000
  * packets in it. So the second one that looks like a shared queue need not end. Not the first one:
- * what arrives in it may be what a stall of the path has held back.
+ * what arrives in it may be what a stall of the path has held back. The caller looks at
+ * @ca->misfits for that.
  *
  * Return: true if so.
  */
@@ -451,10 +452,11 @@ bool pp_share_is_flooded(const struct sock *sk, const struct pp *ca)
 	u32 arrived = tp->delivered - ca->round_start;
 	u64 busy_ns;
 
-	if (likely(ca->misfits < PP_MISFIT_STEP || ca->queue <= PP_FLOOD * ca->setpoint ||
-		   ca->rtt_us / 4 <= ca->delay_us))
+	/* Then the byte of misfits counts something else. */
+	if (ca->shared || pp_is_bunched(ca))
 		return false;
-	if (ca->shared || pp_is_bunched(ca) || arrived < PP_FLOOD_PACKETS)
+	if (ca->queue <= PP_FLOOD * ca->setpoint || ca->rtt_us / 4 <= ca->delay_us ||
+	    arrived < PP_FLOOD_PACKETS)
 		return false;
 	busy_ns = mul_u64_u32_shr(ca->estimate.service, arrived, PP_SERVICE_SHIFT);
 	return busy_ns < (u64)((u32)tp->tcp_mstamp - ca->round_us) * (NSEC_PER_USEC / 2);

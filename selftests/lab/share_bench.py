@@ -101,8 +101,8 @@ def share(ours, others, rate_mbit=50, late=False, warm_s=10, seconds=30, after_s
                    drops / (drops + now.packets - was.packets),
                    marked(before[:ours], after[:ours]), marked(before[ours:], after[ours:]))
     delays = " ".join(f"{pp_info(one).delay_us / 1000:.1f}" for one in ours_pp)
-    note(f"{words.get('aqm') or ''} {words.get('setup') or ''}{' late' if late else ''} {rate_mbit} Mb/s "
-         f"{words.get('acks') or ''} {cc} "
+    note(f"{words.get('aqm') or ''} {words.get('setup') or ''}{' late' if late else ''} "
+         f"{rate_mbit} Mb/s {words.get('acks') or ''} {cc} "
          f"{' '.join(f'{one:.2f}' for one in found.ours)} beside "
          f"{' '.join(others)} {' '.join(f'{one:.2f}' for one in found.others)}: "
          f"queue {found.queue:.1f}, {100 * found.lost:.2f} % dropped, "
