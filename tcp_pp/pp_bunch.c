@@ -475,19 +475,28 @@ void pp_bunch_has_room(struct pp *ca, u64 mean)
  *
  * But if packets seem to wait, and 1 / s_hat becomes more by two steps of pp_service_code(),
  * nothing waited before. One step may be chance. If other flows have left instead, some of ours
- * did wait; they leave the queue sooner now, and what is held is less again. By no more than two
- * slots is n_hat too small in this way.
+ * did wait; they leave the queue sooner now, and what is held is less again. So only what slots
+ * explain counts in this way: by no more is n_hat too small then.
+ *
+ * What is held for longer than slots explain (pp_held_most_us()) is another time in each round
+ * trip. If it were the least of them, it would be far too short after a hundred.
  */
+#define PP_HELD_LESS		4
+
 static void pp_bunch_held(struct pp *ca, u32 least)
 {
 	u32 code = pp_service_code(ca->estimate.service), before = ca->estimate.sudden;
+	u32 above_us, held_us = pp_held_us(ca), slots_us = pp_held_slots_us(ca);
 	bool waits = least > PP_QUEUE_LOW;
 
 	if (ca->low_us == PP_LOW_NONE)
 		return;
-	if (pp_above_us(ca) < pp_held_us(ca) ||
-	    (waits && code + 2 <= before && pp_above_us(ca) <= pp_held_most_us(ca)))
-		ca->full = pp_held_code(pp_above_us(ca));
+	above_us = pp_above_us(ca);
+	if (waits && code + 2 <= before && above_us <= slots_us)
+		ca->full = pp_held_code(above_us);
+	else if (above_us < held_us)
+		ca->full = pp_held_code(held_us <= slots_us ? above_us :
+					held_us - (held_us - above_us) / PP_HELD_LESS);
 	if (!waits || code > before || code + 2 <= before)
 		ca->estimate.sudden = code;
 }
