@@ -104,6 +104,17 @@ static void pp_stop(struct sock *sk, struct pp *ca)
 		pp_pace_stop(sk, ca, wait_us);
 }
 
+/*
+ * Where ACKs come in bursts: has the share become less by a quarter since a push began? What it
+ * asks has an answer then, and with the packets of the push a round trip takes longer and longer:
+ * when ten flows began in both ways, one sent 3/2 of what had been its share for 200 ms.
+ */
+static bool pp_push_is_late(const struct pp *ca, u64 service)
+{
+	return pp_is_bunched(ca) &&
+	       pp_invert(service) < ca->epoch_rate - ca->epoch_rate / 4;
+}
+
 /**
  * pp_control() - the rate for a target of the law
  * @sk: socket
@@ -133,6 +144,8 @@ static __always_inline void pp_control(struct sock *sk, struct pp *ca, u64 targe
 	if (!app_limited || rate < ca->mean_rate)
 		ca->mean_rate = pp_law_mean(ca->mean_rate, rate);
 
+	if (unlikely(ca->push == PP_PUSH_SEND && pp_push_is_late(ca, service)))
+		ca->push = PP_PUSH_NONE;
 	if (unlikely(ca->push == PP_PUSH_SEND)) {
 		/* A sum of bit-fields would have their width. */
 		target = ca->epoch_rate;
