@@ -254,10 +254,10 @@ def ends_with_us(command, number=signal.SIGKILL):
 
 
 def with_compilers():
-    """(kernel, compiler) of test_build(). Each build takes about a minute. The short form has
-    gcc with sparse on the oldest and the newest kernel, and clang on one between; test_qemu.py
-    builds for 6.1."""
-    short = {("5.10", "gcc"), ("6.12", "clang"), ("newest", "gcc")}
+    """(kernel, compiler) of test_build(). Each build takes more than a minute. The short form
+    has gcc with sparse on the oldest kernel, and clang on the newest one; test_qemu.py builds for
+    6.1."""
+    short = {("5.10", "gcc"), ("newest", "clang")}
     for name, *_ in compatibility.KERNELS:
         for compiler in compatibility.COMPILERS:
             yield pytest.param(

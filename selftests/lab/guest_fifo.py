@@ -197,7 +197,7 @@ def check_blind():
                  least_of=min)
 
 
-def check_blind_short(starts=3):
+def check_blind_short(starts=2):
     """A FIFO of 33 packets that four of cubic fill before: R is measured with their
     packets in it, and the setpoint falls. ACKs in slots of less than a packet's time still
     come in pairs, which tell the rate of the link."""
@@ -217,7 +217,7 @@ def check_many_beside():
 
 
 def check_many_blind_short():
-    """The same with twice as many starts."""
+    """The same with three times as many starts."""
     check_blind_short(6)
 
 

@@ -9,7 +9,7 @@ GUEST_SCRIPT = "guest_hostile.py"
 pytestmark = pytest.mark.lab
 
 
-@pytest.mark.parametrize("check", extended(GUEST_SCRIPT, {"cp"}))
+@pytest.mark.parametrize("check", extended(GUEST_SCRIPT, {"cp", "rm"}))
 def test_hostile(guest, check):
     run_check(guest, check)
 

@@ -2,13 +2,13 @@
 """The congestion control pp in the lab; each check says what it wants."""
 
 import pytest
-from conftest import checks_of, run_check
+from conftest import extended, run_check
 
 GUEST_SCRIPT = "guest_pp.py"
 
 pytestmark = pytest.mark.lab
 
 
-@pytest.mark.parametrize("check", checks_of(GUEST_SCRIPT))
+@pytest.mark.parametrize("check", extended(GUEST_SCRIPT, {"fifo"}))
 def test_pp(guest, check):
     run_check(guest, check)
