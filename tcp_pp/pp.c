@@ -107,7 +107,8 @@ static void pp_stop(struct sock *sk, struct pp *ca)
 /*
  * Where ACKs come in bursts: has the share become less by a quarter since a push began? What it
  * asks has an answer then, and with the packets of the push a round trip takes longer and longer:
- * when ten flows began in both ways, one sent 3/2 of what had been its share for 200 ms.
+ * when ten flows began in both ways, one sent 3/2 of what had been its share for 200 ms. Its
+ * end is that of a push in vain: if there were none, the next one would begin at once.
  */
 static bool pp_push_is_late(const struct pp *ca, u64 service)
 {
@@ -145,7 +146,7 @@ static __always_inline void pp_control(struct sock *sk, struct pp *ca, u64 targe
 		ca->mean_rate = pp_law_mean(ca->mean_rate, rate);
 
 	if (unlikely(ca->push == PP_PUSH_SEND && pp_push_is_late(ca, service)))
-		ca->push = PP_PUSH_NONE;
+		ca->push = PP_PUSH_WAIT;
 	if (unlikely(ca->push == PP_PUSH_SEND)) {
 		/* A sum of bit-fields would have their width. */
 		target = ca->epoch_rate;

@@ -403,7 +403,7 @@ static inline bool pp_is_blind(const struct pp *ca)
 /**
  * enum pp_push - without pairs: does more arrive if more is sent? See pp_share_doubt()
  * @PP_PUSH_NONE: no push
- * @PP_PUSH_SEND: more is sent, for a round trip
+ * @PP_PUSH_SEND: more is sent, for a round trip, or until the share has become less
  * @PP_PUSH_WAIT: what was sent then arrives
  */
 enum pp_push {
@@ -411,6 +411,9 @@ enum pp_push {
 	PP_PUSH_SEND,
 	PP_PUSH_WAIT,
 };
+
+/* The most pushes in vain that count, in the two bits of short_rounds. */
+#define PP_PUSH_TIMES		3U
 
 /*
  * s_hat in steps of a quarter of an octave (1, 5/4, 3/2 and 7/4 times a power of two): 0 for
@@ -467,12 +470,15 @@ static inline u32 pp_held_slots_us(const struct pp *ca)
  * The most that ACKs may be held back for, us. It may be more than slots explain: where each ACK
  * takes a time of its own and they stay in order, as over radio links, all wait for the slowest
  * one. With 10 ms more or less they come 7 to 12 ms later than R at the least, and silences are of
- * 2 to 12 ms: with two slots, two flows used 0.24 of 200 Mb/s (40 ms), with half of R 0.97. With
- * more, a queue of ours could become longer if a push is wrong.
+ * 2 to 12 ms: with two slots, two flows used 0.24 of 200 Mb/s (40 ms), with half of R 0.90. With
+ * more, a queue of ours could become longer if a push is wrong. Where packets are lost or marked,
+ * they waited.
  */
 static inline u32 pp_held_most_us(const struct pp *ca)
 {
-	return max_t(u32, pp_held_slots_us(ca), ca->delay_us / 2);
+	u32 slots_us = pp_held_slots_us(ca);
+
+	return ca->lossy || ca->tries ? slots_us : max_t(u32, slots_us, ca->delay_us / 2);
 }
 
 /*
@@ -617,6 +623,7 @@ void pp_bunch_end(struct pp *ca);
 void pp_bunch_watch(struct pp *ca, u64 gap);
 u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
 		 const struct rate_sample *rs);
+void pp_bunch_has_no_room(const struct sock *sk, struct pp *ca);
 void pp_bunch_has_room(struct pp *ca, u64 mean);
 u32 pp_bunch_rtt(const struct sock *sk, const struct pp *ca);
 void pp_bunch_sample(struct pp *ca, u64 sample);

