@@ -229,10 +229,9 @@ static u64 pp_bunch_mean(u32 took_us, u32 segs)
  * time since the mark if this one waited for longer. Then what was delivered since bounds 1 / s_hat
  * at once, after half of R and four slots. One slot is subtracted, as the time may be wrong by
  * that, so not while the slot is not known. With less than 16 segments one more or less would
- * matter. (With twice R, and pushes that go
- * on, see pp_push_is_late(), flows that were alone until ten others began in both ways had 640 to
- * 1700 packets on a path of 170, and lost up to 1390 of 4000. Now these are 420 to 790, and 360.
- * PP94's benchmark 6, seeds 3 to 6.)
+ * matter. (With twice R, and pushes that go on, see pp_push_is_late(), flows that were alone until
+ * ten others began in both ways had up to 1700 packets on a path of 170, and lost up to 1390 of
+ * 4000. Now these are 790 and 360. PP94's benchmark 6, seeds 3 to 6.)
  *
  * After a silence of the path just behind a mark too little was delivered. So no more than half of
  * the rate is taken away in a round trip. (A model of the review: a silence of 100 ms with an R of

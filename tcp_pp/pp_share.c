@@ -393,9 +393,9 @@ static bool pp_share_is_time(const struct sock *sk, struct pp *ca)
  * shared queue more arrives when more is sent. So whenever 1 / s_hat has become less by an
  * eighth to a third (two steps of pp_service_code()), as it does in a shared queue sooner or
  * later, the connection sends 3/2 of 1 / s_hat for a round trip (where ACKs come in bursts, no
- * longer than until 1 / s_hat is a quarter less). It does so as well from time
- * to time after losses, which every shared queue has: the share may be small from the
- * beginning, and stay so (pp_share_is_time()). If in the next round trip, that of their ACKs,
+ * longer than until 1 / s_hat is a quarter less). It does so as well from time to time after
+ * losses, which every shared queue has: the share may be small from the beginning, and stay so
+ * (pp_share_is_time()). If in the next round trip, that of their ACKs,
  * 9/8 of what arrived before and more arrives, the queue is shared: where the connection has
  * a part x of the link, (3/2) / (1 + x / 2) of it arrives, 6/5 with a half and 4/3 with a
  * quarter. In a queue of our own half of what the path holds comes to wait for about a round
