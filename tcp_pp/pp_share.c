@@ -40,8 +40,9 @@
  *
  * R may have been measured while others had filled the queue. So when pairs or quiet round
  * trips end the window, and packets have waited meanwhile, the connection looks at R: it
- * sends nothing for a round trip. Behind a policer nothing waits, and a pause would only fill
- * its bucket.
+ * sends nothing for a round trip. Without pairs it does so as well when the path was watched
+ * in vain though round-trip times fell to R. Behind a policer nothing waits, and a pause would
+ * only fill its bucket.
  */
 
 #include "pp.h"
@@ -594,7 +595,7 @@ static bool pp_share_is_alone(const struct sock *sk, const struct pp *ca)
 static void pp_share_watch(struct sock *sk, struct pp *ca)
 {
 	bool blind = pp_is_blind(ca) || ca->window.known & PP_PUSHED;
-	bool alone = false;
+	bool alone = false, quiet;
 
 	ca->watched_rounds++;
 	if (ca->watched_rounds == 2 || ca->watched_rounds == 3) {
@@ -616,7 +617,14 @@ static void pp_share_watch(struct sock *sk, struct pp *ca)
 	/* Before the first window it was watched as well, which is not enough. */
 	if (ca->window.cwnd_before)
 		ca->window.known |= PP_WATCHED;
+	quiet = pp_share_is_quiet(sk, ca);
 	pp_share_window(sk, ca);
+	/*
+	 * By an R that was measured while others had filled the queue, too few of our packets
+	 * wait for pp_share_has_filled(), and the watch takes only these away.
+	 */
+	if (blind && quiet && ca->window.waited && ca->window.known & PP_WATCHED)
+		pp_delay_look(sk, ca);
 }
 
 /*
