@@ -39,8 +39,8 @@
  * 1994.
  *
  * Notable differences from the papers:
- * - sources are distinguished by a hash, so that two of them share a queue if
- *   eight others are in the same part of the table (fq_rr_classify.c). Packets
+ * - sources are distinguished by a hash, so that two of them share a queue if more
+ *   than eight are in the same part of the table (fq_rr_classify.c). Packets
  *   in a shared queue are counted, and a new key (perturb) separates the flows;
  * - virtual time is that of the packet in service, not of bit-by-bit service:
  *   F is wrong by up to one packet of each other flow, but the clock costs

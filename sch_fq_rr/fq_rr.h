@@ -61,7 +61,7 @@ struct fq_rr_params {
  * @tail: last packet; like @head, means nothing while @qlen is 0
  * @round: entry in the list of the round (rr, drr) or of a run (wfq)
  * @finish: virtual finish time of @head, in 2^-16 bytes (wfq)
- * @turn: number of the turn that @credit is for (drr)
+ * @turn: number of the turn that @credit is for (rr, drr)
  * @credit: packets (rr) or bytes (drr) that it may still send before its turn
  *	ends; below 0 a debt, which its next turns pay
  * @qlen: packets
@@ -146,7 +146,7 @@ struct fq_rr_key {
  * @round: queues with packets in the order of their turns (rr and drr)
  * @runs: queues with packets in the order of their finish times (wfq)
  * @vtime: virtual time, in 2^-16 bytes (wfq)
- * @turn: number of the turn that is being served, or was last (drr)
+ * @turn: number of the turn that is being served, or was last (rr, drr)
  * @quantum: bytes of a turn in drr
  * @packets: packets in the queues; unlike qlen, this does not include a packet
  *	that a parent peeked at

@@ -5,8 +5,9 @@
  * A flow is identified by a tag of 32 bits, the hash of its packets. The tag and
  * the key of the qdisc give it a home, which is one of the queues. Eight
  * neighbouring queues are a set. If another flow has packets in its home, a flow
- * gets any empty queue of the set, as in sch_cake. So two flows share a queue
- * only if eight other flows of the same set have packets at this time.
+ * gets any empty queue of the set, as in sch_cake. So flows begin to
+ * share a queue only if more than eight flows of a set have packets. (They go on to
+ * share it while it has a guest, see below.)
  *
  * Packets of a flow must not overtake each other. Therefore a flow with packets
  * stays in its queue:

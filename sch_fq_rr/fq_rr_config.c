@@ -41,8 +41,8 @@
 #define FQ_RR_DEFAULT_FLOWS	4096U
 
 /*
- * Bytes. With a smaller quantum, a dequeue could visit all queues thousands of
- * times until one of them has paid for its last packet.
+ * Bytes. A smaller quantum would only mean more turns for each packet. (These turns are
+ * computed: see fq_rr_skip_turns().)
  */
 #define FQ_RR_QUANTUM_LEAST	256U
 
