@@ -58,8 +58,9 @@
  * - before the first sample, the first ten segments of a connection are not paced;
  * - delayed ACKs, shared queues and longer paths are noticed, pp_path.c.
  *
- * Pair it with a queue that serves flows in turn: sch_fq_rr, fq_codel, sfq; and
- * with a receiver that acknowledges every segment (ip route ... quickack 1).
+ * Pair it with a queue that serves flows in turn: sch_fq_rr, fq_codel, sfq. Hosts need
+ * no settings; only the experiments of PP94 have receivers that acknowledge every
+ * segment (ip route ... quickack 1).
  */
 
 #include <linux/inet_diag.h>
@@ -214,10 +215,17 @@ static void pp_law_begin(const struct sock *sk, struct pp *ca)
 {
 	ca->law = READ_ONCE(ca->net->law);
 	ca->push = PP_PUSH_NONE;
-	if (pp_is_discrete(ca))
+	if (pp_is_discrete(ca)) {
 		ca->epoch_queue = ca->queue;
-	else
+		/* While it was watched it may have been something else. */
+		if (ca->estimate.service)
+			ca->epoch_rate = pp_invert(ca->estimate.service);
+	} else {
 		ca->stop_us = (u32)tcp_sk(sk)->tcp_mstamp - PP_RTT_MAX_US;
+		/* What arrived before the watch is not known, see pp_share_is_alone(). */
+		if (ca->watched)
+			ca->epoch_rate = PP_RATE_NONE;
+	}
 }
 
 static void pp_round(struct sock *sk, struct pp *ca,
@@ -369,7 +377,7 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	}
 
 	if (unlikely(pp_is_bunched(ca)) ? sample != 0 :
-	    unlikely(!before(rs->prior_delivered, ca->round_start)))
+	    unlikely(rs->delivered > 0 && !before(rs->prior_delivered, ca->round_start)))
 		pp_round(sk, ca, rs, sample);
 	pp_pace_cut_off(sk, ca);
 }

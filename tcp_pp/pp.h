@@ -96,7 +96,8 @@
  * @misfits: round trips that do not look like those of a queue of our own, weighted,
  *	see PP_MISFIT_STEP
  * @watched_rounds: while @watched: round trips since that began
- * @long_queues: with bursts of ACKs: round trips in a row with far too long a queue
+ * @long_queues: with bursts of ACKs: round trips in a row with far too long a queue, or
+ *	PP_BUNCH_LOSSY for each that has lost far too much
  * @hold: round trips until @delay_us may be raised again
  * @epoch_rate: 1 / s_hat when the round trip began, or when something was sent after a
  *	pause in it; in PP_PUSH_WAIT, and while @watched if the law is continuous, what the
@@ -541,6 +542,13 @@ static inline bool pp_is_discrete(const struct pp *ca)
  */
 #define PP_TOLERANCE		8
 
+/*
+ * So many losses in a round trip are no chance, if they are more than a quarter of what arrives as
+ * well. With fewer, one or two losses in a round trip of some packets would do; with more, a path
+ * that holds few packets does not show it.
+ */
+#define PP_LOSSES		8
+
 /* The most that estimate.rounds counts, and what it begins with. */
 #define PP_SUDDEN_ROUNDS_MOST	7
 
@@ -627,17 +635,18 @@ void pp_bunch_has_no_room(const struct sock *sk, struct pp *ca);
 void pp_bunch_has_room(struct pp *ca, u64 mean);
 u32 pp_bunch_rtt(const struct sock *sk, const struct pp *ca);
 void pp_bunch_sample(struct pp *ca, u64 sample);
-void pp_bunch_round(struct sock *sk, struct pp *ca);
+void pp_bunch_round(struct sock *sk, struct pp *ca, u64 mean);
 u32 pp_bunch_shift(const struct pp *ca);
 
 /* pp_share.c */
 bool pp_may_be_held(const struct pp *ca);
 u32 pp_push_shift(const struct pp *ca);
 void pp_share_begin(struct sock *sk, struct pp *ca, bool watch, bool pushed);
+void pp_share_found(struct sock *sk, struct pp *ca, bool watch);
 void pp_share_doubt(struct sock *sk, struct pp *ca, u64 mean);
 bool pp_share_is_flooded(const struct sock *sk, const struct pp *ca);
 void pp_share_forget(struct pp *ca);
-void pp_share_round(struct sock *sk, struct pp *ca);
+void pp_share_round(struct sock *sk, struct pp *ca, bool looked);
 void pp_share_control(struct sock *sk, struct pp *ca,
 		      const struct rate_sample *rs);
 u32 pp_share_ssthresh(const struct tcp_sock *tp, struct pp *ca);

@@ -20,7 +20,7 @@
  *
  *	n_hat > 2 in all of the round trip	s_hat takes s as a sample
  *	otherwise				s_hat is the less of both
- *	n_hat > R / s_hat, for long		s_hat is no less than s so far
+ *	(rtt - R) > R / 2 and 4 slots		s_hat is no less than s so far
  *	n_hat <= 2				the rate is 5/2 of 1 / s_hat, or
  *						3/2 once packets have waited, and
  *						less after that was too much
@@ -314,7 +314,7 @@ u64 pp_bunch_ack(const struct sock *sk, struct pp *ca,
  *
  * Where each packet takes a time of its own, as over radio links, that of the last one
  * is no queue. The least of this round trip is without that, but comes from a time when
- * less waited, if the queue grows: with it alone, flows over slots of 150 ms had up to
+ * less waited, if the queue grows: with it alone, flows over paths of 150 ms had up to
  * 40 packets in the queue instead of 10. So no less than the last one, less four times
  * the mean deviation. In the mean a packet waits for the end of half a slot, and that
  * is more than the least.
@@ -445,7 +445,7 @@ u32 pp_bunch_shift(const struct pp *ca)
 {
 	u32 caution = ca->train.probe.caution;
 	u32 pipe = pp_law_pipe(ca->delay_us, ca->estimate.service);
-	/* pp_law_probe() halves once more. The setpoint is a packet at least, and has 24 bits. */
+	/* pp_law_probe() halves once more. The setpoint is a packet at least, and has 23 bits. */
 	u32 most = fls(pipe / (4 * (u32)ca->setpoint));
 
 	return clamp(most, caution, 2 * caution);
@@ -552,12 +552,28 @@ static bool pp_bunch_may_peek(const struct pp *ca)
 	       ((u64)pp_slot_us(ca) * NSEC_PER_USEC << PP_SERVICE_SHIFT) < service * PP_PEEK_SLOT;
 }
 
+/*
+ * Behind a policer nothing waits, so that more and more is sent, and nothing else ends that. As
+ * where pairs tell, four such round trips are enough. (Without this 19 to 38 % of all packets were
+ * lost for good behind policers of 3, 5 and 30 Mb/s, with slots of 1 and 4 ms.)
+ */
+#define PP_BUNCH_LOSSY		(PP_BUNCH_LONGER / 4)
+
+/* Has a round trip lost more than a quarter of what arrived, though nothing waited? */
+static bool pp_bunch_is_lossy(const struct pp *ca, u32 least, u64 mean)
+{
+	u32 arrived = pp_law_pipe(ca->rtt_us + pp_slot_us(ca), mean) >> PP_PACKET_SHIFT;
+
+	return least <= PP_QUEUE_LOW && ca->losses >= PP_LOSSES && pp_has_lost(ca, arrived / 4);
+}
+
 /**
  * pp_bunch_round() - a round trip is over
  * @sk: socket
  * @ca: connection
+ * @mean: mean service time in it, ns in Q10
  */
-void pp_bunch_round(struct sock *sk, struct pp *ca)
+void pp_bunch_round(struct sock *sk, struct pp *ca, u64 mean)
 {
 	u32 least = pp_queue_least(ca);
 
@@ -575,8 +591,13 @@ void pp_bunch_round(struct sock *sk, struct pp *ca)
 	if (least / 2 <= ca->setpoint && pp_bunch_may_peek(ca))
 		pp_delay_peek_bunched(sk, ca, least);
 	ca->merged_acks &= ~PP_ACK_MANY;
-	if (least / 2 <= ca->setpoint || pp_bunch_is_pushing(sk, ca)) {
-		ca->long_queues = 0;
+	if (pp_bunch_is_lossy(ca, least, mean)) {
+		ca->long_queues += PP_BUNCH_LOSSY;
+		if (ca->long_queues >= PP_BUNCH_LONGER)
+			pp_share_found(sk, ca, false);
+	} else if (least / 2 <= ca->setpoint || pp_bunch_is_pushing(sk, ca)) {
+		if (!ca->losses)
+			ca->long_queues = 0;
 	} else if (++ca->long_queues >= PP_BUNCH_LONGER) {
 		ca->long_queues = 0;
 		pp_delay_raise(sk, ca);

@@ -274,7 +274,7 @@ static inline u64 pp_law_rise(u64 target, u64 mean, u32 queue, u64 bound)
 {
 	if (likely(queue > PP_QUEUE_LOW || target <= mean))
 		return target;
-	return max(mean, min(mean + (target - mean) / 5, bound));
+	return max(mean, min(mean + div_u64(target - mean, 5), bound));
 }
 
 /**

@@ -17,6 +17,7 @@
  *			  arrives than 1 / s_hat
  *			  4 round trips: nothing waits, and 8 losses
  *			  or more are over a quarter of what arrives
+ *			  (with ACKs in bursts, too: pp_bunch.c)
  *			  8 round trips: nothing waits, less arrives,
  *			  and more could be sent
  *			  2 round trips: nothing waits, they are much
@@ -30,38 +31,37 @@
  *	full of ours	  16 round trips: more than a 64th is lost    a look at R
  *			  R falls at a peek, each 8 s		      the same
  *
- * Delayed ACKs: a pair has one ACK, so where R holds many packets trains of four
- * segments are sent, which have two. Their distance is a sample as that of a pair is.
- * While packets of ours wait, the bottleneck is never idle, and the ACKs of successive
- * trains tell the service time as well. While none wait, their distance is that at
- * which we send. Then it is used only if it is shorter than the estimate. With pairs
- * there was nothing else: a flow whose link others had left for a moment took all of it
- * for its share, and had n_hat = 0 until as much was outstanding.
+ * Delayed ACKs: a pair has one ACK, so where R holds many packets trains of four segments are
+ * sent, which have two. Their distance is a sample as that of a pair is. While packets of ours
+ * wait, the bottleneck is never idle, and the ACKs of successive trains tell the service time as
+ * well. While none wait, their distance is that at which we send. Then it is used only if it is
+ * shorter than the estimate. With pairs there was nothing else: a flow whose link others had
+ * left for a moment took all of it for its share, and had n_hat = 0 until as much was
+ * outstanding.
  *
- * A shared queue is a FIFO, a hash collision or a policer. There pairs tell the rate of
- * the link, and not our share of it (PP94 section 11). In the third of its rows R is too
- * large: it was measured while others had filled the FIFO.
+ * A shared queue is a FIFO, a hash collision or a policer. There pairs tell the rate of the
+ * link, and not our share of it (PP94 section 11). In the third of its rows R is too large: it
+ * was measured while others had filled the FIFO.
  *
- * A longer path: R is a minimum, so it stays too small, and n_hat too large. If n_hat
- * falls to 0 at times nevertheless, the round-trip times that follow are not near R, and
- * the least of them is the new R. If it never does, packets seem to wait and less
- * arrives than 1 / s_hat, as in a shared queue. To tell the two apart the connection
- * sends less for eight round trips. If the round-trip time falls, packets had waited in
- * a shared queue. If it does not fall, nothing had waited, and its minimum is the new R.
- * In a shared queue that others keep full it does not fall either. There the new R
- * protects the share of the connection, until the queue is seen to be shared again.
- * For this case R is raised at most once in 255 round trips, or again after 64 round
- * trips that have shown no shared queue. After an idle time R is measured anew, if the
+ * A longer path: R is a minimum, so it stays too small, and n_hat too large. If n_hat falls to 0
+ * at times nevertheless, the round-trip times that follow are not near R, and the least of them
+ * is the new R. If it never does, packets seem to wait and less arrives than 1 / s_hat, as in a
+ * shared queue. To tell the two apart the connection sends less for eight round trips. If the
+ * round-trip time falls, packets had waited in a shared queue. If it does not fall, nothing had
+ * waited, and its minimum is the new R. In a shared queue that others keep full it does not fall
+ * either. There the new R protects the share of the connection, until the queue is seen to be
+ * shared again. For this case R is raised at most once in 255 round trips, or again after 64
+ * round trips that have shown no shared queue. After an idle time R is measured anew, if the
  * first ACK is that of a single segment.
  *
- * Full of ours: R was measured in a FIFO that others had filled, so R is the round-trip time
- * of the full FIFO. Now this connection alone keeps the FIFO full, because R and the setpoint
- * together are more packets than the FIFO has room for. The rate of arrivals is 1 / s_hat,
- * and seldom more than 1/10 of the packets is lost: in this way one of four flows of pp can
- * occupy 9/10 of a FIFO. Therefore the connection sends nothing for a round trip, and
- * measures R. If losses are random, R does not change, and the next such pause comes after
- * twice as many round trips. In a long FIFO nothing is lost: there a shorter pause, a peek,
- * shows that R is too large.
+ * Full of ours: R was measured in a FIFO that others had filled, so R is the round-trip time of
+ * the full FIFO. Now this connection alone keeps the FIFO full, because R and the setpoint
+ * together are more packets than the FIFO has room for. The rate of arrivals is 1 / s_hat, and
+ * seldom more than 1/10 of the packets is lost: in this way one of four flows of pp can occupy
+ * 9/10 of a FIFO. Therefore the connection sends nothing for a round trip, and measures R. If
+ * losses are random, R does not change, and the next such pause comes after twice as many round
+ * trips. In a long FIFO nothing is lost: there a shorter pause, a peek, shows that R is too
+ * large.
  */
 
 #include "pp.h"
@@ -91,13 +91,6 @@
 #define PP_MISFIT_LESS		8
 #define PP_MISFIT_FALSE		32
 #define PP_MISFIT_LIMIT		64
-
-/*
- * So many losses in a round trip are no chance, if they are more than a quarter of what arrives as
- * well. With fewer, one or two losses in a round trip of some packets would do; with more, a path
- * that holds few packets does not show it.
- */
-#define PP_LOSSES		8
 
 /*
  * Where nothing waits, less arrives, and the setpoint is hardly more than nothing, the queue
@@ -215,6 +208,7 @@ static void pp_path_watch_acks(const struct sock *sk, struct pp *ca,
 		ca->merged_acks = 0;
 	} else if (acked > 1 && ++ca->merged_acks >= PP_DELAYED_ACKS) {
 		ca->short_rounds = 0;
+		ca->merged_acks = 0;
 		ca->delayed = 1;
 		pp_count(sock_net(sk), PP_COUNT_DELAYED);
 	}
@@ -957,9 +951,9 @@ void pp_path_round(struct sock *sk, struct pp *ca, u64 mean)
 	pp_path_sudden_round(&ca->estimate);
 
 	if (pp_is_bunched(ca))
-		pp_bunch_round(sk, ca);
+		pp_bunch_round(sk, ca, mean);
 	else if (ca->shared)
-		pp_share_round(sk, ca);
+		pp_share_round(sk, ca, looked);
 	else if (ca->estimate.service)
 		pp_path_own(sk, ca, looked);
 	if (!ca->shared && ca->estimate.service)

@@ -269,7 +269,8 @@ void pp_start_grow(struct sock *sk, const struct pp *ca)
  * A window of less than a train would tell nothing. But
  * when half of the only train has been acknowledged, the next ACK brings the first
  * sample, and the segment that this one lets go would be none of a pair: nine
- * sources that begin at once are nine packets more in the queue of the tenth.
+ * sources that begin at once are nine packets more in the queue of the tenth. Not
+ * with a larger window: there the application had no more to send.
  */
 void pp_start_wait(struct sock *sk, const struct pp *ca)
 {
@@ -278,7 +279,7 @@ void pp_start_wait(struct sock *sk, const struct pp *ca)
 	u32 flight = tcp_packets_in_flight(tp);
 	u32 cwnd = max(tcp_snd_cwnd(tp), train);
 
-	if (tp->data_segs_out <= train && flight && flight < train)
+	if (tp->data_segs_out <= train && flight && flight < train && cwnd == train)
 		cwnd = flight;
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
 }

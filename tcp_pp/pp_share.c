@@ -9,8 +9,8 @@
  * segment or more in each round trip, see pp_share_reno(), or as a cubic function of time, see
  * pp_share_growth(): beside cubic on a path that holds 300 packets, a flow with the first alone
  * had less than half of an equal share. What the window allows still leaves as pairs, if pairs
- * have shown the queue, and is paced at 6/5 of the window in a round-trip time, at twice that
- * in slow start, as the kernel paces.
+ * have shown the queue, and is paced at 6/5 of the window in a round-trip time, and at two
+ * windows in slow start (below half of ssthresh), as the kernel paces.
  *
  *		       shared			 fell, or R was raised lately
  *	 +---------+ ---------> +-------------+ ------> +------------+
@@ -111,6 +111,8 @@
  * became longer and longer.
  */
 #define PP_SHARE_FIRST		16
+/* What the field of them holds; 64 << 5 are enough. */
+#define PP_SHARE_ROUNDS_MOST	4095
 
 /**
  * pp_may_be_held() - do round-trip times not tell whether packets wait?
@@ -240,8 +242,13 @@ void pp_share_begin(struct sock *sk, struct pp *ca, bool watch, bool pushed)
 #define PP_PUSH_ROUNDS		5
 #define PP_PUSH_HELD		1
 
-/* A push has shown that the queue is shared. */
-static void pp_share_found(struct sock *sk, struct pp *ca)
+/**
+ * pp_share_found() - the queue is shared, and no pair is needed to see it
+ * @sk: socket
+ * @ca: connection; a round trip is over
+ * @watch: packets wait: a push has shown it. Otherwise losses have
+ */
+void pp_share_found(struct sock *sk, struct pp *ca, bool watch)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
@@ -253,7 +260,10 @@ static void pp_share_found(struct sock *sk, struct pp *ca)
 		ca->round_start = tp->delivered;
 		ca->round_us = tp->tcp_mstamp;
 	}
-	pp_share_begin(sk, ca, true, true);
+	pp_share_begin(sk, ca, watch, true);
+	/* While nothing waits, all round trips are quiet but those in which much is lost again. */
+	if (!watch)
+		ca->history.relapses = PP_SHARE_RELAPSES;
 }
 
 /* The mean service time in a round trip that is over, ns in Q10. */
@@ -325,7 +335,7 @@ static void pp_share_push(struct sock *sk, struct pp *ca, u64 mean)
 		return;
 	}
 	if (!held) {
-		pp_share_found(sk, ca);
+		pp_share_found(sk, ca, true);
 	} else if (pp_may_be_held(ca)) {
 		pp_bunch_has_room(ca, mean);
 		if (pp_share_may_push(sk, ca))
@@ -532,7 +542,7 @@ static u64 pp_share_before(const struct sock *sk, const struct pp *ca)
 	u64 rate = pp_invert(pp_share_mean(sk, ca));
 	u64 full = pp_law_rate(pp_share_cwnd(sk) << PP_PACKET_SHIFT, ca->low_us);
 
-	if (rate < full / 3 || !pp_pace_has_more(sk, ca) ||
+	if (rate < div_u64(full, 3) || !pp_pace_has_more(sk, ca) ||
 	    sk->sk_pacing_rate >= READ_ONCE(sk->sk_max_pacing_rate))
 		return PP_RATE_NONE;
 	return rate;
@@ -662,8 +672,9 @@ static bool pp_share_is_due(const struct sock *sk, const struct pp *ca)
  * pp_share_round() - a round trip in a queue that is taken for a shared one
  * @sk: socket
  * @ca: connection
+ * @looked: it began with a stop to see R, so that it does not tell who has the queue
  */
-void pp_share_round(struct sock *sk, struct pp *ca)
+void pp_share_round(struct sock *sk, struct pp *ca, bool looked)
 {
 	u8 relapses = ca->history.relapses;
 	bool waited;
@@ -675,7 +686,9 @@ void pp_share_round(struct sock *sk, struct pp *ca)
 
 	if (ca->rtt_us > ca->delay_us + ca->delay_us / PP_SHARE_WAITED)
 		ca->window.waited = 1;
-	if (pp_share_is_quiet(sk, ca))
+	if (looked)
+		;
+	else if (pp_share_is_quiet(sk, ca))
 		ca->window.fits += PP_SHARE_QUIET;
 	else if (ca->pairs_faster)
 		ca->window.fits = 0;
@@ -688,7 +701,8 @@ void pp_share_round(struct sock *sk, struct pp *ca)
 			pp_delay_look(sk, ca);
 		return;
 	}
-	ca->window.rounds++;
+	if (ca->window.rounds < PP_SHARE_ROUNDS_MOST)
+		ca->window.rounds++;
 	if (pp_share_is_due(sk, ca))
 		pp_share_look(sk, ca);
 }
@@ -703,7 +717,7 @@ void pp_share_round(struct sock *sk, struct pp *ca)
 u32 pp_share_ssthresh(const struct tcp_sock *tp, struct pp *ca)
 {
 	ca->mean_rate = 0;
-	return max_t(u32, (u64)tcp_snd_cwnd(tp) * PP_SHARE_DECREASE / 10, 2);
+	return max_t(u32, div_u64((u64)tcp_snd_cwnd(tp) * PP_SHARE_DECREASE, 10), 2);
 }
 
 /* Time in which the window grows by so many segments up to the plateau, or from there, ticks. */
@@ -825,7 +839,7 @@ void pp_share_control(struct sock *sk, struct pp *ca,
 	/* srtt_us is in 2^-3 us. */
 	rate = pp_law_rate(min_t(u32, tcp_snd_cwnd(tp), PP_PACKETS_MAX) <<
 			   PP_PACKET_SHIFT, max(tp->srtt_us >> 3, 1U));
-	rate += tcp_snd_cwnd(tp) < tp->snd_ssthresh / 2 ? rate : rate / 5;
+	rate += tcp_snd_cwnd(tp) < tp->snd_ssthresh / 2 ? rate : div_u64(rate, 5);
 	pp_pace(sk, min(rate, PP_RATE_MAX));
 }
 
