@@ -635,7 +635,7 @@ void pp_bunch_has_no_room(const struct sock *sk, struct pp *ca);
 void pp_bunch_has_room(struct pp *ca, u64 mean);
 u32 pp_bunch_rtt(const struct sock *sk, const struct pp *ca);
 void pp_bunch_sample(struct pp *ca, u64 sample);
-void pp_bunch_round(struct sock *sk, struct pp *ca, u64 mean);
+bool pp_bunch_round(struct sock *sk, struct pp *ca, u64 mean);
 u32 pp_bunch_shift(const struct pp *ca);
 
 /* pp_share.c */

@@ -572,8 +572,10 @@ static bool pp_bunch_is_lossy(const struct pp *ca, u32 least, u64 mean)
  * @sk: socket
  * @ca: connection
  * @mean: mean service time in it, ns in Q10
+ *
+ * Return: true if a policer takes far too much of what is sent.
  */
-void pp_bunch_round(struct sock *sk, struct pp *ca, u64 mean)
+bool pp_bunch_round(struct sock *sk, struct pp *ca, u64 mean)
 {
 	u32 least = pp_queue_least(ca);
 
@@ -593,13 +595,14 @@ void pp_bunch_round(struct sock *sk, struct pp *ca, u64 mean)
 	ca->merged_acks &= ~PP_ACK_MANY;
 	if (pp_bunch_is_lossy(ca, least, mean)) {
 		ca->long_queues += PP_BUNCH_LOSSY;
-		if (ca->long_queues >= PP_BUNCH_LONGER)
-			pp_share_found(sk, ca, false);
-	} else if (least / 2 <= ca->setpoint || pp_bunch_is_pushing(sk, ca)) {
+		return ca->long_queues >= PP_BUNCH_LONGER;
+	}
+	if (least / 2 <= ca->setpoint || pp_bunch_is_pushing(sk, ca)) {
 		if (!ca->losses)
 			ca->long_queues = 0;
 	} else if (++ca->long_queues >= PP_BUNCH_LONGER) {
 		ca->long_queues = 0;
 		pp_delay_raise(sk, ca);
 	}
+	return false;
 }

@@ -950,12 +950,14 @@ void pp_path_round(struct sock *sk, struct pp *ca, u64 mean)
 		pp_share_forget(ca);
 	pp_path_sudden_round(&ca->estimate);
 
-	if (pp_is_bunched(ca))
-		pp_bunch_round(sk, ca, mean);
-	else if (ca->shared)
+	if (pp_is_bunched(ca)) {
+		if (pp_bunch_round(sk, ca, mean))
+			pp_share_found(sk, ca, false);
+	} else if (ca->shared) {
 		pp_share_round(sk, ca, looked);
-	else if (ca->estimate.service)
+	} else if (ca->estimate.service) {
 		pp_path_own(sk, ca, looked);
+	}
 	if (!ca->shared && ca->estimate.service)
 		pp_share_doubt(sk, ca, mean);
 
