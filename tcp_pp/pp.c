@@ -377,7 +377,7 @@ static void pp_cong_control(COMPAT_CONG_CONTROL_ARGS,
 	}
 
 	if (unlikely(pp_is_bunched(ca)) ? sample != 0 :
-	    unlikely(rs->delivered > 0 && !before(rs->prior_delivered, ca->round_start)))
+	    unlikely(!before(rs->prior_delivered, ca->round_start) && rs->delivered > 0))
 		pp_round(sk, ca, rs, sample);
 	pp_pace_cut_off(sk, ca);
 }

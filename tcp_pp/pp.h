@@ -96,8 +96,8 @@
  * @misfits: round trips that do not look like those of a queue of our own, weighted,
  *	see PP_MISFIT_STEP
  * @watched_rounds: while @watched: round trips since that began
- * @long_queues: with bursts of ACKs: round trips in a row with far too long a queue, or
- *	PP_BUNCH_LOSSY for each that has lost far too much
+ * @long_queues: with bursts of ACKs: round trips in a row with far too long a queue, and those
+ *	that have lost far too much, see PP_BUNCH_LOSSY
  * @hold: round trips until @delay_us may be raised again
  * @epoch_rate: 1 / s_hat when the round trip began, or when something was sent after a
  *	pause in it; in PP_PUSH_WAIT, and while @watched if the law is continuous, what the

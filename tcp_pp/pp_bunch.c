@@ -554,10 +554,12 @@ static bool pp_bunch_may_peek(const struct pp *ca)
 
 /*
  * Behind a policer nothing waits, so that more and more is sent, and nothing else ends that. As
- * where pairs tell, four such round trips are enough. (Without this 19 to 38 % of all packets were
- * lost for good behind policers of 3, 5 and 30 Mb/s, with slots of 1 and 4 ms.)
+ * where pairs tell, four such round trips are enough, with no other between them that loses
+ * nothing. (Without this 19 to 38 % of all packets were lost for good behind policers of 3, 5 and
+ * 30 Mb/s, with slots of 1 and 4 ms.) The byte counts them in its highest two bits, in units of
+ * PP_BUNCH_LONGER: below that it counts round trips with far too long a queue.
  */
-#define PP_BUNCH_LOSSY		(PP_BUNCH_LONGER / 4)
+#define PP_BUNCH_LOSSY		4
 
 /* Has a round trip lost more than a quarter of what arrived, though nothing waited? */
 static bool pp_bunch_is_lossy(const struct pp *ca, u32 least, u64 mean)
@@ -577,7 +579,7 @@ static bool pp_bunch_is_lossy(const struct pp *ca, u32 least, u64 mean)
  */
 bool pp_bunch_round(struct sock *sk, struct pp *ca, u64 mean)
 {
-	u32 least = pp_queue_least(ca);
+	u32 least = pp_queue_least(ca), lossy = ca->long_queues / PP_BUNCH_LONGER;
 
 	/*
 	 * Each burst makes it as long as slots are now, but not after a peek, which is a
@@ -594,13 +596,15 @@ bool pp_bunch_round(struct sock *sk, struct pp *ca, u64 mean)
 		pp_delay_peek_bunched(sk, ca, least);
 	ca->merged_acks &= ~PP_ACK_MANY;
 	if (pp_bunch_is_lossy(ca, least, mean)) {
-		ca->long_queues += PP_BUNCH_LOSSY;
-		return ca->long_queues >= PP_BUNCH_LONGER;
-	}
-	if (least / 2 <= ca->setpoint || pp_bunch_is_pushing(sk, ca)) {
-		if (!ca->losses)
-			ca->long_queues = 0;
-	} else if (++ca->long_queues >= PP_BUNCH_LONGER) {
+		if (lossy + 1 >= PP_BUNCH_LOSSY)
+			return true;
+		ca->long_queues = (lossy + 1) * PP_BUNCH_LONGER;
+	} else if (least / 2 <= ca->setpoint || pp_bunch_is_pushing(sk, ca)) {
+		ca->long_queues = ca->losses ? lossy * PP_BUNCH_LONGER : 0;
+	} else {
+		ca->long_queues = ca->long_queues % PP_BUNCH_LONGER + 1;
+		if (ca->long_queues < PP_BUNCH_LONGER)
+			return false;
 		ca->long_queues = 0;
 		pp_delay_raise(sk, ca);
 	}

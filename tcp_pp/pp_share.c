@@ -111,7 +111,7 @@
  * became longer and longer.
  */
 #define PP_SHARE_FIRST		16
-/* What the field of them holds; 64 << 5 are enough. */
+/* The most that window.rounds counts, in 12 bits. It is compared with 64 << 5 at the most. */
 #define PP_SHARE_ROUNDS_MOST	4095
 
 /**
@@ -668,6 +668,17 @@ static bool pp_share_is_due(const struct sock *sk, const struct pp *ca)
 	return ca->window.rounds >= (soon ? PP_SHARE_FIRST : again << ca->history.relapses);
 }
 
+/* A round trip of a window: does it speak for a queue of our own? */
+static void pp_share_fit(const struct sock *sk, struct pp *ca)
+{
+	if (pp_share_is_quiet(sk, ca))
+		ca->window.fits += PP_SHARE_QUIET;
+	else if (ca->pairs_faster)
+		ca->window.fits = 0;
+	else if (ca->paired && !(ca->window.known & PP_PUSHED))
+		ca->window.fits++;
+}
+
 /**
  * pp_share_round() - a round trip in a queue that is taken for a shared one
  * @sk: socket
@@ -686,14 +697,8 @@ void pp_share_round(struct sock *sk, struct pp *ca, bool looked)
 
 	if (ca->rtt_us > ca->delay_us + ca->delay_us / PP_SHARE_WAITED)
 		ca->window.waited = 1;
-	if (looked)
-		;
-	else if (pp_share_is_quiet(sk, ca))
-		ca->window.fits += PP_SHARE_QUIET;
-	else if (ca->pairs_faster)
-		ca->window.fits = 0;
-	else if (ca->paired && !(ca->window.known & PP_PUSHED))
-		ca->window.fits++;
+	if (!looked)
+		pp_share_fit(sk, ca);
 	if (ca->window.fits >= PP_SHARE_FITS << relapses) {
 		waited = ca->window.waited;
 		pp_share_end(ca);

@@ -130,14 +130,14 @@ def check_peeks():
 
 def check_policer():
     """A box that drops what is beyond a rate looks like an idle queue to pairs. Alone
-    they would lose more than half, for good. It holds 20 packets, or one."""
+    they would lose more than half, for good. It holds 20 packets."""
     police([(10, 3, 40, "15k", None, 20), (100, 5, 40, "15k", None, 20),
             (1000, 200, 100, "100k", None, 20)])
 
 
 def check_policer_bunched():
-    """The same where ACKs come in bursts, and no pairs are looked at. From 0.19 to 0.38 was lost
-    when nothing but the setpoint became less for it."""
+    """A policer that holds one packet, where ACKs come in bursts, and no pairs are looked at.
+    From 0.19 to 0.38 was lost when nothing but the setpoint became less for it."""
     police([(100, 30, 40, "30k", acks, 1) for acks in ("slot 1000", "slot 4000", "gro 1000")])
 
 

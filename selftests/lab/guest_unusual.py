@@ -118,6 +118,21 @@ def check_single_segments():
     assert cwnd <= 20 and peak <= 30
 
 
+def check_small_writes():
+    """Two messages of a segment each in the first round trip, as of ssh and TLS, leave the
+    initial window as it is. It became that of a pair."""
+    path = fair_path(SETPOINT, shipped=True)
+    flow = path.connect("pp")
+    flow.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for _ in range(2):
+        flow.send(bytes(100))
+        time.sleep(0.01)
+    time.sleep(0.2)
+    now = info(flow)
+    note(f"a window of {now.cwnd}, {now.data_segs_out} segments, {now.unacked} outstanding")
+    assert not now.unacked and now.data_segs_out == 2 and now.cwnd == 10
+
+
 def check_tail_loss():
     """The last segment of a message is lost and a probe repairs it: the setpoint stays."""
     path = fair_path(SETPOINT)
